@@ -1,0 +1,97 @@
+//! Addresses and points.
+
+use crate::domain::id::AddressId;
+
+/// A point on the earth, WGS 84 degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatLng {
+    latitude: f64,
+    longitude: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LatLngError {
+    #[error(
+        "latitude comes first: [{0}, {1}] reads as latitude {0}; did you mean [{1}, {0}]?",
+        .latitude, .longitude
+    )]
+    Swapped { latitude: f64, longitude: f64 },
+    #[error(
+        "[{latitude}, {longitude}] is not on the earth: latitude is from -90 to 90, longitude from -180 to 180"
+    )]
+    OutOfRange { latitude: f64, longitude: f64 },
+}
+
+impl LatLng {
+    pub fn new(latitude: f64, longitude: f64) -> Result<Self, LatLngError> {
+        let on_earth = |latitude: f64, longitude: f64| {
+            (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude)
+        };
+        if on_earth(latitude, longitude) {
+            Ok(Self {
+                latitude,
+                longitude,
+            })
+        } else if on_earth(longitude, latitude) {
+            Err(LatLngError::Swapped {
+                latitude,
+                longitude,
+            })
+        } else {
+            Err(LatLngError::OutOfRange {
+                latitude,
+                longitude,
+            })
+        }
+    }
+
+    /// Degrees, -90 to 90.
+    pub fn latitude(self) -> f64 {
+        self.latitude
+    }
+
+    /// Degrees, -180 to 180.
+    pub fn longitude(self) -> f64 {
+        self.longitude
+    }
+}
+
+/// A postal address with its point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    pub id: AddressId,
+    pub street_address: String,
+    pub lat_lng: LatLng,
+    /// The place's own name, e.g. a shop's.
+    pub place_name: Option<String>,
+    pub contact_name: Option<String>,
+    /// E.164.
+    pub telephone: Option<String>,
+    /// Free text for the courier.
+    pub description: Option<String>,
+    pub postal_code: Option<String>,
+    /// The town.
+    pub locality: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_on_the_earth_or_its_error_says_why_not() {
+        assert!(LatLng::new(-90.0, 180.0).is_ok());
+        assert_eq!(
+            LatLng::new(151.2, -33.9).unwrap_err().to_string(),
+            "latitude comes first: [151.2, -33.9] reads as latitude 151.2; did you mean [-33.9, 151.2]?"
+        );
+        for (latitude, longitude) in [(181.0, 181.0), (f64::NAN, 2.0), (f64::INFINITY, 0.0)] {
+            assert!(matches!(
+                LatLng::new(latitude, longitude),
+                Err(LatLngError::OutOfRange { .. })
+            ));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What an operator writes by hand (time slots, price lists): its mistakes, each with its place.
+
+use std::ops::Range;
+
+/// Something wrong in a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Counts from 1.
+    pub line: usize,
+    /// In characters, counts from 1.
+    pub column: usize,
+    /// For people: what is wrong and what would be right. No full stop.
+    pub message: String,
+}
+
+impl Mistake {
+    /// A mistake at a range of bytes of the text.
+    pub fn at(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let start = text.floor_char_boundary(span.start);
+        let before = &text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message: message.into(),
+        }
+    }
+
+    /// The mistake the TOML reader found.
+    pub fn of_toml(text: &str, error: &toml::de::Error) -> Self {
+        Self::at(text, error.span().unwrap_or(0..0), error.message().trim())
+    }
+}
+
+impl std::fmt::Display for Mistake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_in_characters_from_one() {
+        let text = "à = 1\nçé = ?\n";
+
+        let mistake = Mistake::at(text, 12..13, "no value");
+
+        assert_eq!(mistake.to_string(), "2:6: no value");
+    }
+}

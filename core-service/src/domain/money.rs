@@ -1,0 +1,97 @@
+//! Money: integer minor units (ISO 4217) and a currency; never a float.
+
+use iso_currency::Currency;
+
+/// A price that a customer pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// Without tax, minor units.
+    pub net: i64,
+    /// The tax part, minor units.
+    pub tax: i64,
+    pub currency: Currency,
+}
+
+impl Price {
+    /// Splits an amount that includes tax at a rate in basis points (2000 is 20 %):
+    /// the tax is `gross − gross / (1 + rate)`, half rounded away from zero, once, and the net
+    /// amount is the rest (wire.md, "Retail price").
+    pub fn from_gross(gross: i64, rate: TaxRate, currency: Currency) -> Self {
+        let (gross_wide, rate) = (i128::from(gross), i128::from(rate.0));
+        let (dividend, divisor) = (gross_wide * rate, 10_000 + rate);
+        let rounded = (2 * dividend.abs() + divisor) / (2 * divisor) * dividend.signum();
+        // Less than `gross` in size, so it fits.
+        let tax = i64::try_from(rounded).unwrap_or(gross);
+        Self {
+            net: gross - tax,
+            tax,
+            currency,
+        }
+    }
+
+    /// Including tax.
+    pub fn gross(self) -> i64 {
+        self.net + self.tax
+    }
+}
+
+/// A tax rate in basis points: 2000 is 20 %. From 0 to 100 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaxRate(u16);
+
+impl TaxRate {
+    pub fn from_basis_points(basis_points: i64) -> Option<Self> {
+        u16::try_from(basis_points)
+            .ok()
+            .filter(|rate| *rate <= 10_000)
+            .map(Self)
+    }
+
+    pub fn basis_points(self) -> u16 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tax(gross: i64, basis_points: i64) -> i64 {
+        let rate = TaxRate::from_basis_points(basis_points).unwrap();
+        Price::from_gross(gross, rate, Currency::EUR).tax
+    }
+
+    #[test]
+    fn tax_is_rounded_once_from_the_total() {
+        for (gross, expected) in [
+            (499, 83),
+            (500, 83),
+            (699, 117),
+            (1299, 217),
+            (1500, 250),
+            (1999, 333),
+            (200, 33),
+            (0, 0),
+            (-499, -83),
+        ] {
+            assert_eq!(tax(gross, 2000), expected, "{gross}");
+        }
+        assert_eq!(tax(3, 10_000), 2, "half is rounded away from zero");
+        assert_eq!(tax(-3, 10_000), -2, "half is rounded away from zero");
+        assert_eq!(tax(1999, 0), 0);
+    }
+
+    #[test]
+    fn net_and_tax_are_the_gross_however_large() {
+        for gross in [i64::MIN + 1, -1, 0, 1, 499, i64::MAX] {
+            let rate = TaxRate::from_basis_points(2000).unwrap();
+            assert_eq!(Price::from_gross(gross, rate, Currency::EUR).gross(), gross);
+        }
+    }
+
+    #[test]
+    fn a_tax_rate_is_from_none_to_the_whole() {
+        assert_eq!(TaxRate::from_basis_points(-1), None);
+        assert_eq!(TaxRate::from_basis_points(10_001), None);
+    }
+}

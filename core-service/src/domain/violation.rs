@@ -1,0 +1,96 @@
+//! What is wrong with a request: every rule it breaks, at once.
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Path in the request message: `dropoff.address.lat_lng`.
+    pub field: String,
+    /// For people: what is wrong and what would be right. No full stop.
+    pub description: String,
+    /// For programs: `UPPER_SNAKE`.
+    pub reason: &'static str,
+}
+
+/// The broken rules of one request, in the order they were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a violation, unless the field, or what contains it, has one already: a caller who
+    /// sent a number for an address need not hear that its text is missing too.
+    pub fn add(
+        &mut self,
+        field: impl Into<String>,
+        reason: &'static str,
+        description: impl Into<String>,
+    ) {
+        let field = field.into();
+        let covered = self.0.iter().any(|known| {
+            field
+                .strip_prefix(&known.field)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        });
+        if !covered {
+            self.0.push(Violation {
+                field,
+                description: description.into(),
+                reason,
+            });
+        }
+    }
+
+    /// Adds the violation of a failed parse and gives what did not fail.
+    pub fn check<T, E: std::fmt::Display>(
+        &mut self,
+        field: impl Into<String>,
+        reason: &'static str,
+        parsed: Result<T, E>,
+    ) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.add(field, reason, error.to_string());
+                None
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for Violations {
+    type Item = Violation;
+    type IntoIter = std::vec::IntoIter<Violation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_reported_once_and_not_below_a_wrong_whole() {
+        let mut violations = Violations::new();
+
+        violations.add("dropoff", "WRONG_TYPE", "must be an object");
+        violations.add("dropoff", "REQUIRED", "is required");
+        violations.add("dropoff.before", "REQUIRED", "is required");
+        violations.add("dropoffs", "OTHER", "is another field");
+
+        let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
+        assert_eq!(fields, ["dropoff", "dropoffs"]);
+    }
+}

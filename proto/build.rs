@@ -1,0 +1,20 @@
+//! Compiles `delivery/v1/*.proto` without `protoc`, and keeps the descriptors for reflection.
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+use prost::Message;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=delivery");
+    let mut files: Vec<PathBuf> = fs::read_dir("delivery/v1")?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    files.sort();
+
+    let descriptors = protox::compile(files, ["."])?;
+
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure().compile_fds(descriptors)?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Resource names, ids and IRIs: `deliveries/<id>` ⇄ `<id>` ⇄ `/api/deliveries/<id>`.
+
+use uuid::Uuid;
+
+/// What every IRI begins with.
+pub const PREFIX: &str = "/api/";
+
+/// The collections whose members have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collection {
+    Addresses,
+    ApiClients,
+    Deliveries,
+    Notifications,
+    RetailPrices,
+    Stores,
+    Tasks,
+    TimeSlots,
+    Webhooks,
+}
+
+impl Collection {
+    /// The collection's path segment, the same in resource names and URLs.
+    pub const fn segment(self) -> &'static str {
+        match self {
+            Self::Addresses => "addresses",
+            // The path existing clients know (`/api/api_apps/<id>`); elsewhere it is an API client.
+            Self::ApiClients => "api_apps",
+            Self::Deliveries => "deliveries",
+            Self::Notifications => "notifications",
+            Self::RetailPrices => "retail_prices",
+            Self::Stores => "stores",
+            Self::Tasks => "tasks",
+            Self::TimeSlots => "time_slots",
+            Self::Webhooks => "webhooks",
+        }
+    }
+
+    /// The name of a member: `tasks/<id>`.
+    pub fn name(self, id: impl std::fmt::Display) -> String {
+        format!("{}/{id}", self.segment())
+    }
+
+    /// The last part of the name of a member of this collection.
+    pub fn member(self, name: &str) -> Option<&str> {
+        name.strip_prefix(self.segment())?
+            .strip_prefix('/')
+            .filter(|id| !id.is_empty() && !id.contains('/'))
+    }
+
+    /// The id in the name of a member of this collection. Ids have one spelling: lower case
+    /// with hyphens.
+    pub fn id(self, name: &str) -> Option<Uuid> {
+        let text = self.member(name)?;
+        let id = Uuid::try_parse(text).ok()?;
+        (id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text).then_some(id)
+    }
+}
+
+/// The IRI of a named resource: `/api/tasks/<id>`.
+pub fn of(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// The name of the resource with an IRI, which may be given with or without its prefix.
+pub fn name(iri: &str) -> &str {
+    iri.strip_prefix(PREFIX).unwrap_or(iri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_an_id_and_an_iri_are_the_same_thing() {
+        let id = Uuid::now_v7();
+        let name = Collection::Tasks.name(id);
+
+        assert_eq!(Collection::Tasks.id(&name), Some(id));
+        assert_eq!(of(&name), format!("/api/tasks/{id}"));
+        assert_eq!(super::name(&of(&name)), name);
+        assert_eq!(super::name(&name), name);
+    }
+
+    #[test]
+    fn only_the_one_spelling_of_a_name_is_read() {
+        let id = "01932e5c-9f4a-7000-8000-00000000000a";
+        for wrong in [
+            format!("deliveries/{id}"),
+            format!("tasks/{}", id.to_uppercase()),
+            format!("tasks/{}", id.replace('-', "")),
+            format!("tasks/{{{id}}}"),
+            format!("tasks/{id}/"),
+            format!("/tasks/{id}"),
+            format!("tasks//{id}"),
+            "tasks/".to_owned(),
+            "tasks".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(Collection::Tasks.id(&wrong), None, "{wrong}");
+        }
+    }
+}
