@@ -1,1 +1,115 @@
-fn main() {}
+//! The command line: `start`, which is also what a bare `delivery` does, and the operator's
+//! commands.
+
+mod banner;
+mod operator;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use delivery::{Clock, Platform, Settings};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::operator::{clients, prices, stores, tasks, time_slots};
+
+const EXAMPLES: &str = "\
+Examples:
+  delivery                                      start on http://127.0.0.1:8080, data in ./delivery-data
+  delivery --rest-listen 127.0.0.1:0            start on any free port; see ready.json for which
+  delivery stores create --name 'Book shop' --address '45 Rue d’Ulm, Paris'
+  delivery clients create --store ID --name Website --scopes 'deliveries tasks'
+  delivery tasks complete /api/tasks/ID         what a courier does
+
+The operator's commands call the all-in-one whose data directory they are given (./delivery-data
+unless told otherwise), or, with --core-url, any core: the credentials are then taken from
+DELIVERY_OPERATOR_KEY and DELIVERY_OPERATOR_SECRET.
+
+Exit status: 0 done, 1 refused or failed (the reason is on stderr), 2 wrong usage.";
+
+/// A local delivery platform: shops create deliveries over a JSON-LD REST API, couriers complete
+/// tasks over gRPC, signed webhooks tell the shops.
+///
+/// Without a command it starts the whole platform in one process, with a demo shop to try it on.
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+struct CommandLine {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the whole platform (what a bare `delivery` does)
+    Start(Settings),
+    /// The shops
+    Stores(stores::Stores),
+    /// The programs that may call, and their secrets
+    Clients(clients::Clients),
+    /// The windows a store offers
+    TimeSlots(time_slots::TimeSlots),
+    /// The rules by which a store's deliveries are priced
+    Prices(prices::Prices),
+    /// What couriers do
+    Tasks(tasks::Tasks),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let command_line = CommandLine::parse();
+    let command = command_line
+        .command
+        .unwrap_or(Command::Start(command_line.settings));
+
+    let result = match command {
+        Command::Start(settings) => start(settings).await,
+        Command::Stores(stores) => stores.run().await,
+        Command::Clients(clients) => clients.run().await,
+        Command::TimeSlots(time_slots) => time_slots.run().await,
+        Command::Prices(prices) => prices.run().await,
+        Command::Tasks(tasks) => tasks.run().await,
+    };
+
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn start(settings: Settings) -> anyhow::Result<()> {
+    // Warnings unless RUST_LOG says otherwise: a first look belongs to the lines to paste.
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn")),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let shutdown = on_signal()?;
+    let data_dir = settings.data_dir.clone();
+
+    let platform = Platform::start(settings, Clock::system()).await?;
+    banner::print(&platform, &data_dir).await?;
+    platform.run(shutdown).await
+}
+
+/// Cancelled by SIGTERM and Ctrl-C, from now on.
+fn on_signal() -> std::io::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let shutdown = CancellationToken::new();
+    let signalled = shutdown.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        signalled.cancel();
+    });
+    Ok(shutdown)
+}

@@ -1,4 +1,23 @@
 //! The truth of the platform: every rule is in `domain`, every row in `storage`, every use case
 //! in `grpc`.
 
+mod access_token;
+mod bootstrap;
+mod clock;
+mod config;
+mod demo;
 pub mod domain;
+mod error;
+pub mod geocoding;
+mod grpc;
+mod random;
+pub mod routing;
+mod service;
+mod storage;
+mod vault;
+
+pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
+pub use clock::Clock;
+pub use config::{Config, PlatformConfig};
+pub use demo::Demo;
+pub use service::{CoreService, StartError};

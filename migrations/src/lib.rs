@@ -1,1 +1,39 @@
-//! (skeleton)
+//! The database schema, one step a file, applied in order.
+//!
+//! How to write one: a file `m000N_verb_noun.rs` after the last; never change one that has been
+//! released. Cores of the version before keep running while a new core migrates, so a step may
+//! only add (tables, nullable columns, columns with a default, indexes); what is no longer used
+//! is dropped one version later.
+//!
+//! Conventions: both engines have the same tables. Instants are `BIGINT` microseconds since
+//! 1970 (comparable and exact on both); ids are UUIDs; JSON is `jsonb` on `PostgreSQL`, text on
+//! `SQLite`. `store_id` is in every table of a shop's data and first in its primary key.
+
+mod columns;
+mod m0001_create_stores;
+mod m0002_create_api_clients;
+mod m0003_create_signing_keys;
+mod m0004_create_deliveries;
+mod m0005_create_webhooks;
+mod m0006_create_notifications;
+
+pub use sea_orm_migration::MigratorTrait;
+use sea_orm_migration::{MigrationTrait, async_trait};
+
+/// All steps, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![
+            Box::new(m0001_create_stores::Migration),
+            Box::new(m0002_create_api_clients::Migration),
+            Box::new(m0003_create_signing_keys::Migration),
+            Box::new(m0004_create_deliveries::Migration),
+            Box::new(m0005_create_webhooks::Migration),
+            Box::new(m0006_create_notifications::Migration),
+        ]
+    }
+}

@@ -2,6 +2,7 @@
 #![expect(
     clippy::all,
     clippy::pedantic,
+    clippy::allow_attributes,
     reason = "generated code is not ours to style"
 )]
 

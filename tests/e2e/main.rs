@@ -1,1 +1,14 @@
-fn main() {}
+//! The platform from outside: real HTTP, real gRPC, real webhooks, on SQLite and on PostgreSQL.
+//!
+//! A test takes a running platform and makes one claim; see `harness` for the roles it can play.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, and says where"
+)]
+
+#[macro_use]
+mod harness;
+
+mod journey;
+mod operator;
+mod startup;

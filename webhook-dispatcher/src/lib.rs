@@ -1,1 +1,18 @@
-//! (skeleton)
+//! The postman: takes what core owes to webhooks off its stream, sends it signed, and reports
+//! what came of it.
+
+mod address_guard;
+mod answer;
+mod backoff;
+mod config;
+mod core;
+mod exchange;
+mod ledger;
+mod request;
+mod sender;
+mod service;
+mod signature;
+mod trust;
+
+pub use config::{ClientSecret, Config, ConfigError};
+pub use service::WebhookDispatcher;

@@ -46,7 +46,7 @@ mod tests {
     fn a_place_is_counted_in_characters_from_one() {
         let text = "à = 1\nçé = ?\n";
 
-        let mistake = Mistake::at(text, 12..13, "no value");
+        let mistake = Mistake::at(text, 14..15, "no value");
 
         assert_eq!(mistake.to_string(), "2:6: no value");
     }

@@ -54,7 +54,12 @@ pub enum CompleteTaskError {
 
 impl Delivery {
     /// A new delivery, both its tasks to be done.
-    pub fn new(store_id: StoreId, plan: DeliveryPlan, price: Option<Price>, now: Timestamp) -> Self {
+    pub fn new(
+        store_id: StoreId,
+        plan: DeliveryPlan,
+        price: Option<Price>,
+        now: Timestamp,
+    ) -> Self {
         let id = DeliveryId::new();
         let task = |kind, plan| Task {
             id: TaskId::new(),

@@ -1,4 +1,4 @@
-//! Ids: a UUIDv7 (RFC 9562 §5.7) each, and a type each, so that one can't stand in for another.
+//! Ids: a `UUIDv7` (RFC 9562 §5.7) each, and a type each, so that one can't stand in for another.
 
 use uuid::Uuid;
 

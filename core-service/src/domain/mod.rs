@@ -2,9 +2,18 @@
 //! come in as arguments.
 
 pub mod address;
+pub mod api_client;
+pub mod before;
 pub mod definition;
 pub mod delivery;
+pub mod event;
 pub mod id;
 pub mod money;
+pub mod notification;
+pub mod price_list;
+pub mod store;
 pub mod task;
+pub mod telephone;
+pub mod time_slot;
 pub mod violation;
+pub mod webhook;

@@ -1,5 +1,7 @@
 //! What is wrong with a request: every rule it breaks, at once.
 
+use std::borrow::Cow;
+
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -8,7 +10,7 @@ pub struct Violation {
     /// For people: what is wrong and what would be right. No full stop.
     pub description: String,
     /// For programs: `UPPER_SNAKE`.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 /// The broken rules of one request, in the order they were found.
@@ -25,20 +27,15 @@ impl Violations {
     pub fn add(
         &mut self,
         field: impl Into<String>,
-        reason: &'static str,
+        reason: impl Into<Cow<'static, str>>,
         description: impl Into<String>,
     ) {
         let field = field.into();
-        let covered = self.0.iter().any(|known| {
-            field
-                .strip_prefix(&known.field)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        });
-        if !covered {
+        if !self.0.iter().any(|known| contains(&known.field, &field)) {
             self.0.push(Violation {
                 field,
                 description: description.into(),
-                reason,
+                reason: reason.into(),
             });
         }
     }
@@ -59,6 +56,11 @@ impl Violations {
         }
     }
 
+    /// Whether a field, or anything in it, has a violation.
+    pub fn is_at_or_below(&self, field: &str) -> bool {
+        self.0.iter().any(|known| contains(field, &known.field))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -66,6 +68,13 @@ impl Violations {
     pub fn iter(&self) -> impl Iterator<Item = &Violation> {
         self.0.iter()
     }
+}
+
+/// Whether a field is another one or part of it.
+fn contains(whole: &str, field: &str) -> bool {
+    field
+        .strip_prefix(whole)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 impl IntoIterator for Violations {

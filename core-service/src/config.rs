@@ -1,0 +1,119 @@
+//! Every setting of a core, with its flag, environment variable and default.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args;
+use egress::Network;
+use jiff::tz::TimeZone;
+
+use crate::domain::store::{Country, parse_time_zone};
+
+/// Settings of a core.
+#[derive(Args, Clone, Debug)]
+pub struct Config {
+    /// Where gRPC is served; port 0 takes any free one.
+    #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
+    pub listen: SocketAddr,
+
+    /// `postgres://…`, or `sqlite://FILE?mode=rwc`.
+    #[arg(long, env = "DELIVERY_DATABASE_URL")]
+    pub database_url: String,
+
+    /// The key that seals secrets at rest; the same for every core of a platform. `bootstrap`
+    /// creates it.
+    #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
+    pub master_key_file: PathBuf,
+
+    /// The address under which shops reach the REST API: issuer and audience of tokens.
+    #[arg(
+        long,
+        env = "DELIVERY_PUBLIC_URL",
+        default_value = "http://127.0.0.1:8080"
+    )]
+    pub public_url: String,
+
+    #[command(flatten)]
+    pub platform: PlatformConfig,
+
+    /// How long an access token is good, in seconds.
+    #[arg(long, env = "DELIVERY_TOKEN_LIFETIME", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub token_lifetime: u32,
+
+    /// Let webhooks be called over http, not https alone.
+    #[arg(long, env = "DELIVERY_ALLOW_HTTP")]
+    pub allow_http: bool,
+
+    /// Let webhooks be in this network although it is not public (CIDR); repeatable.
+    #[arg(
+        long = "allow-network",
+        env = "DELIVERY_ALLOW_NETWORKS",
+        value_delimiter = ','
+    )]
+    pub allowed_networks: Vec<Network>,
+
+    /// Let no webhook be on this port; repeatable.
+    #[arg(
+        long = "refuse-port",
+        env = "DELIVERY_REFUSE_PORTS",
+        value_delimiter = ','
+    )]
+    pub refused_ports: Vec<u16>,
+
+    /// Serve gRPC reflection.
+    #[arg(long, env = "DELIVERY_REFLECTION")]
+    pub reflection: bool,
+
+    /// Create the master key if there is none, as the all-in-one does at its first start.
+    #[arg(skip)]
+    pub create_master_key: bool,
+}
+
+/// What the platform is to all its shops.
+#[derive(Args, Clone, Debug)]
+pub struct PlatformConfig {
+    /// The zone of stores that name none (IANA).
+    #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE", default_value = "Europe/Paris", value_parser = parse_time_zone)]
+    pub timezone: TimeZone,
+
+    /// The language of labels where a client asks for none that is known (BCP 47).
+    #[arg(long, env = "DELIVERY_LOCALE", default_value = "en")]
+    pub locale: String,
+
+    /// The country of stores that name none: national telephone numbers are read in it
+    /// (ISO 3166-1 alpha-2).
+    #[arg(
+        long,
+        env = "DELIVERY_COUNTRY",
+        value_name = "CODE",
+        default_value = "FR"
+    )]
+    pub country: Country,
+}
+
+impl Config {
+    /// The defaults, which allow what a production platform may.
+    pub fn new(database_url: String, master_key_file: PathBuf, platform: PlatformConfig) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            database_url,
+            master_key_file,
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            platform,
+            token_lifetime: 3600,
+            allow_http: false,
+            allowed_networks: Vec::new(),
+            refused_ports: Vec::new(),
+            reflection: false,
+            create_master_key: false,
+        }
+    }
+
+    /// Which receivers webhooks may have.
+    pub(crate) fn egress(&self) -> egress::Policy {
+        egress::Policy {
+            allow_http: self.allow_http,
+            allowed_networks: self.allowed_networks.clone(),
+            refused_ports: self.refused_ports.clone(),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Puts the writer's phrases in the words of the strict grammar, and remembers where they stood.
+
+use super::super::context::Context;
+use super::super::error::Error;
+use super::super::reading::Clock;
+use super::phrase::{Sense, at_start, fold};
+
+#[derive(Debug, Default)]
+pub(super) struct Rewriting {
+    pub(super) text: String,
+    /// Pairs of a place in `text` and one in the original.
+    pub(super) origins: Vec<(usize, usize)>,
+    /// When an evening without a time ends, and where it is said.
+    pub(super) evening: Option<(Clock, usize)>,
+}
+
+/// The writer's words: where they stand, as they are, and folded.
+struct Words<'a> {
+    places: Vec<usize>,
+    said: Vec<&'a str>,
+    folded: Vec<String>,
+}
+
+/// What the words so far lead to.
+#[derive(Default)]
+struct Expectation {
+    /// The words that follow are a distance.
+    distance: bool,
+    /// An hour follows.
+    hour: bool,
+    /// Where a number was spelled out that only a distance makes one.
+    spelled: Option<usize>,
+    /// Something says that there is a distance.
+    measured: bool,
+    /// The distance goes back.
+    back: bool,
+}
+
+impl Rewriting {
+    /// Rewrites a text word by word. What no table knows stays as it is.
+    pub(super) fn of(context: Context<'_>) -> Result<Self, Error> {
+        let words = Words::of(context.original);
+        let mut rewriting = Self::default();
+        let mut expected = Expectation::default();
+        let mut index = 0;
+        while index < words.said.len() {
+            if let Some(range) = words.range(index, context.original) {
+                return Err(Error::Range {
+                    range: range.to_owned(),
+                });
+            }
+            index += rewriting
+                .word(index, &words, &mut expected)
+                .ok_or_else(|| context.not_understood(words.places[index]))?;
+        }
+        if expected.back {
+            rewriting.push("ago", context.original.len());
+        }
+        match expected.spelled {
+            Some(place) if !expected.measured => Err(context.not_understood(place)),
+            _ => Ok(rewriting),
+        }
+    }
+
+    /// Rewrites the word at `index`, and says how many words that took. `None` if it can't stand
+    /// where it does.
+    fn word(
+        &mut self,
+        index: usize,
+        words: &Words<'_>,
+        expected: &mut Expectation,
+    ) -> Option<usize> {
+        let place = words.places[index];
+        if let Some((time, length)) = words.time(index, expected) {
+            self.push(&time, place);
+            expected.hour = false;
+            return Some(length);
+        }
+        let Some((sense, length)) = at_start(&words.folded[index..]) else {
+            let said = words.said[index];
+            expected.distance &= is_number(said);
+            self.push(without_ordinal(said), place);
+            return Some(1);
+        };
+        let next = words.folded.get(index + length).map(String::as_str);
+        let is_distance = next
+            .is_some_and(|next| next.starts_with(|char: char| char.is_ascii_digit()))
+            || matches!(
+                at_start(words.folded.get(index + length..).unwrap_or_default()),
+                Some((Sense::Count(_), _))
+            );
+        match sense {
+            Sense::Words(said) => self.push(said, place),
+            Sense::LinkButAfterNumber if self.ends_in_number() => {
+                self.push(words.said[index], place)
+            }
+            Sense::Link | Sense::LinkButAfterNumber => {}
+            Sense::And => expected.distance.then_some(())?,
+            Sense::AtHour => expected.hour = true,
+            Sense::In | Sense::Within if is_distance => {
+                (expected.distance, expected.measured) = (true, true)
+            }
+            Sense::Within => {}
+            Sense::In => return None,
+            Sense::Since if is_distance => {
+                (expected.distance, expected.measured, expected.back) = (true, true, true);
+            }
+            Sense::Since => return None,
+            Sense::FromNow => expected.measured = true,
+            Sense::Ago => {
+                expected.measured = true;
+                self.push("ago", place);
+            }
+            Sense::Count(number) => {
+                expected.spelled = Some(place);
+                self.push(number, place);
+            }
+            Sense::Unit(unit) => self.push(unit, place),
+            Sense::Hour => {
+                let is_distance = expected.distance
+                    || matches!(
+                        at_start(words.folded.get(index + 1..)?),
+                        Some((Sense::Ago | Sense::FromNow, _))
+                    );
+                is_distance.then(|| self.push("hours", place))?;
+            }
+            Sense::OClock => self.ends_in_time().then_some(())?,
+            Sense::NextBefore => self.put_before_last("next")?,
+            Sense::LastBefore => self.put_before_last("last")?,
+            Sense::Evening(hour) => {
+                self.evening = Some((
+                    Clock {
+                        hour,
+                        ..Clock::default()
+                    },
+                    place,
+                ));
+                self.push("today", place);
+            }
+        }
+        Some(length)
+    }
+
+    fn push(&mut self, words: &str, place: usize) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.origins.push((self.text.len(), place));
+        self.text.push_str(words);
+    }
+
+    fn put_before_last(&mut self, word: &str) -> Option<()> {
+        let (start, _) = *self.origins.last()?;
+        self.text.insert(start, ' ');
+        self.text.insert_str(start, word);
+        Some(())
+    }
+
+    fn last(&self) -> &str {
+        self.text.rsplit(' ').next().unwrap_or_default()
+    }
+
+    fn ends_in_number(&self) -> bool {
+        is_number(self.last())
+    }
+
+    fn ends_in_time(&self) -> bool {
+        self.last().contains([':', '.'])
+    }
+}
+
+impl<'a> Words<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut words = Self {
+            places: Vec::new(),
+            said: Vec::new(),
+            folded: Vec::new(),
+        };
+        for word in text.split_whitespace() {
+            let said = word.trim_end_matches(',');
+            // The word is a part of the text, so the difference of their places is its place.
+            words
+                .places
+                .push(word.as_ptr().addr() - text.as_ptr().addr());
+            words.said.push(said);
+            words.folded.push(fold(said));
+        }
+        words
+    }
+
+    /// A time that the strict grammar does not know, and how many words it takes: `10h30`,
+    /// `10 Uhr 30`, `18.30h`. In a distance `2h30` is hours and minutes.
+    fn time(&self, index: usize, expected: &Expectation) -> Option<(String, usize)> {
+        let word = self.folded.get(index)?;
+        let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+        let (hour, rest) = word.split_at(digits);
+        if !(1..=2).contains(&digits) {
+            return None;
+        }
+        if rest.is_empty() {
+            return self.spaced_time(hour, index, expected);
+        }
+        if rest == "uhr" {
+            return Some((format!("{hour}:00"), 1));
+        }
+        if rest.starts_with([':', '.']) {
+            let time = word.strip_suffix('h')?;
+            return time
+                .ends_with(|char: char| char.is_ascii_digit())
+                .then(|| (time.to_owned(), 1));
+        }
+        let minutes = rest.strip_prefix('h')?;
+        if !minutes.is_empty() && !is_number(minutes) {
+            return None;
+        }
+        Some((written(hour, minutes, expected.distance), 1))
+    }
+
+    /// An hour in a word of its own, and the minutes in another.
+    fn spaced_time(
+        &self,
+        hour: &str,
+        index: usize,
+        expected: &Expectation,
+    ) -> Option<(String, usize)> {
+        let after = self.folded.get(index + 1..).unwrap_or_default();
+        let length = match (after.first().map(String::as_str), at_start(after)) {
+            (Some("h"), _) => 2,
+            (_, Some((Sense::OClock, length))) => 1 + length,
+            (_, Some((Sense::Hour, length))) if expected.hour => 1 + length,
+            (None, _) if expected.hour => 1,
+            _ => return None,
+        };
+        match self.folded.get(index + length) {
+            Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => {
+                Some((written(hour, minutes, expected.distance), length + 1))
+            }
+            _ => Some((written(hour, "", expected.distance), length)),
+        }
+    }
+
+    /// Two times at `index`, with a dash between them in the same word or in one of its own.
+    fn range(&self, index: usize, text: &'a str) -> Option<&'a str> {
+        const DASHES: [char; 3] = ['-', '–', '—'];
+        let word = *self.said.get(index)?;
+        let is_time = |word: &str| {
+            word.starts_with(|char: char| char.is_ascii_digit())
+                && word.contains(|char: char| char == ':' || char.is_alphabetic())
+        };
+        if let Some((from, to)) = word.split_once(DASHES)
+            && is_time(to)
+            && from.starts_with(|char: char| char.is_ascii_digit())
+        {
+            return Some(word);
+        }
+        let (dash, to) = (self.said.get(index + 1)?, self.said.get(index + 2)?);
+        let end = self.places.get(index + 2)? + to.len();
+        (is_time(word)
+            && is_time(to)
+            && dash
+                .chars()
+                .eq(dash.chars().filter(|char| DASHES.contains(char)).take(1)))
+        .then(|| text.get(self.places[index]..end))?
+    }
+}
+
+fn written(hour: &str, minutes: &str, distance: bool) -> String {
+    match (distance, minutes) {
+        (true, "") => format!("{hour} hours"),
+        (true, minutes) => format!("{hour} hours {minutes} minutes"),
+        (false, "") => format!("{hour}:00"),
+        (false, minutes) => format!("{hour}:{minutes}"),
+    }
+}
+
+/// The number of `1er`, `1º` and `1ª`; other words as they are.
+fn without_ordinal(word: &str) -> &str {
+    let number = word
+        .trim_end_matches("er")
+        .trim_end_matches(['º', 'ª', '°']);
+    if is_number(number) { number } else { word }
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}

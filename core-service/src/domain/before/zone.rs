@@ -1,0 +1,170 @@
+//! Time zones as people write them: offsets, abbreviations and names of the tz database.
+
+use jiff::tz::TimeZone;
+
+/// Where a local time is read.
+#[derive(Clone, Debug)]
+pub(super) enum Zone {
+    /// Seconds east of UTC.
+    Fixed(i64),
+    Named(TimeZone),
+}
+
+/// A zone as the grammar matched it. A single letter is not one, but for `Z`: who writes `A`
+/// seldom means the military zone an hour east of UTC.
+pub(super) fn parse(text: &str) -> Option<Zone> {
+    let text = text
+        .trim_start_matches([' ', '\t', '('])
+        .trim_end_matches(')');
+    let signed = text
+        .strip_prefix("GMT")
+        .filter(|rest| rest.starts_with(['+', '-']))
+        .unwrap_or(text);
+    if let Some(offset) = signed.strip_prefix('+') {
+        return offset_seconds(offset).map(Zone::Fixed);
+    }
+    if let Some(offset) = signed.strip_prefix('-') {
+        return offset_seconds(offset).map(|seconds| Zone::Fixed(-seconds));
+    }
+    if text.eq_ignore_ascii_case("z") {
+        return Some(Zone::Fixed(0));
+    }
+    if text.len() == 1 {
+        return None;
+    }
+    abbreviation(text)
+        .map(Zone::Fixed)
+        .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
+}
+
+/// `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
+fn offset_seconds(text: &str) -> Option<i64> {
+    let number = |digits: &str| digits.parse::<i64>().ok();
+    if text.contains(':') {
+        let mut parts = text.split(':');
+        let hours = number(parts.next()?)?;
+        let minutes = number(parts.next()?)?;
+        let seconds = parts.next().map_or(Some(0), number)?;
+        return Some(hours * 3600 + minutes * 60 + seconds);
+    }
+    let value = number(text)?;
+    match text.len() {
+        1 | 2 => Some(value * 3600),
+        3 | 4 => Some(value / 100 * 3600 + value % 100 * 60),
+        6 => Some(value / 10_000 * 3600 + value / 100 % 100 * 60 + value % 100),
+        _ => None,
+    }
+}
+
+fn abbreviation(text: &str) -> Option<i64> {
+    let row = ABBREVIATIONS
+        .iter()
+        .find(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)));
+    row.map(|(seconds, _)| *seconds)
+}
+
+/// Seconds east of UTC of the abbreviations in use, now or long ago. An abbreviation that several
+/// countries use has the meaning PHP gives it.
+const ABBREVIATIONS: &[(i64, &[&str])] = &[
+    (-39_600, &["sst"]),
+    (-36_000, &["ahst", "bdt", "hst"]),
+    (-34_200, &["hdt", "hpt", "hwt"]),
+    (-32_400, &["ahdt", "akst", "yst"]),
+    (-28_800, &["akdt", "pst", "ydt", "ypt", "ywt"]),
+    (-26_248, &["emt"]),
+    (-25_200, &["mst", "pdt", "ppt", "pwt", "yddt"]),
+    (-21_600, &["cst", "mdt", "mpt", "mwt", "pddt"]),
+    (-20_173, &["sjmt"]),
+    (-19_776, &["hmt"]),
+    (-18_840, &["qmt"]),
+    (-18_000, &["cdt", "cpt", "cwt", "est", "mddt"]),
+    (-17_340, &["ppmt"]),
+    (-16_800, &["sdmt"]),
+    (-15_408, &["cmt"]),
+    (-14_660, &["ffmt"]),
+    (-14_400, &["ast", "cddt", "edt", "ept", "ewt"]),
+    (-14_309, &["bmt"]),
+    (-13_884, &["smt"]),
+    (-13_840, &["amt"]),
+    (-13_236, &["pmt"]),
+    (-12_600, &["nst"]),
+    (-10_800, &["adt", "apt", "awt", "eddt"]),
+    (-9052, &["ndt"]),
+    (-9000, &["npt", "nwt"]),
+    (-7200, &["addt"]),
+    (-5400, &["nddt"]),
+    (-4056, &["fmt"]),
+    (-1521, &["dmt"]),
+    (0, &["gmt", "uct", "utc", "wet"]),
+    (3600, &["bst", "cet", "met", "wat", "west"]),
+    (5040, &["wmt"]),
+    (5736, &["kmt"]),
+    (5794, &["rmt"]),
+    (
+        7200,
+        &[
+            "bdst", "cat", "cest", "eet", "ist", "mest", "sast", "wast", "wemt",
+        ],
+    ),
+    (8440, &["jmt"]),
+    (9017, &["mmt"]),
+    (9394, &["lst"]),
+    (10_751, &["tbmt"]),
+    (10_800, &["cemt", "eat", "eest", "idt", "msk"]),
+    (12_344, &["tmt"]),
+    (14_400, &["iddt", "msd"]),
+    (16_279, &["mdst"]),
+    (18_000, &["pkt"]),
+    (21_600, &["pkst"]),
+    (25_025, &["imt"]),
+    (25_200, &["wib"]),
+    (25_590, &["plmt"]),
+    (28_800, &["awst", "hkt", "wita"]),
+    (30_600, &["kst"]),
+    (32_400, &["awdt", "hkst", "jst", "wit"]),
+    (34_200, &["acst", "cast"]),
+    (36_000, &["aest", "chst", "gst", "jdt", "kdt"]),
+    (37_800, &["acdt"]),
+    (39_600, &["aedt", "gdt"]),
+    (41_400, &["nzmt"]),
+    (43_200, &["nzst"]),
+    (46_800, &["nzdt"]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(text: &str) -> Option<i64> {
+        match parse(text)? {
+            Zone::Fixed(seconds) => Some(seconds),
+            Zone::Named(_) => None,
+        }
+    }
+
+    #[test]
+    fn offsets_are_written_in_many_ways() {
+        let rows = [
+            ("+1", 3600),
+            ("+0100", 3600),
+            ("-05:30", -19_800),
+            ("+930", 34_200),
+            ("GMT+2", 7200),
+            ("+01:00:30", 3630),
+            ("Z", 0),
+            ("cest", 7200),
+            ("(EST)", -18_000),
+        ];
+        for (text, seconds) in rows {
+            assert_eq!(fixed(text), Some(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_the_tz_database_is_a_zone_and_a_letter_is_not() {
+        assert!(matches!(parse("Europe/Paris"), Some(Zone::Named(_))));
+        for text in ["A", "t", "Europe/Lutetia", "foo"] {
+            assert!(parse(text).is_none(), "{text}");
+        }
+    }
+}

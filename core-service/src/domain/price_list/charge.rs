@@ -1,0 +1,323 @@
+//! What a matching rule adds: whole minor units, overflow checked.
+
+use super::{
+    definition::{Measure, Price, PriceTable, Strategy},
+    load::Load,
+};
+
+/// How much a rule adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Charge {
+    Fixed(i64),
+    /// `amount` for each begun step of `every` beyond `above`.
+    Step {
+        measure: Measure,
+        amount: i64,
+        every: i64,
+        above: i64,
+    },
+    /// `amount` for each package of a kind, `then` from the `from`th on.
+    Package {
+        kind: String,
+        amount: i64,
+        discount: Option<Discount>,
+    },
+    /// The running subtotal becomes so many ten-thousandths of itself.
+    Percent(i64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Discount {
+    pub(super) from: i64,
+    pub(super) then: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ChargeError {
+    #[error("no {0} is given")]
+    Missing(&'static str),
+    #[error("the amount is too large")]
+    Overflow,
+}
+
+/// Ten thousand hundredths of a percent: the whole.
+const WHOLE: i128 = 10_000;
+
+impl Charge {
+    /// Reads a price of a rule; errors say what is wrong, and where in the definition if it is
+    /// not the whole price.
+    pub(super) fn from_definition(
+        price: &Price,
+        strategy: Strategy,
+        is_package: impl Fn(&str) -> bool,
+    ) -> Result<Self, (Option<std::ops::Range<usize>>, String)> {
+        let table = match price {
+            Price::Fixed(amount) if *amount < 0 && strategy == Strategy::First => {
+                return Err((
+                    None,
+                    format!("{amount} is no price: it must not be negative"),
+                ));
+            }
+            Price::Fixed(amount) => return Ok(Self::Fixed(*amount)),
+            Price::Table(table) => &**table,
+        };
+        match table {
+            PriceTable {
+                step: Some(measure),
+                every: Some(every),
+                amount: Some(amount),
+                above,
+                per_package: None,
+                from: None,
+                then: None,
+                percent: None,
+            } => {
+                let above_value = above.as_ref().map_or(0, |above| *above.get_ref());
+                if *every.get_ref() <= 0 {
+                    return Err((Some(every.span()), "a step must be above 0".into()));
+                }
+                if above_value < 0 {
+                    let span = above.as_ref().map(toml::Spanned::span);
+                    return Err((span, "`above` must not be negative".into()));
+                }
+                Ok(Self::Step {
+                    measure: *measure,
+                    amount: *amount,
+                    every: *every.get_ref(),
+                    above: above_value,
+                })
+            }
+            PriceTable {
+                per_package: Some(kind),
+                amount: Some(amount),
+                from,
+                then,
+                step: None,
+                every: None,
+                above: None,
+                percent: None,
+            } if from.is_some() == then.is_some() => {
+                if !is_package(kind.get_ref()) {
+                    let unknown = format!(
+                        "unknown package \"{}\": add it to [packages]",
+                        kind.get_ref()
+                    );
+                    return Err((Some(kind.span()), unknown));
+                }
+                if let Some(from) = from.as_ref().filter(|from| *from.get_ref() < 1) {
+                    return Err((Some(from.span()), "`from` counts from 1".into()));
+                }
+                Ok(Self::Package {
+                    kind: kind.get_ref().clone(),
+                    amount: *amount,
+                    discount: from.as_ref().zip(*then).map(|(from, then)| Discount {
+                        from: *from.get_ref(),
+                        then,
+                    }),
+                })
+            }
+            PriceTable {
+                percent: Some(percent),
+                amount: None,
+                step: None,
+                every: None,
+                above: None,
+                per_package: None,
+                from: None,
+                then: None,
+            } => {
+                if strategy == Strategy::First {
+                    let message =
+                        "percent needs strategy = \"sum\": in \"first\" there is no subtotal";
+                    return Err((Some(percent.span()), message.into()));
+                }
+                if *percent.get_ref() < 0 {
+                    return Err((Some(percent.span()), "percent must not be negative".into()));
+                }
+                Ok(Self::Percent(*percent.get_ref()))
+            }
+            _ => Err((
+                None,
+                "a price is a number of minor units, or one of { step, amount, every, above }, \
+                 { per_package, amount, from, then } and { percent }"
+                    .into(),
+            )),
+        }
+    }
+
+    /// What is added to a subtotal; `None` for a percentage of nothing.
+    pub(super) fn amount(
+        &self,
+        load: &Load,
+        subtotal: Option<i64>,
+    ) -> Result<Option<i64>, ChargeError> {
+        let amount = match self {
+            Self::Fixed(amount) => i128::from(*amount),
+            Self::Step {
+                measure,
+                amount,
+                every,
+                above,
+            } => {
+                let value = load
+                    .measure(*measure)
+                    .ok_or(ChargeError::Missing(measure.name()))?;
+                let beyond = (i128::from(value) - i128::from(*above)).max(0);
+                let every = i128::from(*every);
+                ((beyond + every - 1) / every)
+                    .checked_mul(i128::from(*amount))
+                    .ok_or(ChargeError::Overflow)?
+            }
+            Self::Package {
+                kind,
+                amount,
+                discount,
+            } => {
+                let count = load.count(kind);
+                let full = discount
+                    .as_ref()
+                    .map_or(count, |discount| count.min(discount.from - 1));
+                let then = discount.as_ref().map_or(0, |discount| discount.then);
+                i128::from(full) * i128::from(*amount) + i128::from(count - full) * i128::from(then)
+            }
+            Self::Percent(percent) => {
+                let Some(subtotal) = subtotal else {
+                    return Ok(None);
+                };
+                let product = i128::from(subtotal) * i128::from(*percent);
+                let rounded = (product.abs() + WHOLE / 2) / WHOLE * product.signum();
+                rounded - i128::from(subtotal)
+            }
+        };
+        i64::try_from(amount)
+            .map(Some)
+            .map_err(|_| ChargeError::Overflow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(measure: Measure, amount: i64, every: i64, above: i64) -> Charge {
+        Charge::Step {
+            measure,
+            amount,
+            every,
+            above,
+        }
+    }
+
+    #[test]
+    fn every_begun_step_beyond_the_threshold_counts() {
+        let charge = step(Measure::Distance, 450, 2000, 2500);
+        for (meters, expected) in [
+            (0, 0),
+            (1500, 0),
+            (2500, 0),
+            (2501, 450),
+            (3000, 450),
+            (4000, 450),
+            (4500, 450),
+            (4501, 900),
+            (5500, 900),
+            (12_000, 2250),
+        ] {
+            let load = Load {
+                meters,
+                ..Load::default()
+            };
+            assert_eq!(charge.amount(&load, None), Ok(Some(expected)), "{meters} m");
+        }
+    }
+
+    #[test]
+    fn weight_is_counted_in_steps_too_and_may_be_missing() {
+        let charge = step(Measure::Weight, 360, 40_000, 40_000);
+        for (kilograms, expected) in [(35, 0), (45, 360), (80, 360), (81, 720)] {
+            let load = Load {
+                weight: Some(kilograms * 1000),
+                ..Load::default()
+            };
+            assert_eq!(
+                charge.amount(&load, None),
+                Ok(Some(expected)),
+                "{kilograms} kg"
+            );
+        }
+        assert_eq!(
+            charge.amount(&Load::default(), None),
+            Err(ChargeError::Missing("weight"))
+        );
+    }
+
+    #[test]
+    fn packages_cost_less_from_the_nth_on() {
+        let charge = Charge::Package {
+            kind: "XL".into(),
+            amount: 1240,
+            discount: Some(Discount { from: 2, then: 420 }),
+        };
+        for (count, expected) in [(0, 0), (1, 1240), (2, 1660), (4, 2500)] {
+            let load = Load {
+                packages: [("XL".to_owned(), count)].into(),
+                ..Load::default()
+            };
+            assert_eq!(
+                charge.amount(&load, None),
+                Ok(Some(expected)),
+                "{count} packages"
+            );
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_of_the_subtotal_rounded_half_away_from_zero() {
+        for (subtotal, percent, expected) in [
+            (500, 11_500, 75),
+            (575, 8_500, -86),
+            (500, 8_500, -75),
+            (500, 10_000, 0),
+            (1, 15_000, 1),
+            (1, 14_999, 0),
+            (-1, 15_000, -1),
+            (500, 0, -500),
+        ] {
+            assert_eq!(
+                Charge::Percent(percent).amount(&Load::default(), Some(subtotal)),
+                Ok(Some(expected)),
+                "{percent} of {subtotal}"
+            );
+        }
+        assert_eq!(
+            Charge::Percent(11_500).amount(&Load::default(), None),
+            Ok(None)
+        );
+    }
+
+    #[test]
+    fn amounts_do_not_wrap() {
+        let far = Load {
+            meters: i64::MAX,
+            weight: Some(i64::MAX),
+            packages: [("XL".to_owned(), i64::MAX)].into(),
+            ..Load::default()
+        };
+        for charge in [
+            step(Measure::Distance, i64::MAX, 1, 0),
+            step(Measure::Weight, i64::MIN, 1, 0),
+            Charge::Package {
+                kind: "XL".into(),
+                amount: i64::MAX,
+                discount: None,
+            },
+            Charge::Percent(i64::MAX),
+        ] {
+            assert_eq!(
+                charge.amount(&far, Some(i64::MAX)),
+                Err(ChargeError::Overflow),
+                "{charge:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Telephone numbers: what shops send, made E.164 (wire.md, "Delivery").
+
+use phonenumber::{Mode, country};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TelephoneError {
+    // Existing clients compare this text: capital and full stop are part of it.
+    #[error("The string supplied did not seem to be a phone number.")]
+    NotATelephone,
+}
+
+/// E.164 of a number written in international form or in the national form of a country (ISO
+/// 3166-1 alpha-2); `None` if nothing is written. An extension is dropped: E.164 has none.
+///
+/// A number is judged by its characters and its length alone, not by the ranges its country has
+/// given out: those change faster than anybody's copy of them.
+pub fn parse(text: &str, country: &str) -> Result<Option<String>, TelephoneError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.len() > MAX_LENGTH || !text.chars().all(is_written_in_telephones) {
+        return Err(TelephoneError::NotATelephone);
+    }
+
+    let country: Option<country::Id> = country.parse().ok();
+    let number = phonenumber::parse(country, text).map_err(|_| TelephoneError::NotATelephone)?;
+    let e164 = number.format().mode(Mode::E164).to_string();
+    let digits = e164.trim_start_matches('+').len();
+    if number.code().value() == 0 || !E164_DIGITS.contains(&digits) {
+        return Err(TelephoneError::NotATelephone);
+    }
+    Ok(Some(e164))
+}
+
+/// Bytes; the longest real spelling with brackets, spaces and an extension is about half.
+const MAX_LENGTH: usize = 64;
+/// With the country code (ITU-T E.164 §6); the shortest subscriber numbers in use have four
+/// digits.
+const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
+
+fn is_written_in_telephones(c: char) -> bool {
+    c.is_ascii_digit()
+        || c.is_whitespace()
+        || matches!(c, '+' | '(' | ')' | '-' | '.' | '/' | '‐'..='―')
+        || matches!(c, '#' | ';' | ':' | '=' | ',' | '~')
+        // `tel:`, `ext.`, `x`, `phone-context`.
+        || c.is_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_becomes_e164() {
+        for (text, country, expected) in [
+            ("0612345678", "FR", "+33612345678"),
+            ("06 12 34 56 78", "FR", "+33612345678"),
+            ("06.12.34.56.78", "FR", "+33612345678"),
+            ("+33612345678", "FR", "+33612345678"),
+            ("+33 (0)6 12 34 56 78", "FR", "+33612345678"),
+            ("0033612345678", "FR", "+33612345678"),
+            (" tel:+33-6-12-34-56-78 ", "FR", "+33612345678"),
+            ("+1 (212) 555-0123", "FR", "+12125550123"),
+            ("030 123456", "DE", "+4930123456"),
+            ("06 698 12345", "IT", "+390669812345"),
+            ("+33612345678", "no country", "+33612345678"),
+        ] {
+            assert_eq!(parse(text, country), Ok(Some(expected.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_written_is_no_number() {
+        for text in ["", " ", "\t\n"] {
+            assert_eq!(parse(text, "FR"), Ok(None));
+        }
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        let long = "0612345678".repeat(20);
+        for text in [
+            "Sylvie",
+            "false",
+            "+",
+            "12",
+            "0",
+            "+33",
+            "0612345678 Sylvie",
+            "+336123456789012345",
+            "+999123456789",
+            "tel:",
+            "+33612345678;phone-context=",
+            "\u{0}0612345678",
+            "٠٦١٢٣٤٥٦٧٨",
+            &long,
+        ] {
+            assert_eq!(
+                parse(text, "FR"),
+                Err(TelephoneError::NotATelephone),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            parse("0612345678", "no country"),
+            Err(TelephoneError::NotATelephone)
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Opening hours, from their text to slots on the clock.
+
+use jiff::civil::date;
+
+use super::*;
+
+fn slots(entry: &str, first: Date, days: i32, length: Option<i64>) -> Vec<String> {
+    let openings = Openings::parse(entry, &Calendar::of("FR")).unwrap();
+    let last = first.saturating_add(Span::new().days(days));
+    openings
+        .slots(Pattern::Actual, first..last, length)
+        .iter()
+        .map(|slot| {
+            format!(
+                "{}-{}",
+                slot.start.strftime("%a %H:%M"),
+                slot.end.strftime("%a %H:%M")
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn ranges_are_joined_and_cut_the_same_wherever_one_starts_looking() {
+    let monday = date(2026, 6, 1);
+    for (entry, length, expected) in [
+        (
+            "Mo 12:00-14:00,16:00-17:00",
+            None,
+            vec!["Mon 12:00-Mon 14:00", "Mon 16:00-Mon 17:00"],
+        ),
+        (
+            "Mo 12:00-14:30",
+            Some(60),
+            vec!["Mon 12:00-Mon 13:00", "Mon 13:00-Mon 14:00"],
+        ),
+        ("Mo 22:00-02:00", None, vec!["Mon 22:00-Tue 02:00"]),
+        (
+            "Mo 22:00-02:00",
+            Some(120),
+            vec!["Mon 22:00-Tue 00:00", "Tue 00:00-Tue 02:00"],
+        ),
+        (
+            "24/7",
+            None,
+            vec![
+                "Mon 00:00-Tue 00:00",
+                "Tue 00:00-Wed 00:00",
+                "Wed 00:00-Thu 00:00",
+            ],
+        ),
+        (
+            "Mo 12:00-48:00",
+            None,
+            vec!["Mon 12:00-Tue 00:00", "Tue 00:00-Wed 00:00"],
+        ),
+        (
+            "Mo-Su 10:00-18:00; Mo-Su 12:00-17:00 off; We off",
+            None,
+            vec![
+                "Mon 10:00-Mon 12:00",
+                "Mon 17:00-Mon 18:00",
+                "Tue 10:00-Tue 12:00",
+                "Tue 17:00-Tue 18:00",
+            ],
+        ),
+    ] {
+        assert_eq!(slots(entry, monday, 3, length), expected, "{entry}");
+
+        let by_day: Vec<_> = (0..3)
+            .flat_map(|day| {
+                slots(
+                    entry,
+                    monday.saturating_add(Span::new().days(day)),
+                    1,
+                    length,
+                )
+            })
+            .collect();
+        assert_eq!(by_day, expected, "{entry}, a day at a time");
+    }
+}
+
+#[test]
+fn closing_days_are_heeded_and_absent_from_the_weekly_pattern() {
+    let entry = "Mo-Su 12:00-14:00; PH off; Dec 24-28 off; Mo[1] off";
+    let openings = Openings::parse(entry, &Calendar::of("FR")).unwrap();
+    let day = |pattern, date: Date| {
+        openings
+            .slots(pattern, date..date.tomorrow().unwrap(), None)
+            .len()
+    };
+    for (closed, expected) in [
+        (date(2026, 7, 14), 0),
+        (date(2026, 7, 15), 1),
+        (date(2026, 12, 24), 0),
+        (date(2026, 12, 29), 1),
+        (date(2026, 6, 1), 0),
+        (date(2026, 6, 8), 1),
+    ] {
+        assert_eq!(day(Pattern::Actual, closed), expected, "{closed}");
+        assert_eq!(day(Pattern::Weekly, closed), 1, "{closed}");
+    }
+    assert!(openings.heeds_holidays);
+}
+
+#[test]
+fn what_a_weekly_pattern_cannot_say_is_refused() {
+    for (entry, offset, message) in [
+        (
+            "8h-12h",
+            0,
+            "not opening hours in OpenStreetMap's syntax, not understood from \"8h-12h\" on: write \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "Mo-Fr 8h-12h",
+            6,
+            "not opening hours in OpenStreetMap's syntax, not understood from \"8h-12h\" on: write \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "",
+            0,
+            "not opening hours in OpenStreetMap's syntax, it ends too early: write \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "Jun-Aug Mo-Su 10:00-12:00",
+            0,
+            "\"Jun-Aug Mo-Su 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "Mo[1] 10:00-12:00",
+            0,
+            "\"Mo[1] 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "PH 10:00-12:00",
+            0,
+            "\"PH 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+        ),
+        (
+            "Mo 10:00-12:00; SH off",
+            0,
+            "\"SH closed\" names school holidays, which differ by region: list the dates under closed",
+        ),
+        (
+            "Mo 10:00-12:00; Dec 24 11:00-12:00 off",
+            0,
+            "\"Dec 24 11:00-12:00 closed\" closes for a part of certain days: close the whole day, \"Dec 24 off\"",
+        ),
+        (
+            "Mo 10:00+",
+            0,
+            "\"Mo 10:00+\" has no end: say when it closes",
+        ),
+        (
+            "Mo sunrise-12:00",
+            0,
+            "\"Mo sunrise-12:00\" depends on the sun: write times of day",
+        ),
+        (
+            "Mo 10:00-12:00 || Tu 10:00-12:00",
+            0,
+            "\"Tu 10:00-12:00\" is a fallback (\"||\"), which a weekly pattern can't say: separate rules by \";\"",
+        ),
+        (
+            "Mo 10:00-12:00 unknown",
+            0,
+            "\"Mo 10:00-12:00 unknown\" is open or not: say \"open\" or \"off\"",
+        ),
+    ] {
+        let expected = misread(offset, message);
+        assert_eq!(
+            Openings::parse(entry, &Calendar::of("FR")),
+            Err(expected),
+            "{entry:?}"
+        );
+    }
+    let long = Openings::parse(&"a".repeat(257), &Calendar::of("FR"));
+    assert_eq!(long, Err(misread(0, "an entry has at most 256 bytes")));
+}

@@ -1,0 +1,266 @@
+//! Times as shops write them, clock changes included.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn zone(name: &str) -> TimeZone {
+    TimeZone::get(name).unwrap()
+}
+
+fn read(text: &str, name: &str) -> String {
+    match parse(text, &zone(name)) {
+        Ok(window) => format!("{}/{}", window.after, window.before),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_date_and_range_is_read_in_the_zone() {
+    for (text, name, expected) in [
+        (
+            "2026-11-25 10:00-11:00",
+            "Europe/Paris",
+            "2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+        ),
+        (
+            "2026-07-25 10:00-11:00",
+            "Europe/Paris",
+            "2026-07-25T08:00:00Z/2026-07-25T09:00:00Z",
+        ),
+        (
+            " 2026-11-25 10:00-11:00\n",
+            "Asia/Tokyo",
+            "2026-11-25T01:00:00Z/2026-11-25T02:00:00Z",
+        ),
+        (
+            "2026-11-25 20:00-24:00",
+            "UTC",
+            "2026-11-25T20:00:00Z/2026-11-26T00:00:00Z",
+        ),
+        (
+            "2028-02-29 00:00-00:01",
+            "UTC",
+            "2028-02-29T00:00:00Z/2028-02-29T00:01:00Z",
+        ),
+    ] {
+        assert_eq!(read(text, name), expected, "{text} in {name}");
+    }
+}
+
+#[test]
+fn an_interval_is_read_with_its_offsets_or_in_the_zone() {
+    for (text, expected) in [
+        (
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "2020-04-02T12:00:00+02:00/2020-04-02T14:00:00+02:00",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "2020-04-02T12:00:00/2020-04-02T14:00:00",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "2020-04-02T10:00Z/2020-04-02T14:00",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "2020-04-02T10:00:00.000Z/2020-04-02T12:00:00.000Z",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "20200402T100000Z/20200402T120000Z",
+            "2020-04-02T10:00:00Z/2020-04-02T12:00:00Z",
+        ),
+        (
+            "2020-04-02T22:00:00+02:00/2020-04-03T02:00:00+02:00",
+            "2020-04-02T20:00:00Z/2020-04-03T00:00:00Z",
+        ),
+    ] {
+        assert_eq!(read(text, "Europe/Paris"), expected, "{text}");
+    }
+}
+
+#[test]
+fn times_on_a_day_when_clocks_change_are_decided_once() {
+    for (text, name, expected) in [
+        // Spring: the hour between 02:00 and 03:00 is skipped.
+        (
+            "2026-03-29 01:00-04:00",
+            "Europe/Paris",
+            "2026-03-29T00:00:00Z/2026-03-29T02:00:00Z",
+        ),
+        (
+            "2026-03-29 01:00-02:30",
+            "Europe/Paris",
+            "2026-03-29T00:00:00Z/2026-03-29T01:00:00Z",
+        ),
+        (
+            "2026-03-29 02:30-04:00",
+            "Europe/Paris",
+            "2026-03-29T01:00:00Z/2026-03-29T02:00:00Z",
+        ),
+        (
+            "2026-03-29 02:00-04:00",
+            "Europe/Paris",
+            "2026-03-29T01:00:00Z/2026-03-29T02:00:00Z",
+        ),
+        (
+            "2026-03-08 02:30-03:30",
+            "America/New_York",
+            "2026-03-08T07:00:00Z/2026-03-08T07:30:00Z",
+        ),
+        (
+            "2026-10-04 02:15-03:00",
+            "Australia/Lord_Howe",
+            "2026-10-03T15:30:00Z/2026-10-03T16:00:00Z",
+        ),
+        // Autumn: times shown twice are the first of the two.
+        (
+            "2026-10-25 01:00-04:00",
+            "Europe/Paris",
+            "2026-10-24T23:00:00Z/2026-10-25T03:00:00Z",
+        ),
+        (
+            "2026-10-25 02:00-02:30",
+            "Europe/Paris",
+            "2026-10-25T00:00:00Z/2026-10-25T00:30:00Z",
+        ),
+        (
+            "2026-10-25 02:30-03:00",
+            "Europe/Paris",
+            "2026-10-25T00:30:00Z/2026-10-25T02:00:00Z",
+        ),
+        (
+            "2026-11-01 01:30-02:00",
+            "America/New_York",
+            "2026-11-01T05:30:00Z/2026-11-01T07:00:00Z",
+        ),
+        (
+            "2026-04-05 01:30-02:00",
+            "Australia/Lord_Howe",
+            "2026-04-04T14:30:00Z/2026-04-04T15:30:00Z",
+        ),
+        // No change anywhere near.
+        (
+            "2026-03-29 02:30-03:30",
+            "Asia/Kolkata",
+            "2026-03-28T21:00:00Z/2026-03-28T22:00:00Z",
+        ),
+    ] {
+        assert_eq!(read(text, name), expected, "{text} in {name}");
+    }
+}
+
+#[test]
+fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
+    for (text, expected) in [
+        (
+            "",
+            "\"\" is not a time slot: write 2026-11-25 10:00-11:00, or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+        ),
+        (
+            "2026-11-25 9:00-11:00",
+            "\"2026-11-25 9:00-11:00\" is not a time slot: write 2026-11-25 10:00-11:00, or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+        ),
+        (
+            "2026-02-30 10:00-11:00",
+            "\"2026-02-30\" is not a date: write 2026-11-25, a day of the calendar",
+        ),
+        (
+            "2026-11-25 10:00-25:00",
+            "\"25:00\" is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day",
+        ),
+        (
+            "2026-11-25 24:00-24:00",
+            "\"24:00\" is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day",
+        ),
+        (
+            "2026-11-25 22:00-02:00",
+            "\"2026-11-25 22:00-02:00\" ends before it starts; a window past midnight is written as two instants, 2026-11-25T22:00:00Z/2026-11-26T01:00:00Z",
+        ),
+        (
+            "2026-11-25 10:00-10:00",
+            "\"2026-11-25 10:00-10:00\" has no length: it must end after it starts",
+        ),
+        (
+            "2026-03-29 02:10-02:50",
+            "\"2026-03-29 02:10-02:50\" does not exist: the clocks of Europe/Paris skip it that day",
+        ),
+        (
+            "2026-03-29 02:00-03:00",
+            "\"2026-03-29 02:00-03:00\" does not exist: the clocks of Europe/Paris skip it that day",
+        ),
+        (
+            "2026-11-25/2026-11-26",
+            "\"2026-11-25\" is not an instant: write 2026-11-25T09:00:00Z",
+        ),
+        (
+            "2026-11-25T10:00:00Z/PT2H",
+            "\"PT2H\" is not an instant: write 2026-11-25T09:00:00Z",
+        ),
+        (
+            "2026-11-25T10:00:00Z/2026-11-25T10:00:00Z",
+            "\"2026-11-25T10:00:00Z/2026-11-25T10:00:00Z\" has no length: it must end after it starts",
+        ),
+        (
+            "2026-11-25T10:00:00Z/2026-11-25T09:00:00Z",
+            "\"2026-11-25T10:00:00Z/2026-11-25T09:00:00Z\" ends before it starts; a window past midnight is written as two instants, 2026-11-25T22:00:00Z/2026-11-26T01:00:00Z",
+        ),
+        (
+            "9999-12-31 10:00-24:00",
+            "\"9999-12-31\" is not a date: write 2026-11-25, a day of the calendar",
+        ),
+    ] {
+        assert_eq!(read(text, "Europe/Paris"), expected, "{text:?}");
+    }
+    assert_eq!(
+        parse(&"1".repeat(129), &TimeZone::UTC),
+        Err(Error::TooLong(129))
+    );
+}
+
+#[test]
+fn a_window_is_written_so_that_it_reads_back() {
+    for (text_in, expected) in [
+        ("2026-11-25 10:00-11:00", "2026-11-25 10:00-11:00"),
+        ("2026-11-25 20:00-24:00", "2026-11-25 20:00-24:00"),
+        (
+            "2026-11-25T21:00Z/2026-11-26T01:00Z",
+            "2026-11-25T22:00:00+01:00/2026-11-26T02:00:00+01:00",
+        ),
+        // The second pass of the repeated hour has no short form.
+        (
+            "2026-10-25T01:00Z/2026-10-25T01:30Z",
+            "2026-10-25T02:00:00+01:00/2026-10-25T02:30:00+01:00",
+        ),
+    ] {
+        let window = parse(text_in, &zone("Europe/Paris")).unwrap();
+
+        assert_eq!(text(window, &zone("Europe/Paris")), expected);
+        assert_eq!(parse(expected, &zone("Europe/Paris")), Ok(window));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_reader(text in "[0-9TZ:/ +.\\[\\]\u{e9}-]{0,60}|\\PC{0,60}") {
+        let _ = parse(&text, &zone("Europe/Paris"));
+    }
+
+    #[test]
+    fn windows_that_touch_on_the_clock_touch_in_time(day in 0_i32..800, minute in 1_i64..1439) {
+        let date = jiff::civil::date(2026, 1, 1).checked_add(jiff::Span::new().days(day)).unwrap();
+        for name in ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"] {
+            let zone = zone(name);
+            let at = |minute: i64| {
+                let local = date.at(0, 0, 0, 0).checked_add(jiff::Span::new().minutes(minute)).unwrap();
+                first_instant(local, &zone).unwrap()
+            };
+            prop_assert!(at(minute - 1) <= at(minute) && at(minute) <= at(minute + 1));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What can go wrong in core, and its one translation to a gRPC status.
+
+use std::collections::HashMap;
+
+use proto::ERROR_DOMAIN;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
+
+use crate::{
+    domain::{
+        api_client::Scope,
+        violation::{Violation, Violations},
+    },
+    geocoding, routing, storage, vault,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Rules the request breaks, all of them.
+    #[error("the request is not valid")]
+    Invalid(Violations),
+    #[error("{}", .0.message())]
+    Unauthenticated(Unauthenticated),
+    #[error("the scope {scope} is needed")]
+    Forbidden { scope: Scope },
+    #[error("{message}")]
+    InvalidScope { message: String },
+    /// The platform's own programs belong to no store, and so have none of a store's things.
+    #[error("this API client belongs to no store")]
+    NoStore,
+    /// Not there, or not the caller's.
+    #[error("{name} does not exist")]
+    NotFound { name: String },
+    #[error("{message}")]
+    Conflict {
+        /// `UPPER_SNAKE`, for programs.
+        reason: &'static str,
+        message: String,
+    },
+    #[error("the delivery price could not be calculated")]
+    PriceNotCalculated {
+        /// For each rule its name and why it did not match.
+        rules: Vec<(String, String)>,
+    },
+    #[error("{message}")]
+    Quota {
+        /// `UPPER_SNAKE`, for programs.
+        reason: &'static str,
+        message: String,
+    },
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    #[error(transparent)]
+    Vault(#[from] vault::Error),
+    #[error(transparent)]
+    Geocoding(#[from] geocoding::Error),
+    #[error(transparent)]
+    Routing(#[from] routing::Error),
+    #[error("{0}")]
+    Bug(String),
+}
+
+/// Why a caller is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unauthenticated {
+    NoToken,
+    InvalidToken,
+    ExpiredToken,
+    /// Unknown key, wrong secret or disabled: which, is not said.
+    InvalidClient,
+}
+
+impl Unauthenticated {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::NoToken => "TOKEN_MISSING",
+            Self::InvalidToken => "TOKEN_INVALID",
+            Self::ExpiredToken => "TOKEN_EXPIRED",
+            Self::InvalidClient => "INVALID_CLIENT",
+        }
+    }
+
+    const fn message(self) -> &'static str {
+        match self {
+            Self::NoToken => "an access token is needed: send Authorization: Bearer <access_token>",
+            Self::InvalidToken => "the access token is not valid",
+            Self::ExpiredToken => "the access token has expired; get a new one",
+            Self::InvalidClient => "the client is unknown, disabled, or its secret is wrong",
+        }
+    }
+}
+
+/// How long a caller should wait before it tries again what could not be done now.
+const RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(1);
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        let (code, reason) = match &error {
+            Error::Invalid(_) => (Code::InvalidArgument, "VALIDATION_FAILED"),
+            Error::InvalidScope { .. } => (Code::InvalidArgument, "INVALID_SCOPE"),
+            Error::Unauthenticated(why) => (Code::Unauthenticated, why.reason()),
+            Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
+            Error::NoStore => (Code::PermissionDenied, "NO_STORE"),
+            Error::NotFound { .. } => (Code::NotFound, "NOT_FOUND"),
+            Error::Conflict { reason, .. } => (Code::FailedPrecondition, *reason),
+            Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
+            Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
+            Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
+            Error::Storage(
+                storage::Error::Unavailable(_)
+                | storage::Error::WriterEnded
+                | storage::Error::RolledBack,
+            )
+            | Error::Geocoding(_)
+            | Error::Routing(_) => (Code::Unavailable, "UNAVAILABLE"),
+            Error::Storage(
+                storage::Error::Database(_)
+                | storage::Error::Inconsistent { .. }
+                | storage::Error::Unsuitable(_),
+            )
+            | Error::Vault(_)
+            | Error::Bug(_) => (Code::Internal, "INTERNAL"),
+        };
+        let message = match code {
+            Code::Internal => {
+                tracing::error!(error = %chain(&error), "a request failed");
+                "something went wrong on our side".to_owned()
+            }
+            Code::Unavailable => {
+                tracing::warn!(error = %chain(&error), "a request could not be served");
+                "the service is not available at the moment; try again".to_owned()
+            }
+            Code::ResourceExhausted if reason == "OVERLOADED" => {
+                "the service is overloaded at the moment; try again".to_owned()
+            }
+            _ => message,
+        };
+        Self::with_error_details(code, message, details(error, code, reason))
+    }
+}
+
+fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
+    let mut details = ErrorDetails::new();
+    details.set_error_info(reason, ERROR_DOMAIN, HashMap::new());
+    match error {
+        Error::Invalid(violations) => {
+            let violations: Vec<_> = violations.into_iter().map(field_violation).collect();
+            details.set_bad_request(violations);
+        }
+        Error::Forbidden { scope } => {
+            let metadata = HashMap::from([("scope".to_owned(), scope.to_string())]);
+            details.set_error_info(reason, ERROR_DOMAIN, metadata);
+        }
+        Error::PriceNotCalculated { rules } => {
+            for (rule, why) in rules {
+                details.add_precondition_failure_violation("RULE", rule, why);
+            }
+        }
+        _ => {}
+    }
+    if matches!(code, Code::Unavailable) || reason == "OVERLOADED" {
+        details.set_retry_info(Some(RETRY_DELAY));
+    }
+    details
+}
+
+fn field_violation(violation: Violation) -> FieldViolation {
+    let mut field_violation = FieldViolation::new(violation.field, violation.description);
+    field_violation.reason = violation.reason.into_owned();
+    field_violation
+}
+
+/// An error with what caused it, for the log.
+fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

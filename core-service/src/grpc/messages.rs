@@ -1,0 +1,148 @@
+//! Domain types as messages.
+
+use jiff::Timestamp;
+
+use crate::domain::{
+    address::Address,
+    api_client::ApiClient,
+    delivery::Delivery,
+    money::Price,
+    store::Store,
+    task::{Package, Task, TaskKind, TaskState},
+    webhook::Webhook,
+};
+use proto::iri::Collection;
+
+pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: instant.as_second(),
+        nanos: instant.subsec_nanosecond(),
+    }
+}
+
+pub(super) fn address(address: &Address) -> proto::Address {
+    proto::Address {
+        name: Collection::Addresses.name(address.id),
+        street_address: address.street_address.clone(),
+        lat_lng: Some(proto::LatLng {
+            latitude: address.lat_lng.latitude(),
+            longitude: address.lat_lng.longitude(),
+        }),
+        place_name: address.place_name.clone(),
+        contact_name: address.contact_name.clone(),
+        telephone: address.telephone.clone(),
+        description: address.description.clone(),
+        postal_code: address.postal_code.clone(),
+        address_locality: address.locality.clone(),
+        address_country: address.country.clone(),
+    }
+}
+
+pub(super) fn price(price: Price) -> proto::Price {
+    proto::Price {
+        net_amount: price.net,
+        tax_amount: price.tax,
+        currency_code: price.currency.code().to_owned(),
+    }
+}
+
+pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
+    proto::Delivery {
+        name: Collection::Deliveries.name(delivery.id),
+        pickup: Some(task(&delivery.pickup, store)),
+        dropoff: Some(task(&delivery.dropoff, store)),
+        distance_meters: delivery.route.meters,
+        duration_seconds: delivery.route.seconds,
+        price: delivery.price.map(price),
+        time_zone: store.time_zone_name().to_owned(),
+        create_time: Some(timestamp(delivery.created_at)),
+        cancel_time: delivery.cancelled_at.map(timestamp),
+    }
+}
+
+pub(super) fn task(task: &Task, store: &Store) -> proto::Task {
+    let plan = &task.plan;
+    let complete_time = match task.state {
+        TaskState::Todo => None,
+        TaskState::Done { completed_at } => Some(timestamp(completed_at)),
+    };
+    proto::Task {
+        name: Collection::Tasks.name(task.id),
+        delivery: Collection::Deliveries.name(task.delivery_id),
+        kind: match task.kind {
+            TaskKind::Pickup => proto::task::Kind::Pickup,
+            TaskKind::Dropoff => proto::task::Kind::Dropoff,
+        }
+        .into(),
+        status: match task.state {
+            TaskState::Todo => proto::task::Status::Todo,
+            TaskState::Done { .. } => proto::task::Status::Done,
+        }
+        .into(),
+        address: Some(address(&plan.address)),
+        after: Some(timestamp(plan.window.after)),
+        before: Some(timestamp(plan.window.before)),
+        comments: plan.comments.clone(),
+        weight: plan.weight,
+        packages: plan.packages.iter().map(package).collect(),
+        tags: plan.tags.clone(),
+        metadata: plan.metadata.clone().into_iter().collect(),
+        time_zone: store.time_zone_name().to_owned(),
+        create_time: Some(timestamp(task.created_at)),
+        update_time: Some(timestamp(task.updated_at)),
+        complete_time,
+        cancel_time: task.cancelled_at.map(timestamp),
+    }
+}
+
+fn package(package: &Package) -> proto::Package {
+    proto::Package {
+        r#type: package.kind.clone(),
+        quantity: package.quantity,
+    }
+}
+
+pub(super) fn store(store: &Store) -> proto::Store {
+    proto::Store {
+        name: Collection::Stores.name(store.id),
+        display_name: store.display_name.clone(),
+        default_address: store.default_address.as_ref().map(address),
+        time_zone: store.time_zone_name().to_owned(),
+        currency_code: store.currency.code().to_owned(),
+        country_code: store.country.as_str().to_owned(),
+        create_time: Some(timestamp(store.created_at)),
+    }
+}
+
+/// A client; its secret only when it is new.
+pub(super) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
+    proto::ApiClient {
+        name: Collection::ApiClients.name(client.id),
+        display_name: client.display_name.clone(),
+        store: client
+            .store_id
+            .map(|id| Collection::Stores.name(id))
+            .unwrap_or_default(),
+        api_key: client.api_key.clone(),
+        api_secret: secret.unwrap_or_default(),
+        scopes: client
+            .scopes
+            .iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect(),
+        default_address: client.default_address.as_ref().map(address),
+        create_time: Some(timestamp(client.created_at)),
+        disable_time: client.disabled_at.map(timestamp),
+    }
+}
+
+/// A webhook; its secret only when it is new.
+pub(super) fn webhook(webhook: &Webhook, secret: Option<String>) -> proto::Webhook {
+    proto::Webhook {
+        name: Collection::Webhooks.name(webhook.id),
+        event: webhook.event.as_str().to_owned(),
+        url: webhook.url.clone(),
+        secret: secret.unwrap_or_default(),
+        create_time: Some(timestamp(webhook.created_at)),
+    }
+}

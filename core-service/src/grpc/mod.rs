@@ -1,0 +1,69 @@
+//! The use cases: authenticate → parse → decide → store → reply. A file per proto service.
+
+mod api_clients;
+mod caller;
+mod definitions;
+mod deliveries;
+mod drafts;
+mod messages;
+mod notifications;
+mod planning;
+mod price_lists;
+mod retail_prices;
+mod signing_keys;
+mod stores;
+mod tasks;
+mod time_slots;
+mod tokens;
+mod webhooks;
+
+use jiff::Zoned;
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    clock::Clock,
+    config::Config,
+    domain::{before::DateOrder, store::Store},
+    geocoding::Geocoder,
+    routing::Router,
+    storage::Storage,
+    vault::Vault,
+};
+
+pub(crate) use self::{
+    caller::Callers, definitions::Definitions, notifications::Notifications,
+    signing_keys::SigningKeys,
+};
+
+/// Everything a use case may need.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) storage: Storage,
+    pub(crate) clock: Clock,
+    pub(crate) vault: Vault,
+    pub(crate) signing_keys: SigningKeys,
+    pub(crate) geocoder: Box<dyn Geocoder>,
+    pub(crate) router: Box<dyn Router>,
+    pub(crate) egress: egress::Policy,
+    pub(crate) callers: Callers,
+    pub(crate) definitions: Definitions,
+    /// Rung when notifications are owed that were not before.
+    pub(crate) bell: watch::Sender<()>,
+    /// Ends the dispatchers' streams.
+    pub(crate) shutdown: CancellationToken,
+    /// The loops of the streams.
+    pub(crate) loops: TaskTracker,
+}
+
+impl Core {
+    /// Now, in a store's zone.
+    fn now_in(&self, store: &Store) -> Zoned {
+        self.clock.now().to_zoned(store.time_zone.clone())
+    }
+
+    /// How a store's country writes dates.
+    fn date_order(store: &Store) -> DateOrder {
+        DateOrder::of_country(store.country.as_str())
+    }
+}

@@ -1,0 +1,409 @@
+//! From what a client asks for to a plan that can be priced or carried out, or to everything
+//! that is wrong with it: one path for the price and the delivery.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+use super::{
+    Core,
+    caller::Caller,
+    drafts::{self, AddressDraft, Load, Reading, Times},
+};
+use crate::{
+    domain::{
+        address::Address,
+        delivery::{DeliveryPlan, Route},
+        id::AddressId,
+        price_list::PriceList,
+        store::Store,
+        task::{TaskPlan, TimeWindow},
+        violation::Violations,
+    },
+    error::Error,
+    geocoding::{Answer, Query},
+    routing,
+};
+
+/// How long a task lasts whose client gives its end only.
+const WINDOW: SignedDuration = SignedDuration::from_mins(15);
+
+/// A plan and what it is priced with.
+pub(super) struct Planned {
+    pub(super) plan: DeliveryPlan,
+    pub(super) price_list: Option<Arc<PriceList>>,
+    /// When it was planned, in the store's zone.
+    pub(super) now: Zoned,
+}
+
+/// A task's checked parts, before they are put together.
+struct Parts {
+    address: Option<AddressDraft>,
+    times: Times,
+    load: Load,
+}
+
+impl Core {
+    /// Plans a delivery for the caller's store. `violations` are those found before.
+    pub(super) async fn plan(
+        &self,
+        caller: &Caller,
+        draft: Option<proto::DeliveryDraft>,
+        found_before: Vec<proto::Violation>,
+    ) -> Result<Planned, Error> {
+        let store = caller.store()?;
+        let now = self.now_in(store);
+        let reading = Reading {
+            now: &now,
+            date_order: Self::date_order(store),
+            country: self.config.platform.country.as_str(),
+        };
+        let mut violations = violations(found_before);
+        let draft = draft.unwrap_or_default();
+
+        let pickup = parts(
+            "pickup",
+            draft.pickup.unwrap_or_default(),
+            &reading,
+            &mut violations,
+        );
+        if draft.dropoff.is_none() {
+            violations.add("dropoff", "REQUIRED", "is required");
+        }
+        let dropoff = parts(
+            "dropoff",
+            draft.dropoff.unwrap_or_default(),
+            &reading,
+            &mut violations,
+        );
+        if !dropoff.times.said {
+            violations.add(
+                "dropoff.before",
+                "REQUIRED",
+                "is required, or timeSlot in its place",
+            );
+        }
+        let price_list = self.price_list(store.id).await?;
+        if let Some(price_list) = &price_list {
+            check_packages("pickup", &pickup.load, price_list, &mut violations);
+            check_packages("dropoff", &dropoff.load, price_list, &mut violations);
+        }
+        self.check_slot("pickup", &pickup.times, store, &now, &mut violations)
+            .await?;
+        self.check_slot("dropoff", &dropoff.times, store, &now, &mut violations)
+            .await?;
+
+        let from = self
+            .pickup_address(caller, pickup.address, &mut violations)
+            .await?;
+        let to = self
+            .dropoff_address(store, dropoff.address, &mut violations)
+            .await?;
+        let route = match (&from, &to) {
+            (Some(from), Some(to)) => self.way(from, to, &mut violations).await?,
+            _ => None,
+        };
+        let windows = windows(&pickup.times, &dropoff.times, route, &mut violations);
+
+        let (Some(from), Some(to), Some(route), Some((first, second))) = (from, to, route, windows)
+        else {
+            return Err(Error::Invalid(violations));
+        };
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
+        let plan = DeliveryPlan {
+            pickup: task_plan(from, first, &pickup.times, pickup.load),
+            dropoff: task_plan(to, second, &dropoff.times, dropoff.load),
+            route,
+        };
+        Ok(Planned {
+            plan,
+            price_list,
+            now,
+        })
+    }
+
+    /// The address given, or the client's default one, or the store's.
+    async fn pickup_address(
+        &self,
+        caller: &Caller,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let store = caller.store()?;
+        if let Some(draft) = draft {
+            return self
+                .locate("pickup.address", draft, Some(store), violations)
+                .await;
+        }
+        let default = caller
+            .default_address
+            .as_ref()
+            .or(store.default_address.as_ref());
+        if default.is_none() && !violations.is_at_or_below("pickup.address") {
+            violations.add(
+                "pickup.address",
+                "REQUIRED",
+                "is required: neither the client nor its store has a default address",
+            );
+        }
+        Ok(default.cloned())
+    }
+
+    async fn dropoff_address(
+        &self,
+        store: &Store,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        if let Some(draft) = draft {
+            return self
+                .locate("dropoff.address", draft, Some(store), violations)
+                .await;
+        }
+        if !violations.is_at_or_below("dropoff.address") {
+            violations.add(
+                "dropoff.address",
+                "REQUIRED",
+                "is required: a postal address, or an object with streetAddress or latLng",
+            );
+        }
+        Ok(None)
+    }
+
+    /// Gives an address its point: the client's, kept exactly with its text, or the geocoder's
+    /// with the text as the geocoder writes it.
+    pub(super) async fn locate(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        store: Option<&Store>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let address = |lat_lng| Address {
+            id: AddressId::new(),
+            street_address: draft.text.clone(),
+            lat_lng,
+            place_name: draft.place_name.clone(),
+            contact_name: draft.contact_name.clone(),
+            telephone: draft.telephone.clone(),
+            description: draft.description.clone(),
+            postal_code: draft.postal_code.clone(),
+            locality: draft.locality.clone(),
+            country: draft.country.clone(),
+        };
+        if let Some(lat_lng) = draft.lat_lng {
+            return Ok(Some(address(lat_lng)));
+        }
+        if violations.is_at_or_below(&format!("{field}.lat_lng")) {
+            return Ok(None);
+        }
+        let parts = [
+            Some(&draft.text),
+            draft.postal_code.as_ref(),
+            draft.locality.as_ref(),
+        ];
+        let query = Query {
+            country: draft.country.clone(),
+            near: store
+                .and_then(|store| store.default_address.as_ref())
+                .map(|address| address.lat_lng),
+            ..Query::new(
+                parts
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )
+        };
+        match self.geocoder.geocode(&query).await? {
+            Answer::Found(found) => Ok(Some(Address {
+                street_address: found.formatted,
+                postal_code: found.postal_code,
+                locality: found.locality,
+                country: found.country,
+                ..address(found.lat_lng)
+            })),
+            Answer::Unclear(unclear) => {
+                violations.add(field, "ADDRESS_UNCLEAR", unclear.to_string());
+                Ok(None)
+            }
+            Answer::NotFound => {
+                violations.add(
+                    field,
+                    "ADDRESS_NOT_FOUND",
+                    format!(
+                        "found nothing for {:?}: give house number, street, postcode and town, or latLng",
+                        query.text
+                    ),
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    async fn way(
+        &self,
+        from: &Address,
+        to: &Address,
+        violations: &mut Violations,
+    ) -> Result<Option<Route>, Error> {
+        match self.router.route(from.lat_lng, to.lat_lng).await {
+            Ok(route) => Ok(Some(route)),
+            Err(error @ routing::Error::NoRoute) => {
+                violations.add("dropoff.address", "NO_ROUTE", error.to_string());
+                Ok(None)
+            }
+            Err(error @ routing::Error::Unavailable(_)) => Err(error.into()),
+        }
+    }
+
+    /// A store may accept only the slots it offers.
+    async fn check_slot(
+        &self,
+        task: &str,
+        times: &Times,
+        store: &Store,
+        now: &Zoned,
+        violations: &mut Violations,
+    ) -> Result<(), Error> {
+        let Some(window) = times.slot else {
+            return Ok(());
+        };
+        let Some((_, time_slot)) = self.time_slot(store).await? else {
+            return Ok(());
+        };
+        if !time_slot.offered_only() {
+            return Ok(());
+        }
+        if let Some(refusal) = time_slot.refuses(window, now, |_| 0) {
+            violations.add(
+                format!("{task}.time_slot"),
+                "TIME_SLOT_REFUSED",
+                refusal.to_string(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The violations a gateway found.
+pub(super) fn violations(found_before: Vec<proto::Violation>) -> Violations {
+    let mut violations = Violations::new();
+    for violation in found_before {
+        violations.add(violation.field, violation.reason, violation.description);
+    }
+    violations
+}
+
+fn parts(
+    field: &str,
+    mut draft: proto::TaskDraft,
+    reading: &Reading<'_>,
+    violations: &mut Violations,
+) -> Parts {
+    Parts {
+        address: drafts::address(
+            &format!("{field}.address"),
+            draft.address.take(),
+            reading.country,
+            violations,
+        ),
+        times: drafts::times(field, &draft, reading, violations),
+        load: drafts::load(field, draft, violations),
+    }
+}
+
+fn check_packages(task: &str, load: &Load, price_list: &PriceList, violations: &mut Violations) {
+    for (index, package) in load.packages.iter().enumerate() {
+        if !price_list.knows_package(&package.kind) {
+            let known: Vec<_> = price_list.package_kinds().collect();
+            let known = match known.as_slice() {
+                [] => "the store has none".to_owned(),
+                known => format!("the store has {}", known.join(", ")),
+            };
+            violations.add(
+                format!("{task}.packages[{index}].type"),
+                "UNKNOWN_PACKAGE",
+                format!("there is no package type {:?}: {known}", package.kind),
+            );
+        }
+    }
+}
+
+/// When the tasks happen, in order: what was said, and what follows from it.
+fn windows(
+    pickup: &Times,
+    dropoff: &Times,
+    route: Option<Route>,
+    violations: &mut Violations,
+) -> Option<(TimeWindow, TimeWindow)> {
+    let second = window("dropoff", dropoff, dropoff.before, violations);
+    let arrival = second.map(|window| window.before);
+    let departure = arrival.zip(route).and_then(|(arrival, route)| {
+        earlier(arrival, SignedDuration::from_secs(route.seconds.into()))
+    });
+    let end = if pickup.said {
+        pickup.before
+    } else {
+        departure
+    };
+    let first = window("pickup", pickup, end, violations);
+    if pickup.said
+        && let (Some(first), Some(second)) = (first, second)
+        && first.before > second.before
+    {
+        let field = match pickup.slot {
+            Some(_) => "pickup.time_slot",
+            None => "pickup.before",
+        };
+        violations.add(
+            field,
+            "OUT_OF_ORDER",
+            "must not be later than the dropoff's",
+        );
+    }
+    first.zip(second)
+}
+
+/// One task's window: the slot, or from `after`, or a quarter of an hour before its end.
+fn window(
+    task: &str,
+    times: &Times,
+    end: Option<Timestamp>,
+    violations: &mut Violations,
+) -> Option<TimeWindow> {
+    let (start, end) = match times.slot {
+        Some(slot) => (slot.after, slot.before),
+        None => (earlier(end?, WINDOW)?, end?),
+    };
+    let after = times.after.unwrap_or(start);
+    if after >= end {
+        violations.add(
+            format!("{task}.after"),
+            "OUT_OF_ORDER",
+            "must be earlier than the task's end",
+        );
+        return None;
+    }
+    Some(TimeWindow { after, before: end })
+}
+
+fn earlier(instant: Timestamp, by: SignedDuration) -> Option<Timestamp> {
+    instant.checked_sub(by).ok()
+}
+
+fn task_plan(address: Address, window: TimeWindow, times: &Times, load: Load) -> TaskPlan {
+    TaskPlan {
+        address,
+        window,
+        time_slot: times.slot.is_some(),
+        comments: load.comments,
+        weight: load.weight,
+        packages: load.packages,
+        tags: load.tags,
+        metadata: load.metadata,
+    }
+}

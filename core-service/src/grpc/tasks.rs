@@ -1,0 +1,158 @@
+//! Tasks: read by shops, completed by couriers.
+
+use proto::iri::Collection;
+use tonic::{Request, Response, Status};
+
+use super::{Core, caller::Caller, messages};
+use crate::{
+    domain::{
+        api_client::Scope,
+        delivery::CompleteTaskError,
+        event::EventName,
+        id::{DeliveryId, StoreId, TaskId},
+        store::Store,
+        task::{Task, TaskState},
+    },
+    error::Error,
+    storage,
+};
+
+#[tonic::async_trait]
+impl proto::tasks_server::Tasks for Core {
+    async fn get_task(
+        &self,
+        request: Request<proto::GetTaskRequest>,
+    ) -> Result<Response<proto::Task>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+
+        let reply = if caller.has(Scope::TasksAll) {
+            let (store, task) = self.find_any_task(&name).await?;
+            messages::task(&task, &store)
+        } else {
+            caller.require(Scope::Tasks)?;
+            let task = self.find_own_task(&caller, &name).await?;
+            messages::task(&task, caller.store()?)
+        };
+
+        Ok(Response::new(reply))
+    }
+
+    async fn complete_task(
+        &self,
+        request: Request<proto::CompleteTaskRequest>,
+    ) -> Result<Response<proto::Task>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::TasksAll)?;
+
+        let name = request.into_inner().name;
+        let (store, mut task) = self.find_any_task(&name).await?;
+        if task.state == TaskState::Todo {
+            task = self.complete(store.id, task.delivery_id, task.id).await?;
+        }
+
+        Ok(Response::new(messages::task(&task, &store)))
+    }
+}
+
+impl Core {
+    /// Completes a task, and commits with it what that brings about.
+    async fn complete(
+        &self,
+        store_id: StoreId,
+        delivery_id: DeliveryId,
+        task_id: TaskId,
+    ) -> Result<Task, Error> {
+        let now = self.clock.now();
+        let (task, owed) = self
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    // The lock makes two completions of one delivery follow each other, so that
+                    // the second sees the first.
+                    let mut delivery =
+                        storage::deliveries::find_and_lock(transaction, store_id, delivery_id)
+                            .await?
+                            .ok_or_else(|| not_found(task_id))?;
+                    let was = state(&delivery, task_id);
+                    let events = delivery
+                        .complete_task(task_id, now)
+                        .map_err(|error| refused(&error, task_id))?;
+
+                    let [pickup, dropoff] = [delivery.pickup, delivery.dropoff];
+                    let task = if pickup.id == task_id {
+                        pickup
+                    } else {
+                        dropoff
+                    };
+                    if was == Some(TaskState::Todo) {
+                        storage::deliveries::save_state(transaction, store_id, &task).await?;
+                    }
+                    let events: Vec<_> = events.into_iter().map(EventName::from).collect();
+                    let owed = storage::notifications::record_events(
+                        transaction,
+                        store_id,
+                        delivery_id,
+                        &events,
+                        now,
+                    )
+                    .await?;
+                    Ok((task, owed))
+                })
+            })
+            .await?;
+        if owed {
+            self.bell.send_replace(());
+        }
+        Ok(task)
+    }
+
+    async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
+        let not_found = || Error::NotFound {
+            name: name.to_owned(),
+        };
+        let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
+        let store = caller.store()?;
+        storage::deliveries::find_task(self.storage.reader(), store.id, TaskId(id))
+            .await?
+            .ok_or_else(not_found)
+    }
+
+    async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
+        let not_found = || Error::NotFound {
+            name: name.to_owned(),
+        };
+        let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
+        let reader = self.storage.reader();
+        let (store_id, task) = storage::deliveries::find_task_of_any_store(reader, TaskId(id))
+            .await?
+            .ok_or_else(not_found)?;
+        let store = storage::stores::find(reader, store_id)
+            .await?
+            .ok_or_else(|| storage::Error::inconsistent("tasks", "one without a store"))?;
+        Ok((store, task))
+    }
+}
+
+fn state(delivery: &crate::domain::delivery::Delivery, task_id: TaskId) -> Option<TaskState> {
+    [&delivery.pickup, &delivery.dropoff]
+        .into_iter()
+        .find(|task| task.id == task_id)
+        .map(|task| task.state)
+}
+
+fn refused(error: &CompleteTaskError, task_id: TaskId) -> Error {
+    match error {
+        CompleteTaskError::NoSuchTask => not_found(task_id),
+        CompleteTaskError::Cancelled => Error::Conflict {
+            reason: "DELIVERY_CANCELLED",
+            message: error.to_string(),
+        },
+    }
+}
+
+fn not_found(task_id: TaskId) -> Error {
+    Error::NotFound {
+        name: Collection::Tasks.name(task_id),
+    }
+}

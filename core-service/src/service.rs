@@ -1,0 +1,195 @@
+//! A core: storage, keys and gRPC services on one listener.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use proto::{
+    api_clients_server::ApiClientsServer, deliveries_server::DeliveriesServer,
+    notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
+    retail_prices_server::RetailPricesServer, stores_server::StoresServer,
+    tasks_server::TasksServer, time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    webhooks_server::WebhooksServer,
+};
+use tokio::{net::TcpListener, sync::watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::{
+    service::Routes,
+    transport::{Server, server::TcpIncoming},
+};
+
+use crate::{
+    clock::Clock,
+    config::Config,
+    error::Error,
+    geocoding::{Gazetteer, GazetteerError},
+    grpc::{Callers, Core, Definitions, Notifications, SigningKeys},
+    routing::StraightLine,
+    storage::{self, Storage},
+    vault::{self, Vault},
+};
+
+/// How long what is in flight may take after a core was told to end.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Messages are small; more is a mistake or an attack.
+const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// Why a core can't start, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("cannot listen on {addr}: {source}")]
+    Listen {
+        addr: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error("cannot open the database: {0}")]
+    Database(#[from] storage::Error),
+    #[error(transparent)]
+    MasterKey(#[from] vault::Error),
+    #[error("the token signing keys cannot be used: {0}")]
+    SigningKeys(#[source] Error),
+    #[error("the gazetteer cannot be read: {0}")]
+    Gazetteer(#[from] GazetteerError),
+    #[error("the first clients cannot be created: {0}")]
+    Bootstrap(#[source] Error),
+    #[error("gRPC cannot be served: {0}")]
+    Serve(#[from] tonic::transport::Error),
+    #[error("gRPC reflection cannot be served: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// A core, ready to run.
+pub struct CoreService {
+    core: Arc<Core>,
+    listener: TcpListener,
+    addr: SocketAddr,
+}
+
+impl CoreService {
+    /// Opens everything and listens; the clock is the system's.
+    pub async fn bind(config: Config) -> Result<Self, StartError> {
+        let addr = config.listen;
+        let listener = TcpListener::bind(addr)
+            .await
+            .map_err(|source| StartError::Listen { addr, source })?;
+        Self::new(config, listener, Clock::system()).await
+    }
+
+    /// Opens everything, to serve on a listener by a clock.
+    pub async fn new(
+        config: Config,
+        listener: TcpListener,
+        clock: Clock,
+    ) -> Result<Self, StartError> {
+        let addr = listener.local_addr().map_err(|source| StartError::Listen {
+            addr: config.listen,
+            source,
+        })?;
+        let core = Arc::new(open(config, clock).await?);
+        Ok(Self {
+            core,
+            listener,
+            addr,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Serves until told to shut down, then finishes what is in flight.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
+        let core = self.core;
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let routes = routes(&core).await?;
+
+        let leases = Arc::clone(&core);
+        core.loops
+            .spawn(async move { leases.release_expired_leases().await });
+        let stop = shutdown.clone();
+        let served = Server::builder()
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
+        let overdue = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        let result = tokio::select! {
+            served = served => served.map_err(StartError::from),
+            () = overdue => Ok(()),
+        };
+
+        core.shutdown.cancel();
+        core.loops.close();
+        core.loops.wait().await;
+        if let Some(core) = Arc::into_inner(core) {
+            core.storage.close().await?;
+        }
+        result
+    }
+}
+
+async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
+    let vault = if config.create_master_key {
+        Vault::open_or_create(&config.master_key_file)?
+    } else {
+        Vault::open(&config.master_key_file)?
+    };
+    let storage = Storage::connect(&config.database_url).await?;
+    let issuer = config.public_url.clone();
+    let signing_keys = SigningKeys::load(&storage, &vault, &clock, issuer)
+        .await
+        .map_err(StartError::SigningKeys)?;
+    Ok(Core {
+        egress: config.egress(),
+        config,
+        storage,
+        clock,
+        vault,
+        signing_keys,
+        geocoder: Box::new(Gazetteer::embedded()?),
+        router: Box::new(StraightLine::default()),
+        callers: Callers::new(),
+        definitions: Definitions::new(),
+        bell: watch::Sender::new(()),
+        shutdown: CancellationToken::new(),
+        loops: TaskTracker::new(),
+    })
+}
+
+/// Every service a core offers.
+async fn routes(core: &Arc<Core>) -> Result<Routes, StartError> {
+    macro_rules! server {
+        ($server:ident) => {
+            $server::from_arc(Arc::clone(core)).max_decoding_message_size(LARGEST_MESSAGE)
+        };
+    }
+    let (health, health_server) = tonic_health::server::health_reporter();
+    health
+        .set_service_status("", tonic_health::ServingStatus::Serving)
+        .await;
+    let mut routes = Routes::builder();
+    routes
+        .add_service(health_server)
+        .add_service(server!(TokensServer))
+        .add_service(server!(StoresServer))
+        .add_service(server!(ApiClientsServer))
+        .add_service(server!(DeliveriesServer))
+        .add_service(server!(TasksServer))
+        .add_service(server!(RetailPricesServer))
+        .add_service(server!(PriceListsServer))
+        .add_service(server!(TimeSlotsServer))
+        .add_service(server!(WebhooksServer))
+        .add_service(NotificationsServer::new(Notifications(Arc::clone(core))));
+    if core.config.reflection {
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .build_v1()?;
+        routes.add_service(reflection);
+    }
+    Ok(routes.routes())
+}

@@ -1,0 +1,111 @@
+//! Opening a database: its pools and pragmas, what it must promise, and its schema.
+
+use std::time::Duration;
+
+use migrations::{Migrator, MigratorTrait};
+use sea_orm::{
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
+    sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous},
+};
+
+use super::Error;
+
+/// How long a request waits for a free connection before it is told to come back.
+const ACQUIRE: Duration = Duration::from_secs(5);
+
+/// Opens a pool for reads and one for writes.
+pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    if url.starts_with("sqlite:") {
+        open_sqlite(url).await
+    } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+        open_postgres(url).await
+    } else {
+        Err(Error::Unsuitable(
+            "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
+        ))
+    }
+}
+
+async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    // The writer first: it creates the file.
+    let writer = Database::connect(sqlite_options(url, 1)).await?;
+    let reader = Database::connect(sqlite_options(url, 4)).await?;
+    Ok((reader, writer))
+}
+
+fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = pool_options(url, connections);
+    options.map_sqlx_sqlite_opts(|sqlite| {
+        sqlite
+            .journal_mode(SqliteJournalMode::Wal)
+            // A commit is on disk before it is answered, also across a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(5))
+            .foreign_keys(true)
+            .pragma("cache_size", "-16000")
+            .statement_cache_capacity(256)
+    });
+    options
+}
+
+async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    let pool = Database::connect(pool_options(url, 20)).await?;
+    for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
+        require_setting(&pool, setting, wanted).await?;
+    }
+    Ok((pool.clone(), pool))
+}
+
+/// A server that answers before it has flushed would break the one promise we make.
+async fn require_setting(
+    connection: &DatabaseConnection,
+    setting: &str,
+    wanted: &str,
+) -> Result<(), Error> {
+    let row = connection
+        .query_one_raw(Statement::from_sql_and_values(
+            DbBackend::Postgres,
+            "SELECT current_setting($1)",
+            [setting.into()],
+        ))
+        .await?;
+    let found: String = match row {
+        Some(row) => row.try_get_by_index(0)?,
+        None => String::new(),
+    };
+    if found == wanted || (setting == "synchronous_commit" && found.starts_with("remote_")) {
+        return Ok(());
+    }
+    Err(Error::Unsuitable(format!(
+        "PostgreSQL runs with {setting} = {found}: acknowledged deliveries could be lost; set {setting} = {wanted}"
+    )))
+}
+
+fn pool_options(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = ConnectOptions::new(url);
+    options
+        .max_connections(connections)
+        .min_connections(1)
+        .acquire_timeout(ACQUIRE)
+        .connect_timeout(ACQUIRE)
+        // A connection in use all the time needs no ping before each use.
+        .test_before_acquire_if_idle_for(Duration::from_secs(10))
+        .sqlx_logging(false);
+    options
+}
+
+/// Applies the schema. Several cores may start at the same moment: the losers of the race see
+/// a failure, and then that there is nothing left to do.
+pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error> {
+    let mut tries = 1;
+    loop {
+        match Migrator::up(connection, None).await {
+            Ok(()) => return Ok(()),
+            Err(_) if tries < 5 => {
+                tokio::time::sleep(super::jitter(7)).await;
+                tries += 1;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Rows of `webhooks`.
+
+use sea_orm::entity::prelude::*;
+
+use super::instant::Instant;
+
+#[derive(Clone, Debug, DeriveEntityModel)]
+#[sea_orm(table_name = "webhooks")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) store_id: Uuid,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) id: Uuid,
+    pub(crate) api_client_id: Uuid,
+    pub(crate) event: String,
+    pub(crate) url: String,
+    pub(crate) sealed_secret: Vec<u8>,
+    pub(crate) created_at: Instant,
+    pub(crate) disabled_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,107 @@
+//! What can go wrong with the database, sorted by what a caller can do about it.
+
+use sea_orm::{DbErr, RuntimeErr, sqlx};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the database could not do it: {0}")]
+    Database(#[source] DbErr),
+    /// Not there, shutting down, out of connections or of disk: later may do.
+    #[error("the database is not available: {0}")]
+    Unavailable(#[source] DbErr),
+    /// More writes wait than may wait.
+    #[error("too many writes are waiting")]
+    Overloaded,
+    /// Whether the write happened is not known.
+    #[error("the writer ended before it answered")]
+    WriterEnded,
+    /// The shared transaction was given up; its members are tried one by one.
+    #[error("the transaction was rolled back")]
+    RolledBack,
+    /// A row that this program can't have written.
+    #[error("{table} has a row that makes no sense: {what}")]
+    Inconsistent { table: &'static str, what: String },
+    #[error("{0}")]
+    Unsuitable(String),
+}
+
+impl Error {
+    pub(crate) fn inconsistent(table: &'static str, what: impl std::fmt::Display) -> Self {
+        Self::Inconsistent {
+            table,
+            what: what.to_string(),
+        }
+    }
+
+    /// Whether the transaction lost against a concurrent one and may simply be tried again
+    /// (`SQLSTATE` 40001 serialization failure, 40P01 deadlock).
+    pub(super) fn is_lost_race(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
+    }
+
+    /// Whether a row with the same unique key is there already.
+    pub(crate) fn is_unique_violation(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        matches!(
+            error.sql_err(),
+            Some(sea_orm::SqlErr::UniqueConstraintViolation(_))
+        )
+    }
+}
+
+impl From<DbErr> for Error {
+    fn from(error: DbErr) -> Self {
+        if is_unavailable(&error) {
+            Self::Unavailable(error)
+        } else {
+            Self::Database(error)
+        }
+    }
+}
+
+fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
+    match error {
+        DbErr::Conn(RuntimeErr::SqlxError(error))
+        | DbErr::Exec(RuntimeErr::SqlxError(error))
+        | DbErr::Query(RuntimeErr::SqlxError(error)) => Some(error),
+        _ => None,
+    }
+}
+
+fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
+    driver_error(error)?.as_database_error()?.code()
+}
+
+fn is_unavailable(error: &DbErr) -> bool {
+    if matches!(error, DbErr::ConnectionAcquire(_) | DbErr::Conn(_)) {
+        return true;
+    }
+    match driver_error(error) {
+        Some(
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed,
+        ) => true,
+        Some(sqlx::Error::Database(error)) => {
+            error.code().is_some_and(|code| is_unavailable_code(&code))
+        }
+        _ => false,
+    }
+}
+
+/// `PostgreSQL`: class 08 (connection), 53 (out of resources), 57P (operator intervention).
+/// `SQLite` (extended codes, the primary one in the low byte): 5 BUSY, 6 LOCKED, 8 READONLY,
+/// 10 IOERR, 13 FULL, 14 CANTOPEN.
+fn is_unavailable_code(code: &str) -> bool {
+    match code.parse::<u32>() {
+        Ok(sqlite) if code.len() < 5 => matches!(sqlite & 0xff, 5 | 6 | 8 | 10 | 13 | 14),
+        _ => code.starts_with("08") || code.starts_with("53") || code.starts_with("57P"),
+    }
+}

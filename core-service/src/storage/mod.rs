@@ -1,0 +1,137 @@
+//! sea-orm lives here and nowhere else: connecting, the one seam for writes, and a file per
+//! aggregate, each lookup with its owner as a parameter.
+
+pub(crate) mod api_clients;
+pub(crate) mod deliveries;
+mod entity;
+pub(crate) mod notifications;
+pub(crate) mod price_lists;
+pub(crate) mod signing_keys;
+pub(crate) mod stores;
+pub(crate) mod time_slots;
+pub(crate) mod webhooks;
+
+mod connect;
+mod error;
+mod shared_commit;
+
+use futures_util::future::BoxFuture;
+use sea_orm::{ConnectionTrait, TransactionTrait};
+pub(crate) use sea_orm::{DatabaseConnection, DatabaseTransaction};
+
+pub(crate) use self::error::Error;
+use self::shared_commit::SharedCommit;
+use crate::error::Error as CoreError;
+
+/// The database: reads go to a pool, writes through [`Storage::write`].
+#[derive(Debug)]
+pub(crate) struct Storage {
+    reader: DatabaseConnection,
+    writer: Writer,
+}
+
+#[derive(Debug)]
+enum Writer {
+    /// `SQLite` has one writer: what arrives together is committed together.
+    Shared(SharedCommit),
+    /// `PostgreSQL`: a transaction each, repeated when it lost against another.
+    Own(DatabaseConnection),
+}
+
+/// How often a transaction that lost against another is tried.
+const TRIES: u32 = 10;
+
+impl Storage {
+    /// Opens the database and brings its schema to this version.
+    pub(crate) async fn connect(url: &str) -> Result<Self, Error> {
+        let (reader, writer) = connect::open(url).await?;
+        connect::migrate(&writer).await?;
+        let writer = match writer.get_database_backend() {
+            sea_orm::DbBackend::Sqlite => Writer::Shared(SharedCommit::start(writer)),
+            _ => Writer::Own(writer),
+        };
+        Ok(Self { reader, writer })
+    }
+
+    /// Where reads go that need no transaction. It sees every write that was answered.
+    pub(crate) fn reader(&self) -> &DatabaseConnection {
+        &self.reader
+    }
+
+    /// Does work in a transaction, and answers when it is on disk. If the work fails, nothing of
+    /// it remains.
+    ///
+    /// The work may run more than once: on `PostgreSQL` when it lost against another
+    /// transaction, on `SQLite` when a neighbour in a shared commit broke it. So it awaits
+    /// nothing but SQL and takes what must not differ (ids, now) from outside.
+    pub(crate) async fn write<T, W>(&self, work: W) -> Result<T, CoreError>
+    where
+        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>
+            + Send
+            + 'static,
+        T: Send + 'static,
+    {
+        match &self.writer {
+            Writer::Shared(shared_commit) => shared_commit.write(work).await,
+            Writer::Own(connection) => write_alone(connection, work).await,
+        }
+    }
+
+    /// Waits for the writes under way and closes.
+    pub(crate) async fn close(self) -> Result<(), Error> {
+        match self.writer {
+            Writer::Shared(shared_commit) => shared_commit.close().await?,
+            Writer::Own(connection) => connection.close().await?,
+        }
+        self.reader.close().await.map_err(Error::from)
+    }
+}
+
+async fn write_alone<T, W>(connection: &DatabaseConnection, work: W) -> Result<T, CoreError>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>,
+{
+    let mut tries = 1;
+    loop {
+        match attempt(connection, &work).await {
+            Err(CoreError::Storage(error)) if error.is_lost_race() && tries < TRIES => {
+                tokio::time::sleep(jitter(tries)).await;
+                tries += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn attempt<T, W>(connection: &DatabaseConnection, work: &W) -> Result<T, CoreError>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>,
+{
+    let transaction = connection.begin().await.map_err(Error::from)?;
+    match work(&transaction).await {
+        Ok(value) => {
+            transaction.commit().await.map_err(Error::from)?;
+            Ok(value)
+        }
+        Err(error) => {
+            // The transaction is void either way; what the caller should hear is the first error.
+            let _ = transaction.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+/// Up to 2, 4, 8 … 128 ms: those who collided should not meet again.
+fn jitter(tries: u32) -> std::time::Duration {
+    let most = 1000_u64 << tries.min(7);
+    std::time::Duration::from_micros(crate::random::below(most))
+}
+
+/// The database's own time in microseconds since 1970, as SQL: leases are judged by one clock,
+/// whichever core takes or ends them.
+pub(crate) fn database_now(connection: &impl ConnectionTrait) -> &'static str {
+    match connection.get_database_backend() {
+        sea_orm::DbBackend::Sqlite => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+        _ => "CAST(extract(epoch from clock_timestamp()) * 1000000 AS BIGINT)",
+    }
+}

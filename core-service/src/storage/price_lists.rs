@@ -1,0 +1,80 @@
+//! Price lists, as the operator wrote them: versions are added, never changed.
+
+use jiff::Timestamp;
+use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::price_list::{ActiveModel, Column, Entity, Model},
+};
+use crate::domain::id::StoreId;
+
+/// A version of a store's price list.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPriceList {
+    pub(crate) store_id: StoreId,
+    /// Counts from 1.
+    pub(crate) version: i64,
+    /// TOML.
+    pub(crate) definition: String,
+    pub(crate) created_at: Timestamp,
+}
+
+/// The list in force: the last.
+pub(crate) async fn find_current(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Option<StoredPriceList>, Error> {
+    let row = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .one(connection)
+        .await?;
+    row.map(StoredPriceList::try_from).transpose()
+}
+
+/// The version in force; none if the store has no list.
+pub(crate) async fn current_version(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Option<i64>, Error> {
+    let version = Entity::find()
+        .select_only()
+        .column(Column::Version)
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(version)
+}
+
+/// Adds a version. Fails on the unique key when another took the number first.
+pub(crate) async fn insert(
+    connection: &impl ConnectionTrait,
+    price_list: &StoredPriceList,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(price_list.store_id.0),
+        version: Set(price_list.version),
+        definition: Set(price_list.definition.clone()),
+        created_at: Set(price_list.created_at.into()),
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<Model> for StoredPriceList {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        Ok(Self {
+            store_id: StoreId(row.store_id),
+            version: row.version,
+            definition: row.definition,
+            created_at: row.created_at.try_into()?,
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Webhooks, their secrets sealed.
+
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, sea_query::Expr,
+};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        instant::{self, Instant},
+        webhook::{ActiveModel, Column, Entity, Model},
+    },
+};
+use crate::domain::{
+    event::EventName,
+    id::{ApiClientId, StoreId, WebhookId},
+    webhook::Webhook,
+};
+
+pub(crate) async fn insert(
+    connection: &impl ConnectionTrait,
+    webhook: &Webhook,
+    sealed_secret: &[u8],
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        api_client_id: Set(webhook.api_client_id.0),
+        event: Set(webhook.event.as_str().to_owned()),
+        url: Set(webhook.url.clone()),
+        sealed_secret: Set(sealed_secret.to_vec()),
+        created_at: Set(webhook.created_at.into()),
+        disabled_at: Set(webhook.disabled_at.map(Into::into)),
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+/// A client's own webhook.
+pub(crate) async fn find(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+    id: WebhookId,
+) -> Result<Option<Webhook>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .one(connection)
+        .await?;
+    row.map(Webhook::try_from).transpose()
+}
+
+pub(crate) async fn count(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+) -> Result<u64, Error> {
+    let count = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .count(connection)
+        .await?;
+    Ok(count)
+}
+
+/// Removes a client's own webhook; whether there was one.
+pub(crate) async fn delete(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+    id: WebhookId,
+) -> Result<bool, Error> {
+    let deleted = Entity::delete_many()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .filter(Column::Id.eq(id.0))
+        .exec(connection)
+        .await?;
+    Ok(deleted.rows_affected > 0)
+}
+
+/// The enabled webhooks of all clients of a store for some events.
+pub(super) async fn for_events(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    events: &[EventName],
+) -> Result<Vec<Webhook>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
+        .filter(Column::DisabledAt.is_null())
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Webhook::try_from).collect()
+}
+
+/// Where to send and what to sign with, of the enabled ones among some webhooks of any store.
+pub(super) async fn targets(
+    connection: &impl ConnectionTrait,
+    ids: impl IntoIterator<Item = WebhookId>,
+) -> Result<Vec<Target>, Error> {
+    let rows = Entity::find()
+        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(Column::DisabledAt.is_null())
+        .all(connection)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| Target {
+            webhook_id: WebhookId(row.id),
+            url: row.url,
+            sealed_secret: row.sealed_secret,
+        })
+        .collect())
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) webhook_id: WebhookId,
+    pub(crate) url: String,
+    pub(crate) sealed_secret: Vec<u8>,
+}
+
+/// Disables webhooks whose receivers are gone.
+pub(super) async fn disable(
+    connection: &impl ConnectionTrait,
+    ids: impl IntoIterator<Item = WebhookId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    Entity::update_many()
+        .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
+        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(Column::DisabledAt.is_null())
+        .exec(connection)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<Model> for Webhook {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        Ok(Self {
+            id: WebhookId(row.id),
+            store_id: StoreId(row.store_id),
+            api_client_id: ApiClientId(row.api_client_id),
+            event: row
+                .event
+                .parse()
+                .map_err(|error| Error::inconsistent("webhooks", error))?,
+            url: row.url,
+            created_at: row.created_at.try_into()?,
+            disabled_at: instant::optional(row.disabled_at)?,
+        })
+    }
+}

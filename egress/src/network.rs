@@ -1,0 +1,243 @@
+//! A range of IP addresses in CIDR notation.
+
+use std::{
+    fmt,
+    net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr},
+    num::ParseIntError,
+    str::FromStr,
+};
+
+/// A range of addresses: `127.0.0.0/8`, `::1/128`, or a bare address for itself alone.
+///
+/// An IPv4 network holds the IPv4-mapped IPv6 spellings of its addresses too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network {
+    first: IpAddr,
+    prefix: u8,
+}
+
+/// Why a text is not a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    #[error("`{text}` is not an ip address or a network such as 10.0.0.0/8")]
+    Address {
+        text: String,
+        source: AddrParseError,
+    },
+    #[error("`{text}` is not a prefix length: a whole number from 0 to {max}")]
+    PrefixNumber {
+        text: String,
+        max: u8,
+        source: ParseIntError,
+    },
+    #[error("prefix length {prefix} is too long: at most {max}")]
+    PrefixTooLong { prefix: u8, max: u8 },
+    #[error("{address}/{prefix} has bits set beyond its prefix: write {network}")]
+    HostBits {
+        address: IpAddr,
+        prefix: u8,
+        network: Network,
+    },
+}
+
+impl Network {
+    pub(crate) const fn v4(octets: [u8; 4], prefix: u8) -> Self {
+        let [a, b, c, d] = octets;
+        Self {
+            first: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+            prefix,
+        }
+    }
+
+    /// An IPv6 network by the leading segments of its first address.
+    pub(crate) const fn v6(leading: [u16; 2], prefix: u8) -> Self {
+        let [a, b] = leading;
+        Self {
+            first: IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0)),
+            prefix,
+        }
+    }
+
+    /// Whether the address is in this network.
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        match (self.first, ip.to_canonical()) {
+            (IpAddr::V4(first), IpAddr::V4(ip)) => {
+                (first.to_bits() ^ ip.to_bits()) & mask_v4(self.prefix) == 0
+            }
+            (IpAddr::V6(first), IpAddr::V6(ip)) => {
+                (first.to_bits() ^ ip.to_bits()) & mask_v6(self.prefix) == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+    fn unmapped(self) -> Self {
+        match (self.first.to_canonical(), self.prefix.checked_sub(96)) {
+            (IpAddr::V4(first), Some(prefix)) if self.first.is_ipv6() => Self {
+                first: IpAddr::V4(first),
+                prefix,
+            },
+            _ => self,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|source| NetworkError::Address {
+            text: text.to_owned(),
+            source,
+        })?;
+
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => max,
+            Some(prefix) => prefix
+                .parse()
+                .map_err(|source| NetworkError::PrefixNumber {
+                    text: prefix.to_owned(),
+                    max,
+                    source,
+                })?,
+        };
+        if prefix > max {
+            return Err(NetworkError::PrefixTooLong { prefix, max });
+        }
+
+        let network = match address {
+            IpAddr::V4(ip) => Self {
+                first: IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask_v4(prefix))),
+                prefix,
+            },
+            IpAddr::V6(ip) => Self {
+                first: IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask_v6(prefix))),
+                prefix,
+            },
+        };
+        if network.first != address {
+            return Err(NetworkError::HostBits {
+                address,
+                prefix,
+                network,
+            });
+        }
+        Ok(network.unmapped())
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.first, self.prefix)
+    }
+}
+
+fn mask_v4(prefix: u8) -> u32 {
+    u32::MAX
+        .checked_shl(32 - u32::from(prefix))
+        .unwrap_or_default()
+}
+
+fn mask_v6(prefix: u8) -> u128 {
+    u128::MAX
+        .checked_shl(128 - u32::from(prefix))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn network(text: &str) -> Network {
+        text.parse().unwrap()
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_network_holds_the_addresses_that_share_its_prefix() {
+        for (text, inside, outside) in [
+            ("127.0.0.0/8", "127.255.255.255", "128.0.0.0"),
+            ("10.1.2.3", "10.1.2.3", "10.1.2.4"),
+            ("100.64.0.0/10", "100.127.255.255", "100.128.0.0"),
+            ("0.0.0.0/0", "255.255.255.255", "::"),
+            ("::1/128", "::1", "::"),
+            ("fd00::/8", "fdff::1", "fe00::"),
+            ("::/0", "ffff::", "1.2.3.4"),
+            ("127.0.0.0/8", "::ffff:127.0.0.1", "::ffff:1.2.3.4"),
+            ("::ffff:10.0.0.0/104", "10.9.9.9", "11.0.0.0"),
+        ] {
+            assert!(network(text).contains(ip(inside)), "{text} {inside}");
+            assert!(!network(text).contains(ip(outside)), "{text} {outside}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_network_is_told_what_would_be_right() {
+        for (text, message) in [
+            (
+                "",
+                "`` is not an ip address or a network such as 10.0.0.0/8",
+            ),
+            (
+                "localhost/8",
+                "`localhost/8` is not an ip address or a network such as 10.0.0.0/8",
+            ),
+            (
+                "fe80::1%eth0",
+                "`fe80::1%eth0` is not an ip address or a network such as 10.0.0.0/8",
+            ),
+            (
+                "10.0.0.0/",
+                "`` is not a prefix length: a whole number from 0 to 32",
+            ),
+            (
+                "::/300",
+                "`300` is not a prefix length: a whole number from 0 to 128",
+            ),
+            ("10.0.0.0/33", "prefix length 33 is too long: at most 32"),
+            (
+                "10.1.0.0/8",
+                "10.1.0.0/8 has bits set beyond its prefix: write 10.0.0.0/8",
+            ),
+        ] {
+            let error = text.parse::<Network>().unwrap_err();
+            assert_eq!(error.to_string(), message, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(bits: u32, prefix in 0u8..=32) {
+            let first = Ipv4Addr::from_bits(bits & mask_v4(prefix));
+            let network = network(&format!("{first}/{prefix}"));
+            prop_assert_eq!(network.to_string().parse(), Ok(network));
+        }
+
+        #[test]
+        fn a_flipped_bit_leaves_the_network_only_within_the_prefix(
+            bits: u128, prefix in 0u8..=128, flipped in 0u32..128,
+        ) {
+            // 2000::/3, so that no address is a mapped one.
+            let bits = bits & mask_v6(prefix) >> 3 | 1 << 125;
+            let first = Ipv6Addr::from_bits(bits & mask_v6(prefix));
+            let network = network(&format!("{first}/{prefix}"));
+            let other = Ipv6Addr::from_bits(first.to_bits() ^ (1 << (127 - flipped)));
+
+            prop_assert_eq!(
+                network.contains(IpAddr::V6(other)),
+                flipped >= u32::from(prefix)
+            );
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Which addresses are on the public internet, by the IANA special-purpose registries.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::Network;
+
+const NOT_GLOBAL_V4: [Network; 15] = [
+    Network::v4([0, 0, 0, 0], 8),       // this network
+    Network::v4([10, 0, 0, 0], 8),      // private
+    Network::v4([100, 64, 0, 0], 10),   // carrier-grade NAT
+    Network::v4([127, 0, 0, 0], 8),     // loopback
+    Network::v4([169, 254, 0, 0], 16),  // link-local, cloud metadata
+    Network::v4([172, 16, 0, 0], 12),   // private
+    Network::v4([192, 0, 0, 0], 24),    // protocol assignments
+    Network::v4([192, 0, 2, 0], 24),    // documentation
+    Network::v4([192, 88, 99, 0], 24),  // 6to4 relays
+    Network::v4([192, 168, 0, 0], 16),  // private
+    Network::v4([198, 18, 0, 0], 15),   // benchmarking
+    Network::v4([198, 51, 100, 0], 24), // documentation
+    Network::v4([203, 0, 113, 0], 24),  // documentation
+    Network::v4([224, 0, 0, 0], 4),     // multicast
+    Network::v4([240, 0, 0, 0], 4),     // reserved, broadcast
+];
+
+const GLOBAL_V6: Network = Network::v6([0x2000, 0], 3);
+
+const NOT_GLOBAL_V6: [Network; 3] = [
+    Network::v6([0x2001, 0], 23),     // protocol assignments, Teredo
+    Network::v6([0x2001, 0xdb8], 32), // documentation
+    Network::v6([0x3fff, 0], 20),     // documentation
+];
+
+/// Whether an address is on the public internet.
+///
+/// IPv4-mapped, 6to4 and NAT64 addresses are judged by the IPv4 address within.
+pub fn is_globally_routable(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_global_v4(ip),
+        IpAddr::V6(ip) => match inner_v4(ip) {
+            Some(inner) => is_global_v4(inner),
+            None => {
+                holds(GLOBAL_V6, ip) && !NOT_GLOBAL_V6.iter().any(|network| holds(*network, ip))
+            }
+        },
+    }
+}
+
+fn is_global_v4(ip: Ipv4Addr) -> bool {
+    !NOT_GLOBAL_V4
+        .iter()
+        .any(|network| network.contains(IpAddr::V4(ip)))
+}
+
+fn holds(network: Network, ip: Ipv6Addr) -> bool {
+    network.contains(IpAddr::V6(ip))
+}
+
+/// The IPv4 address that packets for `ip` end at: mapped, 6to4 (`2002::/16`, RFC 3056) or
+/// NAT64 (`64:ff9b::/96`, RFC 6052).
+fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let embedded =
+        |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x2002, high, low, ..]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(embedded(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn neighbours(first: IpAddr, last: IpAddr) -> impl Iterator<Item = IpAddr> {
+        let (before, after) = match (first, last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => (
+                first.to_bits().checked_sub(1).map(v4),
+                last.to_bits().checked_add(1).map(v4),
+            ),
+            (IpAddr::V6(first), IpAddr::V6(last)) => (
+                first.to_bits().checked_sub(1).map(v6),
+                last.to_bits().checked_add(1).map(v6),
+            ),
+            _ => panic!("{first} and {last} are of two families"),
+        };
+        before.into_iter().chain(after)
+    }
+
+    fn v4(bits: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from_bits(bits))
+    }
+
+    fn v6(bits: u128) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::from_bits(bits))
+    }
+
+    #[test]
+    fn special_purpose_ranges_end_where_their_registry_says() {
+        for (first, last) in [
+            ("0.0.0.0", "0.255.255.255"),
+            ("10.0.0.0", "10.255.255.255"),
+            ("100.64.0.0", "100.127.255.255"),
+            ("127.0.0.0", "127.255.255.255"),
+            ("169.254.0.0", "169.254.255.255"),
+            ("172.16.0.0", "172.31.255.255"),
+            ("192.0.0.0", "192.0.0.255"),
+            ("192.0.2.0", "192.0.2.255"),
+            ("192.88.99.0", "192.88.99.255"),
+            ("192.168.0.0", "192.168.255.255"),
+            ("198.18.0.0", "198.19.255.255"),
+            ("198.51.100.0", "198.51.100.255"),
+            ("203.0.113.0", "203.0.113.255"),
+            ("224.0.0.0", "255.255.255.255"),
+            ("::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+            ("4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ] {
+            let (first, last) = (ip(first), ip(last));
+            assert!(!is_globally_routable(first), "{first}");
+            assert!(!is_globally_routable(last), "{last}");
+            for neighbour in neighbours(first, last) {
+                assert!(is_globally_routable(neighbour), "{neighbour}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_within_another_decides() {
+        for (text, expected) in [
+            ("::ffff:8.8.8.8", true),
+            ("::ffff:127.0.0.1", false),
+            ("2002:808:808::1", true),
+            ("2002:7f00:1::", false),
+            ("2002:a9fe:a9fe::", false),
+            ("64:ff9b::8.8.8.8", true),
+            ("64:ff9b::10.0.0.1", false),
+            // The local-use NAT64 prefix is not the well-known one.
+            ("64:ff9b:1::8.8.8.8", false),
+            ("::8.8.8.8", false),
+        ] {
+            assert_eq!(is_globally_routable(ip(text)), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_way_to_embed_an_ipv4_address_is_judged_alike(bits: u32) {
+            let inner = Ipv4Addr::from_bits(bits);
+            let [a, b, c, d] = inner.octets();
+            let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+
+            for outer in [
+                inner.to_ipv6_mapped(),
+                Ipv6Addr::new(0x2002, high, low, 1, 2, 3, 4, 5),
+                Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low),
+            ] {
+                prop_assert_eq!(
+                    is_globally_routable(IpAddr::V6(outer)),
+                    is_globally_routable(IpAddr::V4(inner))
+                );
+            }
+        }
+
+        #[test]
+        fn what_the_standard_library_calls_local_is_never_routable(bits: u32, bits6: u128) {
+            let (v4, v6) = (Ipv4Addr::from_bits(bits), Ipv6Addr::from_bits(bits6));
+            if v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
+                || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()
+            {
+                prop_assert!(!is_globally_routable(IpAddr::V4(v4)));
+            }
+            if v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() {
+                prop_assert!(!is_globally_routable(IpAddr::V6(v6)));
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Every setting of the gateway: flags, environment, defaults and help in one struct.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use clap::Parser;
+use http::Uri;
+use jiff::SignedDuration;
+use url::Url;
+
+#[derive(Clone, Debug, Parser, PartialEq, Eq)]
+#[command(
+    version,
+    about = "Serves the REST API in front of one or several cores"
+)]
+pub struct Config {
+    /// Address to serve the REST API on; port 0 is any free one
+    #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
+    pub listen: SocketAddr,
+
+    /// Where the cores are; may be repeated or separated by commas
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_URL",
+        value_delimiter = ',',
+        default_values_t = Config::default().core_url
+    )]
+    pub core_url: Vec<Uri>,
+
+    /// Address under which clients reach the API [default: http://<bound address>]
+    #[arg(long, env = "DELIVERY_PUBLIC_URL")]
+    pub public_url: Option<Url>,
+
+    /// The platform's name, as people see it
+    #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value_t = Config::default().platform_name)]
+    pub platform_name: String,
+
+    /// How long a request may take from its last header to its answer
+    #[arg(
+        long,
+        env = "DELIVERY_REST_REQUEST_TIMEOUT",
+        default_value = "30s",
+        value_parser = duration,
+        hide_short_help = true
+    )]
+    pub request_timeout: Duration,
+
+    /// How long a client may take to send a request's headers, or its body
+    #[arg(
+        long,
+        env = "DELIVERY_REST_READ_TIMEOUT",
+        default_value = "10s",
+        value_parser = duration,
+        hide_short_help = true
+    )]
+    pub read_timeout: Duration,
+
+    /// How long requests in flight may still take when the gateway is told to end
+    #[arg(
+        long,
+        env = "DELIVERY_REST_DRAIN_TIMEOUT",
+        default_value = "30s",
+        value_parser = duration,
+        hide_short_help = true
+    )]
+    pub drain_timeout: Duration,
+
+    /// The largest body taken, in bytes
+    #[arg(
+        long,
+        env = "DELIVERY_REST_MAX_BODY",
+        default_value_t = Config::default().max_body,
+        hide_short_help = true
+    )]
+    pub max_body: usize,
+
+    /// How many requests are worked on at once; more are answered 503
+    #[arg(
+        long,
+        env = "DELIVERY_REST_MAX_REQUESTS",
+        default_value_t = Config::default().max_requests,
+        hide_short_help = true
+    )]
+    pub max_requests: usize,
+
+    /// How many connections are open at once; more wait to be accepted
+    #[arg(
+        long,
+        env = "DELIVERY_REST_MAX_CONNECTIONS",
+        default_value_t = Config::default().max_connections,
+        hide_short_help = true
+    )]
+    pub max_connections: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            core_url: vec![Uri::from_static("http://127.0.0.1:50051")],
+            public_url: None,
+            platform_name: "Service".to_owned(),
+            request_timeout: Duration::from_secs(30),
+            read_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(30),
+            max_body: 1 << 20,
+            max_requests: 1024,
+            max_connections: 8192,
+        }
+    }
+}
+
+/// Reads `30s`, `1 minute` or `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration like `30s`, `1m` or `500ms`");
+    let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
+    match Duration::try_from(duration) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) | Err(_) => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_what_the_flags_say() {
+        let parsed = Config::try_parse_from(["rest-gateway"]).unwrap();
+
+        assert_eq!(parsed, Config::default());
+    }
+
+    #[test]
+    fn several_cores_are_repeated_or_separated_by_commas() {
+        let parsed = Config::try_parse_from([
+            "rest-gateway",
+            "--core-url=http://a:1,http://b:2",
+            "--core-url=http://c:3",
+        ])
+        .unwrap();
+
+        assert_eq!(
+            parsed.core_url,
+            ["http://a:1/", "http://b:2/", "http://c:3/"]
+        );
+    }
+
+    #[test]
+    fn a_duration_has_a_unit_and_is_longer_than_nothing() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "30", "-1s", "0s", "soon"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads JSON that may be anything, and notices keys that an object has twice: readers differ
+//! in which one they believe, so neither is believed here.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// More than these say nothing new.
+const MAX_REPEATED: usize = 20;
+
+/// A JSON document.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// Paths of the members that are there more than once, e.g. `dropoff.packages[0].type`.
+    pub(crate) repeated: Vec<String>,
+}
+
+/// Parses a whole text as JSON; nested no deeper than 128 (`serde_json`'s limit).
+pub(crate) fn parse(text: &[u8]) -> Result<Document, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let mut path = Path::default();
+    let value = Element(&mut path).deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(Document {
+        value,
+        repeated: path.repeated,
+    })
+}
+
+/// Where the reader is, and what it found there.
+#[derive(Default)]
+struct Path {
+    text: String,
+    repeated: Vec<String>,
+}
+
+impl Path {
+    /// Does something one step further down.
+    fn within<T>(&mut self, step: fmt::Arguments<'_>, work: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.text.len();
+        // Writing to a String cannot fail.
+        let _ = fmt::Write::write_fmt(&mut self.text, step);
+        let result = work(self);
+        self.text.truncate(length);
+        result
+    }
+
+    fn dot(&self) -> &'static str {
+        if self.text.is_empty() { "" } else { "." }
+    }
+}
+
+struct Element<'p>(&'p mut Path);
+
+impl<'de> DeserializeSeed<'de> for Element<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Element<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut elements = Vec::new();
+        loop {
+            let index = elements.len();
+            let next = self.0.within(format_args!("[{index}]"), |path| {
+                sequence.next_element_seed(Element(path))
+            })?;
+            match next {
+                Some(element) => elements.push(element),
+                None => return Ok(Value::Array(elements)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let path = self.0;
+        let mut members = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let dot = path.dot();
+            let value = path.within(format_args!("{dot}{key}"), |path| {
+                if members.contains_key(&key) && path.repeated.len() < MAX_REPEATED {
+                    path.repeated.push(path.text.clone());
+                }
+                map.next_value_seed(Element(path))
+            })?;
+            members.insert(key, value);
+        }
+        Ok(Value::Object(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*};
+
+    use super::*;
+
+    #[test]
+    fn a_member_that_is_there_twice_is_named_with_its_path() {
+        let text = br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": {"d": {}, "d": []}, "": 0, "": 1}"#;
+
+        let document = parse(text).unwrap();
+
+        assert_eq!(document.repeated, ["b[0].c", "a", "a.d", ""]);
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error() {
+        for wrong in [
+            b"".as_slice(),
+            b"{",
+            b"{\"a\":1,}",
+            b"{} {}",
+            b"{'a':1}",
+            b"NaN",
+            b"[1e400]",
+            b"\"\xff\"",
+            b"\"\\ud800\"",
+            b"\"\n\"",
+            "[".repeat(200_000).as_bytes(),
+            "{\"a\":".repeat(129).as_bytes(),
+        ] {
+            assert!(parse(wrong).is_err(), "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(value in any_json()) {
+            let document = parse(value.to_string().as_bytes()).unwrap();
+
+            prop_assert_eq!(document, Document { value, repeated: Vec::new() });
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in any::<Vec<u8>>()) {
+            let _ = parse(&text);
+        }
+    }
+}

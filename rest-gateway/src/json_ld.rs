@@ -1,0 +1,94 @@
+//! Writing JSON-LD: answers, contexts, instants.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header::LOCATION};
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use crate::{error::Error, routes::Answer};
+
+/// Answers 200 with a resource.
+pub(crate) fn ok(resource: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(resource).map_err(|error| Error::Internal(error.into()))?;
+    Ok(Response::new(Bytes::from(body)))
+}
+
+/// Answers 201 with a resource that now is at an IRI.
+pub(crate) fn created(public_url: &str, iri: &str, resource: &impl Serialize) -> Answer {
+    let location = HeaderValue::from_str(&format!("{public_url}{iri}"))
+        .map_err(|error| Error::Internal(error.into()))?;
+    let mut response = ok(resource)?;
+    *response.status_mut() = StatusCode::CREATED;
+    response.headers_mut().insert(LOCATION, location);
+    Ok(response)
+}
+
+/// Answers 204.
+pub(crate) fn gone() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+/// Instants as a store writes them: in its zone, with offset, to the second.
+pub(crate) struct Clock(TimeZone);
+
+impl Clock {
+    /// Takes the IANA name of a zone. One that is unknown here, because core has newer data,
+    /// is written as UTC: the instants stay right.
+    pub(crate) fn of(zone: &str) -> Self {
+        Self(TimeZone::get(zone).unwrap_or_else(|_| {
+            tracing::warn!(zone, "a store's time zone is unknown here");
+            TimeZone::UTC
+        }))
+    }
+
+    pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {
+        let instant = timestamp(instant)?.to_zoned(self.0.clone());
+        Ok(instant.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+    }
+
+    pub(crate) fn write_optional(
+        &self,
+        instant: Option<&prost_types::Timestamp>,
+    ) -> Result<Option<String>, Error> {
+        instant.map(|instant| self.write(Some(instant))).transpose()
+    }
+}
+
+/// An instant that core always has.
+pub(crate) fn timestamp(instant: Option<&prost_types::Timestamp>) -> Result<Timestamp, Error> {
+    let instant = instant.ok_or_else(|| Error::incomplete("an instant"))?;
+    Timestamp::new(instant.seconds, instant.nanos).map_err(|error| Error::Internal(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_written_with_the_offset_it_has_in_its_zone() {
+        let instant = |seconds| prost_types::Timestamp {
+            seconds,
+            nanos: 999_000_000,
+        };
+
+        for (zone, seconds, expected) in [
+            ("Europe/Paris", 1_585_821_600, "2020-04-02T12:00:00+02:00"),
+            ("Europe/Paris", 1_577_872_800, "2020-01-01T11:00:00+01:00"),
+            (
+                "America/New_York",
+                1_585_821_600,
+                "2020-04-02T06:00:00-04:00",
+            ),
+            ("UTC", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
+            ("Mars/Olympus", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
+        ] {
+            let written = Clock::of(zone).write(Some(&instant(seconds))).unwrap();
+
+            assert_eq!(written, expected, "{zone}");
+        }
+        assert!(Clock::of("UTC").write(Some(&instant(i64::MAX))).is_err());
+        assert!(Clock::of("UTC").write(None).is_err());
+    }
+}

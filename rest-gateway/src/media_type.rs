@@ -1,0 +1,299 @@
+//! Which forms of a body are taken and sent: `Content-Type` and `Accept` (RFC 9110 §12.5.1).
+
+use http::{
+    HeaderMap, HeaderValue,
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
+};
+
+use crate::error::Error;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MediaType {
+    /// `application/ld+json`
+    JsonLd,
+    /// `application/json`
+    Json,
+    /// `application/problem+json`
+    Problem,
+}
+
+impl MediaType {
+    /// The form of a resource. A request that accepts errors alone (`application/problem+json`)
+    /// has said nothing about resources, so it gets them as JSON-LD.
+    pub(crate) fn of_resource(headers: &HeaderMap) -> Result<Self, Error> {
+        let ranges = ranges(headers);
+        match best(&ranges, &[Self::JsonLd, Self::Json]) {
+            Some(media_type) => Ok(media_type),
+            None if best(&ranges, &[Self::Problem]).is_some() => Ok(Self::JsonLd),
+            None => Err(Error::NotAcceptable),
+        }
+    }
+
+    /// The form of an error: told in any case.
+    pub(crate) fn of_error(headers: &HeaderMap) -> Self {
+        best(&ranges(headers), &[Self::JsonLd, Self::Json, Self::Problem]).unwrap_or(Self::JsonLd)
+    }
+
+    /// The value of `Content-Type`.
+    pub(crate) fn label(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::JsonLd => "application/ld+json; charset=utf-8",
+            Self::Json => "application/json",
+            Self::Problem => "application/problem+json",
+        })
+    }
+
+    fn subtype(self) -> &'static str {
+        match self {
+            Self::JsonLd => "ld+json",
+            Self::Json => "json",
+            Self::Problem => "problem+json",
+        }
+    }
+}
+
+/// Refuses a body that does not say it is JSON in UTF-8.
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
+    let expected = "the body must be application/ld+json or application/json";
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(Error::UnsupportedMediaType(expected));
+    };
+    let value = value
+        .to_str()
+        .map_err(|_| Error::UnsupportedMediaType(expected))?;
+    let mut parts = value.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    if !["application/ld+json", "application/json"]
+        .iter()
+        .any(|known| essence.eq_ignore_ascii_case(known))
+    {
+        return Err(Error::UnsupportedMediaType(expected));
+    }
+    let other_charset = parts
+        .filter_map(|parameter| parameter.split_once('='))
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+        .map(|(_, value)| value.trim().trim_matches('"'))
+        .any(|charset| {
+            !["utf-8", "utf8", "us-ascii"]
+                .iter()
+                .any(|known| charset.eq_ignore_ascii_case(known))
+        });
+    if other_charset {
+        return Err(Error::UnsupportedMediaType("the body must be in UTF-8"));
+    }
+    let plain = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if !plain {
+        return Err(Error::UnsupportedMediaType(
+            "the body must not be compressed",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the body says it is a form, or says nothing.
+pub(crate) fn may_be_form(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_TYPE).iter().all(|value| {
+        let essence = value.as_bytes().split(|byte| *byte == b';').next();
+        essence.is_some_and(|essence| {
+            essence
+                .trim_ascii()
+                .eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+        })
+    })
+}
+
+/// One of the ranges of an `Accept` header.
+struct Range<'h> {
+    main: &'h str,
+    subtype: &'h str,
+    /// In thousandths.
+    quality: u16,
+}
+
+impl Range<'_> {
+    /// How closely the range names a type, if it covers it at all.
+    fn closeness(&self, media_type: MediaType) -> Option<u8> {
+        if self.main == "*" {
+            Some(0)
+        } else if !self.main.eq_ignore_ascii_case("application") {
+            None
+        } else if self.subtype == "*" {
+            Some(1)
+        } else if self.subtype.eq_ignore_ascii_case(media_type.subtype()) {
+            Some(2)
+        } else {
+            None
+        }
+    }
+}
+
+/// The ranges that can be read. None at all means that anything will do.
+fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
+    headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let essence = parts.next()?;
+            let (main, subtype) = match essence {
+                // Some old clients abbreviate.
+                "*" => ("*", "*"),
+                _ => essence.split_once('/')?,
+            };
+            let quality = parts
+                .filter_map(|parameter| parameter.split_once('='))
+                .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+                .map_or(1000, |(_, value)| thousandths(value.trim()));
+            Some(Range {
+                main,
+                subtype,
+                quality,
+            })
+        })
+        .collect()
+}
+
+/// A quality of 0 to 1 in thousandths; one that cannot be read is as if not there.
+fn thousandths(text: &str) -> u16 {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if fraction.len() > 3 || !digits(whole) || !digits(fraction) {
+        return 1000;
+    }
+    match (whole, format!("{fraction:0<3}").parse()) {
+        ("" | "0", Ok(thousandths)) => thousandths,
+        _ => 1000,
+    }
+}
+
+/// The best accepted of what is offered: by quality, then by how closely it was named, then
+/// in the order of the offer.
+fn best(ranges: &[Range<'_>], offered: &[MediaType]) -> Option<MediaType> {
+    if ranges.is_empty() {
+        return offered.first().copied();
+    }
+    let mut best = None;
+    for &media_type in offered {
+        let closest = ranges
+            .iter()
+            .filter_map(|range| Some((range.closeness(media_type)?, range.quality)))
+            .max_by_key(|(closeness, _)| *closeness);
+        let Some((closeness, quality)) = closest.filter(|(_, quality)| *quality > 0) else {
+            continue;
+        };
+        let rank = (quality, closeness);
+        if best.is_none_or(|(best_rank, _)| rank > best_rank) {
+            best = Some((rank, media_type));
+        }
+    }
+    best.map(|(_, media_type)| media_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: http::HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn a_resource_is_json_ld_unless_plain_json_is_preferred() {
+        for (accept, expected) in [
+            ("", Some(MediaType::JsonLd)),
+            ("*/*", Some(MediaType::JsonLd)),
+            ("*", Some(MediaType::JsonLd)),
+            ("application/*", Some(MediaType::JsonLd)),
+            ("application/ld+json", Some(MediaType::JsonLd)),
+            (
+                "Application/LD+JSON; profile=\"x\"",
+                Some(MediaType::JsonLd),
+            ),
+            ("APPLICATION/JSON", Some(MediaType::Json)),
+            ("application/json, text/plain, */*", Some(MediaType::Json)),
+            (
+                "application/json, application/ld+json",
+                Some(MediaType::JsonLd),
+            ),
+            (
+                "application/ld+json;q=0.5, application/json;q=0.7",
+                Some(MediaType::Json),
+            ),
+            ("application/ld+json;q=0, */*", Some(MediaType::Json)),
+            ("text/html, */*; q=.2", Some(MediaType::JsonLd)),
+            ("application/json;Q=0.001", Some(MediaType::Json)),
+            ("application/problem+json", Some(MediaType::JsonLd)),
+            ("garbage", Some(MediaType::JsonLd)),
+            ("text/html", None),
+            ("*/*;q=0", None),
+            ("application/*;q=0, text/html", None),
+            ("application/json;q=0.000", None),
+        ] {
+            let negotiated = MediaType::of_resource(&headers(ACCEPT, accept)).ok();
+
+            assert_eq!(negotiated, expected, "{accept}");
+        }
+        assert_eq!(
+            MediaType::of_resource(&HeaderMap::new()).ok(),
+            Some(MediaType::JsonLd)
+        );
+    }
+
+    #[test]
+    fn an_error_is_a_problem_only_when_that_is_preferred() {
+        for (accept, expected) in [
+            ("*/*", MediaType::JsonLd),
+            ("text/html", MediaType::JsonLd),
+            ("application/json", MediaType::Json),
+            ("application/problem+json", MediaType::Problem),
+            (
+                "application/ld+json, application/problem+json",
+                MediaType::JsonLd,
+            ),
+            (
+                "application/ld+json;q=0.9, application/problem+json",
+                MediaType::Problem,
+            ),
+        ] {
+            assert_eq!(
+                MediaType::of_error(&headers(ACCEPT, accept)),
+                expected,
+                "{accept}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_body_says_that_it_is_json_in_utf_8() {
+        for right in [
+            "application/ld+json",
+            "application/json",
+            "APPLICATION/JSON ; Charset=\"UTF-8\"",
+            "application/ld+json;profile=\"x\";charset=utf8",
+        ] {
+            assert!(
+                require_json(&headers(CONTENT_TYPE, right)).is_ok(),
+                "{right}"
+            );
+        }
+        for wrong in [
+            "",
+            "application/json; charset=iso-8859-1",
+            "application/x-www-form-urlencoded",
+            "text/json",
+            "application/jsonp",
+        ] {
+            assert!(
+                require_json(&headers(CONTENT_TYPE, wrong)).is_err(),
+                "{wrong}"
+            );
+        }
+        assert!(require_json(&HeaderMap::new()).is_err());
+    }
+}

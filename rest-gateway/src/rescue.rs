@@ -1,0 +1,156 @@
+//! The layer that turns failures into answers: the handlers', the other layers', and panics.
+
+use std::{
+    any::Any,
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{
+    HeaderMap, Method, Request, Response,
+    header::{ACCEPT, CONTENT_LENGTH},
+};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Body as _;
+use tower::{BoxError, Layer, Service, layer::layer_fn, load_shed, timeout};
+
+use crate::{
+    error::Error,
+    problem,
+    stack::{Body, REQUEST_ID},
+};
+
+/// Marks the answer of a panic, to be rendered like any other failure.
+#[derive(Clone, Copy)]
+struct Panicked;
+
+/// What to answer with when a handler panicked; the rescue fills it.
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response<Full<Bytes>> {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = message, "a handler panicked");
+    let mut response = Response::new(Full::default());
+    response.extensions_mut().insert(Panicked);
+    response
+}
+
+pub(crate) fn layer<S>(public_url: Arc<str>) -> impl Layer<S, Service = Rescue<S>> + Clone {
+    layer_fn(move |inner| Rescue {
+        inner,
+        public_url: Arc::clone(&public_url),
+    })
+}
+
+#[derive(Clone)]
+pub(crate) struct Rescue<S> {
+    inner: S,
+    public_url: Arc<str>,
+}
+
+impl<S, B, R> Service<Request<B>> for Rescue<S>
+where
+    S: Service<Request<B>, Response = Response<R>, Error = BoxError>,
+    S::Future: Send + 'static,
+    R: hyper::body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // What is inside sheds load rather than being unready or failing.
+        self.inner.poll_ready(cx).map(|_| Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let asked = Asked::of(&request);
+        let is_head = request.method() == Method::HEAD;
+        let public_url = Arc::clone(&self.public_url);
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let result = match answer.await {
+                Ok(response) if response.extensions().get::<Panicked>().is_some() => {
+                    Err(Error::Panic)
+                }
+                Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
+                Err(error) => Err(of_layer(error)),
+            };
+            let response = result.unwrap_or_else(|error| {
+                log(&error);
+                problem::render(&error, &asked, &public_url)
+            });
+            Ok(if is_head {
+                without_body(response)
+            } else {
+                response
+            })
+        })
+    }
+}
+
+/// Only what stands before the body was asked for.
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    response.map(|_| Body::default())
+}
+
+/// What of a request matters to how its failure is told.
+pub(crate) struct Asked {
+    pub(crate) accept: HeaderMap,
+    pub(crate) request_id: String,
+}
+
+impl Asked {
+    fn of<B>(request: &Request<B>) -> Self {
+        let mut accept = HeaderMap::new();
+        for value in request.headers().get_all(ACCEPT) {
+            accept.append(ACCEPT, value.clone());
+        }
+        let request_id = request
+            .headers()
+            .get(&REQUEST_ID)
+            .and_then(|id| id.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        Self { accept, request_id }
+    }
+}
+
+fn of_layer(error: BoxError) -> Error {
+    let error = match error.downcast::<Error>() {
+        Ok(error) => return *error,
+        Err(error) => error,
+    };
+    if error.is::<load_shed::error::Overloaded>() {
+        Error::overloaded()
+    } else if error.is::<timeout::error::Elapsed>() {
+        Error::Timeout
+    } else {
+        Error::Internal(error)
+    }
+}
+
+/// A failure is logged once, here: with its sources when it is ours to mend.
+fn log(error: &Error) {
+    match error {
+        Error::Internal(source) => {
+            let source: &(dyn std::error::Error + 'static) = source.as_ref();
+            tracing::error!(error = source, "a request failed");
+        }
+        Error::Unavailable { status, .. } => {
+            tracing::warn!(error = %status, "core could not be reached");
+        }
+        Error::Timeout | Error::Overloaded { .. } => {
+            tracing::warn!(%error, "a request was given up");
+        }
+        Error::Panic => {}
+        _ => tracing::debug!(%error, "a request was refused"),
+    }
+}

@@ -1,0 +1,121 @@
+//! Addresses, as they stand in tasks.
+
+use proto::{AddressDraft, LatLng, iri};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    error::Error,
+    report::{Object, Report},
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Address {
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    geo: GeoCoordinates,
+    street_address: String,
+    telephone: Option<String>,
+    name: Option<String>,
+    contact_name: Option<String>,
+    description: Option<String>,
+    postal_code: Option<String>,
+    address_locality: Option<String>,
+    address_country: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct GeoCoordinates {
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    latitude: f64,
+    longitude: f64,
+}
+
+impl TryFrom<proto::Address> for Address {
+    type Error = Error;
+
+    fn try_from(address: proto::Address) -> Result<Self, Error> {
+        let lat_lng = address
+            .lat_lng
+            .ok_or_else(|| Error::incomplete("an address's point"))?;
+        Ok(Self {
+            iri: iri::of(&address.name),
+            ld_type: "http://schema.org/Place",
+            geo: GeoCoordinates {
+                ld_type: "GeoCoordinates",
+                latitude: lat_lng.latitude,
+                longitude: lat_lng.longitude,
+            },
+            street_address: address.street_address,
+            telephone: address.telephone,
+            name: address.place_name,
+            contact_name: address.contact_name,
+            description: address.description,
+            postal_code: address.postal_code,
+            address_locality: address.address_locality,
+            address_country: address.address_country,
+        })
+    }
+}
+
+/// Reads an address object.
+pub(super) fn read(address: &Object<'_>, report: &mut Report) -> AddressDraft {
+    AddressDraft {
+        street_address: address.text("streetAddress", "street_address", report),
+        lat_lng: read_point(address, report),
+        place_name: address.text("name", "place_name", report),
+        contact_name: address.text("contactName", "contact_name", report),
+        telephone: match address.get("telephone") {
+            // What an empty PHP field becomes.
+            Some(Value::Bool(false)) => None,
+            _ => address.text("telephone", "telephone", report),
+        },
+        description: address.text("description", "description", report),
+        postal_code: address.text("postalCode", "postal_code", report),
+        address_locality: address.text("addressLocality", "address_locality", report),
+        address_country: address.text("addressCountry", "address_country", report),
+    }
+}
+
+/// Reads `latLng`, or `geo` if that is what there is.
+fn read_point(address: &Object<'_>, report: &mut Report) -> Option<LatLng> {
+    const FIELD: &str = "lat_lng";
+
+    if let Some(value) = address.get("latLng") {
+        let numbers: Option<Vec<f64>> = value
+            .as_array()
+            .and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
+        let Some(&[latitude, longitude]) = numbers.as_deref() else {
+            report.add(
+                address.path(FIELD),
+                "WRONG_TYPE",
+                "must be an array of two numbers, latitude then longitude",
+            );
+            return None;
+        };
+        return Some(LatLng {
+            latitude,
+            longitude,
+        });
+    }
+
+    let value = address.get("geo")?;
+    report.choose(address.path(FIELD), "geo");
+    let number = |member: &str| value.get(member).and_then(Value::as_f64);
+    let (Some(latitude), Some(longitude)) = (number("latitude"), number("longitude")) else {
+        report.add(
+            address.path(FIELD),
+            "WRONG_TYPE",
+            "must be an object with the numbers `latitude` and `longitude`",
+        );
+        return None;
+    };
+    Some(LatLng {
+        latitude,
+        longitude,
+    })
+}

@@ -1,0 +1,128 @@
+//! The body that creates or prices a delivery.
+
+use std::collections::HashMap;
+
+use proto::{DeliveryDraft, Package, TaskDraft, task_draft};
+use serde_json::Value;
+
+use crate::{
+    report::{Object, Report},
+    resources::addresses,
+};
+
+/// Reads what can be represented, and reports the rest.
+pub(super) fn read(body: &[u8], report: &mut Report) -> DeliveryDraft {
+    let value = report.parse(body);
+    let delivery = Object::root(&value);
+    let mut task = |member| {
+        let task = delivery.object(member, member, report)?;
+        Some(read_task(&task, report))
+    };
+    DeliveryDraft {
+        pickup: task("pickup"),
+        dropoff: task("dropoff"),
+    }
+}
+
+fn read_task(task: &Object<'_>, report: &mut Report) -> TaskDraft {
+    TaskDraft {
+        address: read_address(task, report),
+        before: task.renamed_text(("before", "doneBefore"), report),
+        after: task.renamed_text(("after", "doneAfter"), report),
+        time_slot: task.text("timeSlot", "time_slot", report),
+        comments: task.text("comments", "comments", report),
+        weight: task.integer("weight", "weight", report),
+        packages: read_packages(task, report),
+        tags: read_tags(task, report),
+        metadata: read_metadata(task, report),
+    }
+}
+
+fn read_address(task: &Object<'_>, report: &mut Report) -> Option<task_draft::Address> {
+    let field = task.path("address");
+    match task.get("address")? {
+        Value::String(text) => Some(task_draft::Address::AddressText(text.clone())),
+        value @ (Value::Object(_) | Value::Array(_)) => {
+            let address = Object::of(value, field, report)?;
+            Some(task_draft::Address::AddressDraft(addresses::read(
+                &address, report,
+            )))
+        }
+        other => {
+            report.wrong_type(field, "a text or an object", other);
+            None
+        }
+    }
+}
+
+/// As many as there are, so that core counts them as the client does.
+fn read_packages(task: &Object<'_>, report: &mut Report) -> Vec<Package> {
+    let elements = task.array("packages", "packages", report);
+    let mut packages = Vec::with_capacity(elements.len());
+    for (index, element) in elements.iter().enumerate() {
+        let path = task.path(&format!("packages[{index}]"));
+        let package = Object::of(element, path, report);
+        packages.push(match package {
+            Some(package) => Package {
+                r#type: package.text("type", "type", report).unwrap_or_default(),
+                quantity: read_quantity(&package, report),
+            },
+            None => Package::default(),
+        });
+    }
+    packages
+}
+
+fn read_quantity(package: &Object<'_>, report: &mut Report) -> u32 {
+    let Some(quantity) = package.integer("quantity", "quantity", report) else {
+        return 0;
+    };
+    u32::try_from(quantity).unwrap_or_else(|_| {
+        let wrong = format!(
+            "{quantity} is not a number of packages: at least 1, at most {}",
+            u32::MAX
+        );
+        report.add(package.path("quantity"), "OUT_OF_RANGE", wrong);
+        0
+    })
+}
+
+/// An array of tags, or tags in one text, separated by spaces.
+fn read_tags(task: &Object<'_>, report: &mut Report) -> Vec<String> {
+    let Some(value) = task.get("tags") else {
+        return Vec::new();
+    };
+    match value {
+        Value::String(tags) => tags.split_whitespace().map(str::to_owned).collect(),
+        Value::Array(elements) => {
+            let mut tags = Vec::with_capacity(elements.len());
+            for (index, element) in elements.iter().enumerate() {
+                if !element.is_string() {
+                    report.wrong_type(task.path(&format!("tags[{index}]")), "a text", element);
+                }
+                tags.push(element.as_str().unwrap_or_default().to_owned());
+            }
+            tags
+        }
+        other => {
+            report.wrong_type(task.path("tags"), "an array or a text", other);
+            Vec::new()
+        }
+    }
+}
+
+fn read_metadata(task: &Object<'_>, report: &mut Report) -> HashMap<String, String> {
+    let Some(metadata) = task.object("metadata", "metadata", report) else {
+        return HashMap::new();
+    };
+    let mut texts = HashMap::new();
+    for (key, value) in metadata.members() {
+        match value {
+            Value::String(text) => {
+                texts.insert(key.clone(), text.clone());
+            }
+            other => report.wrong_type(metadata.path(key), "a text", other),
+        }
+    }
+    texts
+}

@@ -1,0 +1,16 @@
+//! One file per resource: its JSON shape, its call to core, nothing else.
+
+pub(crate) mod tokens;
+
+pub(crate) mod deliveries;
+pub(crate) mod retail_prices;
+pub(crate) mod tasks;
+pub(crate) mod time_slots;
+pub(crate) mod webhooks;
+
+mod addresses;
+mod delivery_draft;
+
+pub(crate) mod entrypoint;
+pub(crate) mod error_pages;
+pub(crate) mod health;

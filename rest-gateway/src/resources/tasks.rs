@@ -1,0 +1,166 @@
+//! `/api/tasks`
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proto::{
+    CompleteTaskRequest, GetTaskRequest,
+    iri::{self, Collection},
+    task::{Kind, Status},
+    tasks_client::TasksClient,
+};
+use serde::Serialize;
+
+use crate::{
+    core::Repeat,
+    error::Error,
+    json_ld::{self, Clock},
+    report::Report,
+    request::Request,
+    resources::addresses::Address,
+    routes::{Answer, Gateway},
+};
+
+/// A task, alone or in its delivery.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Task {
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
+    context: Option<&'static str>,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    r#type: &'static str,
+    status: &'static str,
+    address: Address,
+    after: String,
+    before: String,
+    /// The old name of `after`, which some clients read.
+    done_after: String,
+    /// The old name of `before`.
+    done_before: String,
+    comments: String,
+    weight: Option<i64>,
+    packages: Vec<Package>,
+    tags: Vec<String>,
+    metadata: BTreeMap<String, String>,
+    created_at: String,
+    updated_at: String,
+    cancelled_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Package {
+    r#type: String,
+    quantity: u32,
+}
+
+/// `GET /api/tasks/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetTaskRequest {
+        name: Collection::Tasks.name(&request.parameter),
+    };
+    let task = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { TasksClient::new(core).get_task(message).await },
+        )
+        .await?;
+
+    json_ld::ok(&Task::try_from(task)?.alone())
+}
+
+/// `PUT /api/tasks/{id}/done`
+pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let call = request.call()?;
+    let message = CompleteTaskRequest {
+        name: Collection::Tasks.name(&request.parameter),
+    };
+    check_empty(request)?;
+
+    let task = gateway
+        .core
+        .call(call, Repeat::Harmless, message, |core, message| async {
+            TasksClient::new(core).complete_task(message).await
+        })
+        .await?;
+
+    json_ld::ok(&Task::try_from(task)?.alone())
+}
+
+/// The body is `{}`, or none at all; members are unknown, so ignored.
+fn check_empty(request: Request) -> Result<(), Error> {
+    if matches!(&request.body, Ok(body) if body.is_empty()) {
+        return Ok(());
+    }
+    let mut report = Report::default();
+    report.parse(&request.json()?);
+    report.into_error().map_or(Ok(()), Err)
+}
+
+impl Task {
+    fn alone(self) -> Self {
+        Self {
+            context: Some("/api/contexts/Task"),
+            ..self
+        }
+    }
+}
+
+impl TryFrom<proto::Task> for Task {
+    type Error = Error;
+
+    fn try_from(task: proto::Task) -> Result<Self, Error> {
+        let kind = match task.kind() {
+            Kind::Pickup => "PICKUP",
+            Kind::Dropoff => "DROPOFF",
+            Kind::Unspecified => return Err(Error::incomplete("a task's kind")),
+        };
+        let status = match task.status() {
+            Status::Todo => "TODO",
+            Status::Done => "DONE",
+            Status::Unspecified => return Err(Error::incomplete("a task's status")),
+        };
+        let clock = Clock::of(&task.time_zone);
+        let after = clock.write(task.after.as_ref())?;
+        let before = clock.write(task.before.as_ref())?;
+        Ok(Self {
+            context: None,
+            iri: iri::of(&task.name),
+            ld_type: "Task",
+            id: Collection::Tasks
+                .member(&task.name)
+                .unwrap_or_default()
+                .to_owned(),
+            r#type: kind,
+            status,
+            address: task
+                .address
+                .ok_or_else(|| Error::incomplete("a task's address"))?
+                .try_into()?,
+            done_after: after.clone(),
+            done_before: before.clone(),
+            after,
+            before,
+            comments: task.comments,
+            weight: task.weight,
+            packages: task
+                .packages
+                .into_iter()
+                .map(|package| Package {
+                    r#type: package.r#type,
+                    quantity: package.quantity,
+                })
+                .collect(),
+            tags: task.tags,
+            metadata: task.metadata.into_iter().collect(),
+            created_at: clock.write(task.create_time.as_ref())?,
+            updated_at: clock.write(task.update_time.as_ref())?,
+            cancelled_at: clock.write_optional(task.cancel_time.as_ref())?,
+        })
+    }
+}

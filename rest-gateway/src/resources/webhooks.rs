@@ -1,0 +1,122 @@
+//! `/api/webhooks`
+
+use std::sync::Arc;
+
+use http::{HeaderValue, header::CACHE_CONTROL};
+use proto::{
+    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest,
+    iri::{self, Collection},
+    webhooks_client::WebhooksClient,
+};
+use serde::Serialize;
+
+use crate::{
+    core::Repeat,
+    json_ld,
+    report::{Object, Report},
+    request::Request,
+    routes::{Answer, Gateway},
+};
+
+#[derive(Serialize)]
+struct Webhook {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    url: String,
+    event: String,
+    /// Shown once, when the webhook is created.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    secret: String,
+}
+
+/// `POST /api/webhooks`
+pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let call = request.call()?;
+    let mut report = Report::default();
+    let value = report.parse(&request.json()?);
+    let webhook = Object::root(&value);
+    let mut text = |member| {
+        webhook
+            .text(member, member, &mut report)
+            .unwrap_or_default()
+    };
+    let (event, url) = (text("event"), text("url"));
+
+    let message = CreateWebhookRequest {
+        event,
+        url,
+        violations: report.violations(),
+    };
+    let webhook = gateway
+        .core
+        .call(call, Repeat::Harmful, message, |core, message| async {
+            WebhooksClient::new(core).create_webhook(message).await
+        })
+        .await
+        .map_err(|error| report.explain(error))?;
+
+    let webhook = Webhook::from(webhook);
+    let mut answer = json_ld::created(&gateway.public_url, &webhook.iri, &webhook)?;
+    answer
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
+}
+
+/// `GET /api/webhooks/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetWebhookRequest {
+        name: Collection::Webhooks.name(&request.parameter),
+    };
+    let webhook = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { WebhooksClient::new(core).get_webhook(message).await },
+        )
+        .await?;
+
+    json_ld::ok(&Webhook::from(webhook))
+}
+
+/// `DELETE /api/webhooks/{id}`
+pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = DeleteWebhookRequest {
+        name: Collection::Webhooks.name(&request.parameter),
+    };
+    gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmful,
+            message,
+            |core, message| async { WebhooksClient::new(core).delete_webhook(message).await },
+        )
+        .await?;
+
+    Ok(json_ld::gone())
+}
+
+impl From<proto::Webhook> for Webhook {
+    fn from(webhook: proto::Webhook) -> Self {
+        Self {
+            context: "/api/contexts/Webhook",
+            iri: iri::of(&webhook.name),
+            ld_type: "Webhook",
+            id: Collection::Webhooks
+                .member(&webhook.name)
+                .unwrap_or_default()
+                .to_owned(),
+            url: webhook.url,
+            event: webhook.event,
+            secret: webhook.secret,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The one list of what there is: method and path → resource.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt};
+use http::{
+    HeaderValue, Method, Response,
+    header::{CONTENT_TYPE, VARY},
+    request::Parts,
+};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use matchit::Router;
+use percent_encoding::percent_decode_str;
+use tokio::time::Instant;
+use tower::{BoxError, Service};
+
+use crate::{
+    body::{self, Limits},
+    config::Config,
+    core::Core,
+    error::Error,
+    media_type::MediaType,
+    request::Request,
+    resources::{
+        deliveries, entrypoint, error_pages, health, retail_prices, tasks, time_slots, tokens,
+        webhooks,
+    },
+};
+
+/// What every resource works with.
+pub(crate) struct Gateway {
+    pub(crate) core: Core,
+    /// Without a slash at its end.
+    pub(crate) public_url: Arc<str>,
+    pub(crate) platform_name: String,
+}
+
+/// A resource's answer, or why there is none.
+pub(crate) type Answer = Result<Response<Bytes>, Error>;
+
+type Handler = fn(Arc<Gateway>, Request) -> BoxFuture<'static, Answer>;
+
+struct Route {
+    method: Method,
+    path: &'static str,
+    form: Form,
+    handler: Handler,
+}
+
+/// Who says in what form a resource is.
+#[derive(Clone, Copy)]
+enum Form {
+    /// `Accept` does: JSON-LD.
+    JsonLd,
+    /// The resource does.
+    Own,
+}
+
+macro_rules! routes {
+    ($($method:ident $path:literal $form:ident $handler:path;)*) => {
+        static ROUTES: &[Route] = &[$(Route {
+            method: Method::$method,
+            path: $path,
+            form: Form::$form,
+            handler: |gateway, request| $handler(gateway, request).boxed(),
+        }),*];
+    };
+}
+
+routes! {
+    POST   "/oauth2/token"                  Own     tokens::issue;
+    GET    "/oauth2/jwks"                   Own     tokens::public_keys;
+
+    GET    "/api"                           JsonLd  entrypoint::get;
+    POST   "/api/deliveries"                JsonLd  deliveries::create;
+    GET    "/api/deliveries/{id}"           JsonLd  deliveries::get;
+    GET    "/api/tasks/{id}"                JsonLd  tasks::get;
+    PUT    "/api/tasks/{id}/done"           JsonLd  tasks::complete;
+    POST   "/api/retail_prices/calculate"   JsonLd  retail_prices::calculate;
+    GET    "/api/retail_prices/{token}"     JsonLd  retail_prices::get;
+    GET    "/api/time_slots/choices"        JsonLd  time_slots::list_choices;
+    POST   "/api/webhooks"                  JsonLd  webhooks::create;
+    GET    "/api/webhooks/{id}"             JsonLd  webhooks::get;
+    DELETE "/api/webhooks/{id}"             JsonLd  webhooks::delete;
+
+    GET    "/errors/{code}"                 Own     error_pages::get;
+    GET    "/healthz"                       Own     health::live;
+    GET    "/readyz"                        Own     health::ready;
+}
+
+/// Finds a request's resource and lets it answer.
+#[derive(Clone)]
+pub(crate) struct Routes(Arc<Inner>);
+
+struct Inner {
+    gateway: Arc<Gateway>,
+    /// Path → the routes with it, one per method.
+    router: Router<Vec<&'static Route>>,
+    limits: Limits,
+    request_timeout: Duration,
+}
+
+impl Routes {
+    pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
+        Self(Arc::new(Inner {
+            gateway: Arc::new(gateway),
+            router: router(),
+            limits: Limits {
+                size: config.max_body,
+                time: config.read_timeout,
+            },
+            request_timeout: config.request_timeout,
+        }))
+    }
+
+    pub(crate) fn public_url(&self) -> Arc<str> {
+        Arc::clone(&self.0.gateway.public_url)
+    }
+}
+
+fn router() -> Router<Vec<&'static Route>> {
+    let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for route in ROUTES {
+        by_path.entry(route.path).or_default().push(route);
+    }
+    let mut router = Router::new();
+    for (path, routes) in by_path {
+        router
+            .insert(path, routes)
+            .expect("the list is constant, and a test inserts it");
+    }
+    router
+}
+
+impl Service<http::Request<Incoming>> for Routes {
+    type Response = Response<Full<Bytes>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Full<Bytes>>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
+        let routes = Arc::clone(&self.0);
+        Box::pin(async move { Ok(routes.answer(request).await?) })
+    }
+}
+
+/// Where a request goes.
+struct Found {
+    route: &'static Route,
+    parameter: String,
+    media_type: Option<MediaType>,
+}
+
+impl Inner {
+    async fn answer(
+        &self,
+        request: http::Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Error> {
+        let deadline = Instant::now() + self.request_timeout;
+        let (parts, body) = request.into_parts();
+        let found = self.find(&parts);
+        // Read even if it is not wanted: see `body`.
+        let body = body::read(&parts.headers, body, self.limits).await;
+        let Found {
+            route,
+            parameter,
+            media_type,
+        } = found?;
+
+        let request = Request {
+            parts,
+            body,
+            parameter,
+            deadline,
+        };
+        let answer = (route.handler)(Arc::clone(&self.gateway), request).await?;
+
+        Ok(finish(answer, media_type))
+    }
+
+    fn find(&self, request: &Parts) -> Result<Found, Error> {
+        let path = request.uri.path();
+        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
+        let parameter = match found.params.iter().next() {
+            Some((_, raw)) => decode(raw).ok_or_else(Error::no_such_path)?,
+            None => String::new(),
+        };
+        let method = match request.method {
+            Method::HEAD => &Method::GET,
+            ref other => other,
+        };
+        let Some(route) = found.value.iter().find(|route| route.method == *method) else {
+            return Err(Error::MethodNotAllowed {
+                allow: allow(found.value),
+            });
+        };
+        let media_type = match route.form {
+            Form::JsonLd => Some(MediaType::of_resource(&request.headers)?),
+            Form::Own => None,
+        };
+        Ok(Found {
+            route,
+            parameter,
+            media_type,
+        })
+    }
+}
+
+/// Decodes `%XX`; none if that is not text, or a `%` is not followed by two digits.
+fn decode(raw: &str) -> Option<String> {
+    let whole = raw
+        .split('%')
+        .skip(1)
+        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
+    if !whole {
+        return None;
+    }
+    let decoded = percent_decode_str(raw).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+fn allow(routes: &[&Route]) -> String {
+    let mut methods = Vec::new();
+    for route in routes {
+        methods.push(route.method.as_str());
+        if route.method == Method::GET {
+            methods.push("HEAD");
+        }
+    }
+    methods.join(", ")
+}
+
+/// Labels the body.
+fn finish(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Response<Full<Bytes>> {
+    if let Some(media_type) = media_type {
+        let is_empty = answer.body().is_empty();
+        let headers = answer.headers_mut();
+        if !is_empty {
+            headers.insert(CONTENT_TYPE, media_type.label());
+        }
+        headers.append(VARY, HeaderValue::from_static("accept"));
+    }
+    answer.map(Full::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_of_the_list_is_found_by_its_method_and_path() {
+        let router = router();
+
+        for route in ROUTES {
+            let found = router.at(route.path).unwrap();
+            let same: Vec<_> = found
+                .value
+                .iter()
+                .filter(|other| other.method == route.method)
+                .collect();
+            assert_eq!(same.len(), 1, "{} {}", route.method, route.path);
+            assert_eq!(same[0].path, route.path);
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_decoded_whole_or_not_at_all() {
+        assert_eq!(decode("a%2Fb%c3%A9").as_deref(), Some("a/bé"));
+        for wrong in ["%", "a%2", "%zz", "%c3", "%+1", "%é"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The server: bound, then run until told to end. Connections live here, requests in `stack`.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::Config,
+    core::Core,
+    routes::{Gateway, Routes},
+    stack::{self, Stack},
+};
+
+/// After an accept failed for want of resources, which only time brings back.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+const MAX_HEADERS: usize = 100;
+const MAX_HEADER_BYTES: usize = 64 * 1024;
+const MAX_STREAMS: u32 = 200;
+
+/// A gateway that has its address, but serves only once it runs.
+pub struct RestGateway {
+    listener: TcpListener,
+    addr: SocketAddr,
+    config: Config,
+    stack: Stack,
+}
+
+impl RestGateway {
+    /// Listens where the configuration says. Fails when that address is not to be had, or when
+    /// a core's URL is not one.
+    pub async fn bind(config: Config) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", config.listen))?;
+        Self::new(config, listener)
+    }
+
+    /// Takes a listener that is bound already; `config.listen` is ignored.
+    pub fn new(config: Config, listener: TcpListener) -> anyhow::Result<Self> {
+        let addr = listener
+            .local_addr()
+            .context("the listener has no address")?;
+        let public_url = match &config.public_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("http://{addr}"),
+        };
+        let gateway = Gateway {
+            core: Core::new(&config.core_url)?,
+            public_url: public_url.into(),
+            platform_name: config.platform_name.clone(),
+        };
+        let stack = stack::new(&config, Routes::new(gateway, &config));
+        Ok(Self {
+            listener,
+            addr,
+            config,
+            stack,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Serves until `shutdown`, then finishes what is in flight, within the drain timeout.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let connections = Arc::new(Semaphore::new(self.config.max_connections));
+        let graceful = GracefulShutdown::new();
+        tracing::info!(addr = %self.addr, "serving the REST API");
+
+        while let Some((stream, permit)) = self.accept(&connections, &shutdown).await {
+            let connection = Connection {
+                builder: connection_builder(self.config.read_timeout),
+                stack: self.stack.clone(),
+                read_timeout: self.config.read_timeout,
+                permit,
+            };
+            tokio::spawn(connection.serve(stream, graceful.watcher()));
+        }
+
+        drop(self.listener);
+        if tokio::time::timeout(self.config.drain_timeout, graceful.shutdown())
+            .await
+            .is_err()
+        {
+            tracing::warn!("requests were still in flight when the drain timeout passed");
+        }
+    }
+
+    /// The next connection; none when it is time to end. A failed accept is not an end.
+    async fn accept(
+        &self,
+        connections: &Arc<Semaphore>,
+        shutdown: &CancellationToken,
+    ) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        let next = async {
+            let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+            loop {
+                match self.listener.accept().await {
+                    Ok((stream, _)) => return Some((stream, permit)),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            }
+        };
+        shutdown.run_until_cancelled(next).await.flatten()
+    }
+}
+
+fn connection_builder(read_timeout: Duration) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(MAX_HEADER_BYTES as u32)
+        .max_concurrent_streams(MAX_STREAMS)
+        .keep_alive_interval(Duration::from_secs(30));
+    builder
+}
+
+struct Connection {
+    builder: auto::Builder<TokioExecutor>,
+    stack: Stack,
+    read_timeout: Duration,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream, watcher: hyper_util::server::graceful::Watcher) {
+        // Small answers wait for nothing: 40 ms each otherwise, when a client delays its ACKs.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        let heard = Arc::new(AtomicBool::new(false));
+        let service = {
+            let heard = Arc::clone(&heard);
+            let stack = TowerToHyperService::new(self.stack);
+            service_fn(move |request| {
+                heard.store(true, Ordering::Relaxed);
+                let answer = stack.call(request);
+                async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+            })
+        };
+
+        let connection = self
+            .builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let mut served = std::pin::pin!(watcher.watch(connection));
+        let result = tokio::select! {
+            result = &mut served => result,
+            // hyper's header timeout begins with the HTTP version known; a client that never
+            // sends that much would otherwise hold its connection for ever.
+            () = silence(self.read_timeout, &heard) => return,
+        };
+        if let Err(error) = result {
+            tracing::debug!(error, "a connection ended early");
+        }
+        drop(self.permit);
+    }
+}
+
+/// Ends if nothing has been heard when the timeout has passed, else never.
+async fn silence(timeout: Duration, heard: &AtomicBool) {
+    tokio::time::sleep(timeout).await;
+    if heard.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
+}

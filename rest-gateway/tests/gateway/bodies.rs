@@ -1,0 +1,209 @@
+//! Bodies that mean harm, or mean nothing.
+
+use proto::{CreateDeliveryRequest, DeliveryDraft, Violation};
+use serde_json::{Value, json};
+use tonic::Code;
+use tonic_types::{ErrorDetails, FieldViolation};
+
+use crate::harness::{Client, Platform, samples::refusal_with};
+
+/// Posts a body to a core that refuses what was reported to it, and finds a dropoff missing.
+async fn violations(body: impl Into<bytes::Bytes>, reported: &[(&str, &str)]) -> Value {
+    let platform = Platform::start().await;
+    let found = reported
+        .iter()
+        .chain(&[("dropoff", "REQUIRED")])
+        .map(|(field, reason)| FieldViolation {
+            field: (*field).to_owned(),
+            description: "is wrong".to_owned(),
+            reason: (*reason).to_owned(),
+            localized_message: None,
+        })
+        .collect::<Vec<_>>();
+    platform.core.will_refuse(refusal_with(
+        Code::InvalidArgument,
+        "VALIDATION_FAILED",
+        "violations",
+        ErrorDetails::with_bad_request(found),
+    ));
+
+    let reply = platform.client.post("/api/deliveries", body).await;
+
+    assert_eq!(reply.status, 400, "{}", reply.text());
+    let request: CreateDeliveryRequest = platform.core.received();
+    let told: Vec<_> = request
+        .violations
+        .iter()
+        .map(|Violation { field, reason, .. }| (field.as_str(), reason.as_str()))
+        .collect();
+    assert_eq!(told, reported);
+    reply.json()["violations"].clone()
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_an_object_has_that_one_violation() {
+    for (body, reason) in [
+        (b"".as_slice(), "REQUIRED"),
+        (b" \n", "REQUIRED"),
+        (b"{", "INVALID_JSON"),
+        (b"{\"dropoff\": {\"address\": \"24 Rue", "INVALID_JSON"),
+        (b"{} {}", "INVALID_JSON"),
+        (b"{\"a\": \"\xff\xfe\"}", "INVALID_JSON"),
+        (b"\x00\x01\x02", "INVALID_JSON"),
+        ("[".repeat(100_000).as_bytes(), "INVALID_JSON"),
+        ("{\"dropoff\":".repeat(1000).as_bytes(), "INVALID_JSON"),
+        (b"[]", "WRONG_TYPE"),
+        (b"null", "WRONG_TYPE"),
+        (b"5", "WRONG_TYPE"),
+        (b"\"text\"", "WRONG_TYPE"),
+    ] {
+        let violations = violations(body.to_vec(), &[("", reason)]).await;
+
+        assert_eq!(
+            violations,
+            json!([{
+                "propertyPath": "",
+                "message": "is wrong",
+                "code": reason.to_ascii_lowercase(),
+            }])
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_key_is_named_as_it_was_written() {
+    let violations = violations(
+        r#"{"pickup": {"my_own": 1, "my_own": 2}, "pickup": {}}"#,
+        &[("pickup.my_own", "REPEATED"), ("pickup", "REPEATED")],
+    )
+    .await;
+
+    assert_eq!(
+        violations,
+        json!([
+            {"propertyPath": "pickup.my_own", "message": "is wrong", "code": "repeated"},
+            {"propertyPath": "pickup", "message": "is wrong", "code": "repeated"},
+            {"propertyPath": "dropoff", "message": "is wrong", "code": "required"},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn more_violations_than_anybody_reads_are_cut_off() {
+    let packages = vec![json!({"type": 1}); 1000];
+    let key = "k".repeat(100_000);
+    let body = json!({"dropoff": {"metadata": {key: 1}, "packages": packages}});
+    let platform = Platform::start().await;
+    platform.core.will_return_violations();
+
+    let reply = platform
+        .client
+        .post("/api/deliveries", body.to_string())
+        .await;
+
+    assert_eq!(reply.status, 400);
+    let error = reply.json();
+    let violations = error["violations"].as_array().unwrap();
+    assert_eq!(violations.len(), 100);
+    let last = &violations[99]["propertyPath"];
+    assert_eq!(*last, json!("dropoff.packages[99].type"));
+}
+
+#[tokio::test]
+async fn a_long_key_is_shown_by_its_beginning() {
+    let key = "k".repeat(100_000);
+    let body = format!(r#"{{"{key}": 1, "{key}": 2}}"#);
+    let platform = Platform::start().await;
+    platform.core.will_return_violations();
+
+    let reply = platform.client.post("/api/deliveries", body).await;
+
+    assert_eq!(
+        reply.json()["violations"],
+        json!([{
+            "propertyPath": format!("{}…", "k".repeat(200)),
+            "message": "is there more than once",
+            "code": "repeated",
+        }])
+    );
+}
+
+#[tokio::test]
+async fn a_large_body_nobody_wants_does_not_cost_the_answer() {
+    let platform = Platform::start().await;
+    for (path, content_type, status) in [
+        ("/nowhere", "application/json", 404),
+        ("/api/tasks/1", "application/json", 405),
+        ("/api/deliveries", "text/plain", 415),
+    ] {
+        let request = platform
+            .client
+            .request(http::Method::POST, path)
+            .header("content-type", content_type);
+        let reply = platform.client.send(request, vec![b' '; 4 << 20]).await;
+
+        assert_eq!(reply.status, status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_413_and_one_at_it_is_read() {
+    let platform = Platform::start_with(|config| config.max_body = 1000).await;
+    for client in [
+        Client::new(platform.gateway.addr),
+        Client::http2(platform.gateway.addr),
+    ] {
+        for (size, status) in [(1000, 500), (1001, 413), (7000, 413)] {
+            let reply = client
+                .post("/api/deliveries", format!("{:size$}", "{}"))
+                .await;
+
+            assert_eq!(reply.status, status, "{size}");
+            if status == 413 {
+                assert_eq!(reply.error()["code"], "payload_too_large");
+                assert_eq!(
+                    reply.error()["detail"],
+                    "the body is larger than 1000 bytes"
+                );
+            } else {
+                let request: CreateDeliveryRequest = platform.core.received();
+                assert_eq!(request.delivery, Some(DeliveryDraft::default()));
+            }
+        }
+    }
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_before_it_is_sent_if_the_client_waits() {
+    let platform = Platform::start().await;
+
+    let answer = platform
+        .client
+        .send_raw(
+            b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+              Content-Length: 1048577\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
+        )
+        .await;
+
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_408() {
+    let platform = Platform::start_with(|config| {
+        config.read_timeout = std::time::Duration::from_millis(100);
+    })
+    .await;
+
+    let answer = platform
+        .client
+        .send_raw(
+            b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+              Content-Length: 10\r\nConnection: close\r\n\r\n{",
+        )
+        .await;
+
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("\"code\":\"request_timeout\""), "{answer}");
+}

@@ -1,0 +1,248 @@
+//! What holds for every request: media types, request ids, HEAD, what core is told.
+
+use http::Method;
+use proto::{GetTaskRequest, task};
+use serde_json::json;
+use tonic::{Code, Status};
+
+use crate::harness::{
+    Client, Platform,
+    samples::{ID, delivery, refusal, task},
+};
+
+fn task_path() -> String {
+    format!("/api/tasks/{ID}")
+}
+
+#[tokio::test]
+async fn a_resource_is_labelled_as_it_was_asked_for() {
+    let platform = Platform::start().await;
+    for (accept, content_type) in [
+        ("*/*", "application/ld+json; charset=utf-8"),
+        ("", "application/ld+json; charset=utf-8"),
+        ("application/ld+json", "application/ld+json; charset=utf-8"),
+        ("application/json", "application/json"),
+        (
+            "text/html, application/json;q=0.9, */*;q=0.1",
+            "application/json",
+        ),
+    ] {
+        platform.core.will_answer(task(task::Kind::Pickup));
+
+        let reply = platform.client.get_accepting(&task_path(), accept).await;
+
+        assert_eq!(reply.status, 200, "{accept}");
+        assert_eq!(reply.header("content-type"), Some(content_type));
+        assert_eq!(reply.header("vary"), Some("accept"));
+        assert_eq!(reply.json()["@type"], "Task");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_accepted_is_not_done() {
+    let platform = Platform::start().await;
+
+    let request = platform
+        .client
+        .request(Method::POST, "/api/deliveries")
+        .header("content-type", "application/ld+json")
+        .header("accept", "text/html, image/*");
+    let reply = platform.client.send(request, "{}").await;
+
+    assert_eq!(reply.status, 406);
+    assert_eq!(
+        reply.header("content-type"),
+        Some("application/ld+json; charset=utf-8")
+    );
+    assert_eq!(reply.error()["code"], "not_acceptable");
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn an_error_is_a_problem_when_that_is_preferred() {
+    let platform = Platform::start().await;
+    for (accept, content_type) in [
+        ("application/problem+json", "application/problem+json"),
+        (
+            "application/ld+json;q=0.5, application/problem+json",
+            "application/problem+json",
+        ),
+        (
+            "application/ld+json, application/problem+json",
+            "application/ld+json; charset=utf-8",
+        ),
+        ("application/json", "application/json"),
+    ] {
+        platform
+            .core
+            .will_refuse(refusal(Code::NotFound, "NOT_FOUND", "told"));
+
+        let reply = platform.client.get_accepting(&task_path(), accept).await;
+
+        assert_eq!(reply.status, 404, "{accept}");
+        assert_eq!(reply.header("content-type"), Some(content_type));
+        assert_eq!(reply.error()["detail"], "told");
+    }
+}
+
+#[tokio::test]
+async fn a_get_request_may_carry_a_content_type() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(task(task::Kind::Pickup));
+
+    let request = platform
+        .client
+        .request(Method::GET, &task_path())
+        .header("content-type", "text/plain");
+    let reply = platform.client.send(request, "ignored").await;
+
+    assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
+async fn head_is_get_without_body() {
+    let platform = Platform::start().await;
+    for client in [
+        Client::new(platform.gateway.addr),
+        Client::http2(platform.gateway.addr),
+    ] {
+        platform.core.will_answer(task(task::Kind::Pickup));
+        platform.core.will_answer(task(task::Kind::Pickup));
+
+        let get = client.get(&task_path()).await;
+        let head = client.method(Method::HEAD, &task_path()).await;
+
+        assert_eq!(head.status, 200);
+        assert_eq!(head.text(), "");
+        assert_eq!(
+            head.header("content-length"),
+            Some(get.body.len().to_string().as_str())
+        );
+        assert_eq!(head.header("content-type"), get.header("content-type"));
+    }
+}
+
+#[tokio::test]
+async fn core_is_told_who_asks_and_how_long_it_may_take() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(task(task::Kind::Pickup));
+
+    let request = platform
+        .client
+        .request(Method::GET, &task_path())
+        .header("authorization", "Bearer e30.e30.c2ln")
+        .header("x-request-id", "shop-7");
+    platform.client.send(request, "").await;
+
+    let (metadata, _) = platform.core.received_with_metadata::<GetTaskRequest>();
+    assert_eq!(
+        metadata.get("authorization").unwrap(),
+        "Bearer e30.e30.c2ln"
+    );
+    assert_eq!(metadata.get("x-request-id").unwrap(), "shop-7");
+    assert!(metadata.get("grpc-timeout").is_some());
+}
+
+#[tokio::test]
+async fn a_request_without_token_is_core_s_to_judge() {
+    let platform = Platform::start().await;
+    platform.core.will_refuse(Status::unauthenticated("none"));
+
+    let reply = platform.client.get(&task_path()).await;
+
+    let (metadata, _) = platform.core.received_with_metadata::<GetTaskRequest>();
+    assert!(metadata.get("authorization").is_none());
+    assert_eq!(reply.status, 401);
+}
+
+#[tokio::test]
+async fn ids_are_decoded_and_left_to_core() {
+    let platform = Platform::start().await;
+    for (path, name) in [
+        ("/api/tasks/a%2Fb", "tasks/a/b"),
+        ("/api/tasks/%C3%A9%20", "tasks/é "),
+        ("/api/tasks/..", "tasks/.."),
+        ("/api/tasks/%00", "tasks/\0"),
+    ] {
+        platform
+            .core
+            .will_refuse(refusal(Code::NotFound, "NOT_FOUND", "told"));
+
+        let reply = platform.client.get(path).await;
+
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(platform.core.received::<GetTaskRequest>().name, name);
+    }
+}
+
+#[tokio::test]
+async fn a_well_formed_request_id_is_repeated_and_another_replaced() {
+    let platform = Platform::start().await;
+    for (sent, kept) in [
+        (vec!["shop-7"], true),
+        (vec![ID], true),
+        (vec!["two words"], false),
+        (vec![""], false),
+        (vec!["a", "b"], false),
+        (vec![], false),
+    ] {
+        let mut request = platform.client.request(Method::GET, "/healthz");
+        for id in &sent {
+            request = request.header("x-request-id", *id);
+        }
+        let reply = platform.client.send(request, "").await;
+
+        let id = reply.header("x-request-id").unwrap();
+        if kept {
+            assert_eq!(id, sent[0]);
+        } else {
+            let id = uuid::Uuid::try_parse(id).unwrap();
+            assert_eq!(id.get_version_num(), 7, "{sent:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_says_that_it_is_json() {
+    let platform = Platform::start().await;
+    for (content_type, status) in [
+        (Some("application/ld+json"), 201),
+        (Some("Application/JSON; Charset=\"UTF-8\""), 201),
+        (Some("application/json; charset=latin1"), 415),
+        (Some("application/x-www-form-urlencoded"), 415),
+        (Some("text/json"), 415),
+        (Some(""), 415),
+        (None, 415),
+    ] {
+        platform.core.will_answer(delivery());
+
+        let mut request = platform.client.request(Method::POST, "/api/deliveries");
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        let reply = platform.client.send(request, "{}").await;
+
+        assert_eq!(reply.status, status, "{content_type:?}");
+        if status == 415 {
+            assert_eq!(reply.error()["code"], "unsupported_media_type");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_not_read() {
+    let platform = Platform::start().await;
+
+    let request = platform
+        .client
+        .request(Method::POST, "/api/deliveries")
+        .header("content-type", "application/json")
+        .header("content-encoding", "gzip");
+    let reply = platform.client.send(request, "{}").await;
+
+    assert_eq!(reply.status, 415);
+    assert_eq!(
+        reply.error()["detail"],
+        json!("the body must not be compressed")
+    );
+}

@@ -1,0 +1,214 @@
+//! A core without rules: it notes what it is asked and answers what it was told to.
+
+use std::{
+    any::Any,
+    collections::VecDeque,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use http::Uri;
+use proto::{
+    CreateDeliveryRequest, Violation,
+    deliveries_server::{Deliveries, DeliveriesServer},
+    retail_prices_server::{RetailPrices, RetailPricesServer},
+    tasks_server::{Tasks, TasksServer},
+    time_slots_server::{TimeSlots, TimeSlotsServer},
+    tokens_server::{Tokens, TokensServer},
+    webhooks_server::{Webhooks, WebhooksServer},
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{
+    Code, Request, Response, Status, async_trait,
+    metadata::MetadataMap,
+    transport::{Server, server::TcpIncoming},
+};
+use tonic_types::{ErrorDetails, FieldViolation};
+
+use crate::harness::samples::refusal_with;
+
+type Message = Box<dyn Any + Send>;
+
+pub(crate) struct FakeCore {
+    addr: SocketAddr,
+    desk: Desk,
+    _ends: DropGuard,
+}
+
+enum Script {
+    Answer(Message),
+    Refuse(Status),
+    /// What was reported with a CreateDelivery.
+    ReturnViolations,
+    Panic,
+    Hang,
+}
+
+#[derive(Clone, Default)]
+struct Desk {
+    scripts: Arc<Mutex<VecDeque<Script>>>,
+    received: Arc<Mutex<VecDeque<(MetadataMap, Message)>>>,
+}
+
+impl FakeCore {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let desk = Desk::default();
+        let end = CancellationToken::new();
+        let server = Server::builder()
+            .add_service(TokensServer::new(desk.clone()))
+            .add_service(DeliveriesServer::new(desk.clone()))
+            .add_service(TasksServer::new(desk.clone()))
+            .add_service(RetailPricesServer::new(desk.clone()))
+            .add_service(TimeSlotsServer::new(desk.clone()))
+            .add_service(WebhooksServer::new(desk.clone()))
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
+        tokio::spawn(end.clone().run_until_cancelled_owned(server));
+        Self {
+            addr,
+            desk,
+            _ends: end.drop_guard(),
+        }
+    }
+
+    pub(crate) fn url(&self) -> Uri {
+        format!("http://{}", self.addr).parse().unwrap()
+    }
+
+    /// The next call is answered with this message.
+    pub(crate) fn will_answer<R: Any + Send>(&self, response: R) {
+        self.script(Script::Answer(Box::new(response)));
+    }
+
+    pub(crate) fn will_refuse(&self, status: Status) {
+        self.script(Script::Refuse(status));
+    }
+
+    /// The next CreateDelivery is refused with the violations it reports.
+    pub(crate) fn will_return_violations(&self) {
+        self.script(Script::ReturnViolations);
+    }
+
+    /// The next call ends with its stream reset, as when core is killed.
+    pub(crate) fn will_panic(&self) {
+        self.script(Script::Panic);
+    }
+
+    pub(crate) fn will_hang(&self) {
+        self.script(Script::Hang);
+    }
+
+    fn script(&self, script: Script) {
+        self.desk.scripts.lock().unwrap().push_back(script);
+    }
+
+    /// The first call not asked for yet: its message.
+    pub(crate) fn received<M: Any>(&self) -> M {
+        self.received_with_metadata().1
+    }
+
+    pub(crate) fn received_with_metadata<M: Any>(&self) -> (MetadataMap, M) {
+        let (metadata, message) = self
+            .desk
+            .received
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("core was not called");
+        let message = message.downcast().expect("core was called otherwise");
+        (metadata, *message)
+    }
+
+    pub(crate) fn was_called(&self) -> bool {
+        !self.desk.received.lock().unwrap().is_empty()
+    }
+}
+
+impl Desk {
+    async fn answer<M: Any + Send, R: Any>(
+        &self,
+        request: Request<M>,
+    ) -> Result<Response<R>, Status> {
+        let (metadata, _, message) = request.into_parts();
+        let reported = (&message as &dyn Any)
+            .downcast_ref::<CreateDeliveryRequest>()
+            .map(|request| request.violations.clone());
+        self.received
+            .lock()
+            .unwrap()
+            .push_back((metadata, Box::new(message)));
+        let script = self.scripts.lock().unwrap().pop_front();
+        match script {
+            Some(Script::Answer(response)) => {
+                let response = response.downcast().expect("another response was scripted");
+                Ok(Response::new(*response))
+            }
+            Some(Script::Refuse(status)) => Err(status),
+            Some(Script::ReturnViolations) => Err(violating(reported.unwrap_or_default())),
+            Some(Script::Panic) => panic!("as scripted"),
+            Some(Script::Hang) => std::future::pending().await,
+            None => Err(Status::internal("no answer was scripted")),
+        }
+    }
+}
+
+fn violating(violations: Vec<Violation>) -> Status {
+    let violations = violations.into_iter().map(|violation| FieldViolation {
+        field: violation.field,
+        description: violation.description,
+        reason: violation.reason,
+        localized_message: None,
+    });
+    refusal_with(
+        Code::InvalidArgument,
+        "VALIDATION_FAILED",
+        "violations",
+        ErrorDetails::with_bad_request(violations.collect::<Vec<_>>()),
+    )
+}
+
+macro_rules! answers_as_scripted {
+    ($($service:ident { $($rpc:ident: $request:ident => $response:ident,)* })*) => {
+        $(#[async_trait]
+        impl $service for Desk {
+            $(async fn $rpc(
+                &self,
+                request: Request<proto::$request>,
+            ) -> Result<Response<proto::$response>, Status> {
+                self.answer(request).await
+            })*
+        })*
+    };
+}
+
+answers_as_scripted! {
+    Tokens {
+        issue_token: IssueTokenRequest => AccessToken,
+        list_public_keys: ListPublicKeysRequest => ListPublicKeysResponse,
+    }
+    Deliveries {
+        create_delivery: CreateDeliveryRequest => Delivery,
+        get_delivery: GetDeliveryRequest => Delivery,
+    }
+    Tasks {
+        get_task: GetTaskRequest => Task,
+        complete_task: CompleteTaskRequest => Task,
+    }
+    RetailPrices {
+        calculate_retail_price: CalculateRetailPriceRequest => RetailPrice,
+        get_retail_price: GetRetailPriceRequest => RetailPrice,
+    }
+    TimeSlots {
+        list_time_slot_choices: ListTimeSlotChoicesRequest => ListTimeSlotChoicesResponse,
+        apply_time_slot: ApplyTimeSlotRequest => TimeSlot,
+        check_time_slot: CheckTimeSlotRequest => CheckTimeSlotResponse,
+        get_default_time_slot: GetDefaultTimeSlotRequest => TimeSlot,
+    }
+    Webhooks {
+        create_webhook: CreateWebhookRequest => Webhook,
+        get_webhook: GetWebhookRequest => Webhook,
+        delete_webhook: DeleteWebhookRequest => DeleteWebhookResponse,
+    }
+}

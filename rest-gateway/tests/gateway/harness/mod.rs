@@ -1,0 +1,68 @@
+//! What the tests speak with: a gateway, its client, its core.
+
+mod client;
+mod fake_core;
+pub(crate) mod samples;
+
+pub(crate) use client::{Client, Reply};
+pub(crate) use fake_core::FakeCore;
+
+use rest_gateway::{Config, RestGateway};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) const PUBLIC_URL: &str = "https://delivery.example";
+
+/// A gateway in front of a fake core.
+pub(crate) struct Platform {
+    pub(crate) core: FakeCore,
+    pub(crate) client: Client,
+    pub(crate) gateway: Gateway,
+}
+
+impl Platform {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(adjust: impl FnOnce(&mut Config)) -> Self {
+        let core = FakeCore::start().await;
+        let gateway = Gateway::start(|config| {
+            config.core_url = vec![core.url()];
+            adjust(config);
+        })
+        .await;
+        Self {
+            core,
+            client: Client::new(gateway.addr),
+            gateway,
+        }
+    }
+}
+
+/// A running gateway; it ends with its owner.
+pub(crate) struct Gateway {
+    pub(crate) addr: std::net::SocketAddr,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) running: JoinHandle<()>,
+    _ends: DropGuard,
+}
+
+impl Gateway {
+    pub(crate) async fn start(adjust: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            public_url: Some(PUBLIC_URL.parse().unwrap()),
+            ..Config::default()
+        };
+        adjust(&mut config);
+        let gateway = RestGateway::bind(config).await.unwrap();
+        let shutdown = CancellationToken::new();
+        Self {
+            addr: gateway.addr(),
+            running: tokio::spawn(gateway.run(shutdown.clone())),
+            _ends: shutdown.clone().drop_guard(),
+            shutdown,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The gateway from outside: real HTTP in front, a fake core behind.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test ends at the first surprise, with a backtrace"
+)]
+
+mod harness;
+
+mod bodies;
+mod conventions;
+mod cores;
+mod deliveries;
+mod errors;
+mod public;
+mod retail_prices;
+mod server;
+mod tasks;
+mod time_slots;
+mod tokens;
+mod webhooks;

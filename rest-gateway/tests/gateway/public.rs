@@ -1,0 +1,46 @@
+//! What needs no token: the entrypoint and health.
+
+use proto::ListPublicKeysResponse;
+use serde_json::json;
+use tonic::Status;
+
+use crate::harness::Platform;
+
+#[tokio::test]
+async fn the_entrypoint_names_every_resource() {
+    let platform = Platform::start().await;
+
+    let reply = platform.client.get("/api").await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "@context": "/api/contexts/Entrypoint",
+            "@id": "/api",
+            "@type": "Entrypoint",
+            "delivery": "/api/deliveries",
+            "retailPrice": "/api/retail_prices",
+            "task": "/api/tasks",
+            "timeSlot": "/api/time_slots",
+            "webhook": "/api/webhooks",
+        })
+    );
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn a_gateway_is_live_by_itself_and_ready_with_a_core() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(ListPublicKeysResponse::default());
+    platform.core.will_refuse(Status::unavailable("starting"));
+
+    let live = platform.client.get("/healthz").await;
+    let ready = platform.client.get("/readyz").await;
+    let unready = platform.client.get("/readyz").await;
+
+    assert_eq!((live.status.as_u16(), live.text()), (200, "ok\n"));
+    assert_eq!((ready.status.as_u16(), ready.text()), (200, "ok\n"));
+    assert_eq!(unready.status, 503);
+    assert_eq!(unready.error()["code"], "unavailable");
+}

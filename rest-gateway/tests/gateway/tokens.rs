@@ -1,0 +1,299 @@
+//! `/oauth2` (specification, "Authentication"; RFC 6749).
+
+use base64::{Engine, prelude::BASE64_STANDARD, prelude::BASE64_STANDARD_NO_PAD};
+use http::Method;
+use proto::{AccessToken, IssueTokenRequest, ListPublicKeysResponse};
+use serde_json::json;
+use tonic::{Code, Status};
+
+use crate::harness::{Platform, Reply, samples::refusal};
+
+const GRANT: &str = "grant_type=client_credentials&scope=tasks%20deliveries";
+
+fn basic(credentials: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(credentials))
+}
+
+fn token() -> AccessToken {
+    AccessToken {
+        access_token: "e30.e30.c2ln".to_owned(),
+        expires_in: 3600,
+        scopes: vec!["tasks".to_owned(), "deliveries".to_owned()],
+    }
+}
+
+fn asks(api_key: &str, api_secret: &str, scopes: &[&str]) -> IssueTokenRequest {
+    IssueTokenRequest {
+        api_key: api_key.to_owned(),
+        api_secret: api_secret.to_owned(),
+        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+    }
+}
+
+fn assert_refused(reply: &Reply, status: u16, error: &str, description: &str) {
+    assert_eq!(reply.status, status, "{}", reply.text());
+    assert_eq!(
+        reply.json(),
+        json!({"error": error, "error_description": description, "message": description})
+    );
+    assert_not_stored(reply);
+    let challenge = (status == 401).then_some("Basic realm=\"OAuth\"");
+    assert_eq!(reply.header("www-authenticate"), challenge);
+}
+
+fn assert_not_stored(reply: &Reply) {
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert_eq!(reply.header("pragma"), Some("no-cache"));
+}
+
+#[tokio::test]
+async fn a_token_is_given_for_basic_credentials() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(token());
+
+    let reply = platform
+        .client
+        .post_form("/oauth2/token", GRANT, Some(&basic("key:secret")))
+        .await;
+
+    assert_eq!(reply.status, 200);
+    assert_not_stored(&reply);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "access_token": "e30.e30.c2ln",
+            "token_type": "Bearer",
+            "expires_in": 3600,
+            "scope": "tasks deliveries",
+        })
+    );
+    let (metadata, request) = platform.core.received_with_metadata::<IssueTokenRequest>();
+    assert_eq!(request, asks("key", "secret", &["tasks", "deliveries"]));
+    assert!(metadata.get("authorization").is_none());
+}
+
+#[tokio::test]
+async fn credentials_are_read_wherever_rfc_6749_puts_them() {
+    let unpadded = format!("Basic {}", BASE64_STANDARD_NO_PAD.encode("key:secret"));
+    for (authorization, body, expected) in [
+        (Some(basic("key:se:cret")), "", asks("key", "se:cret", &[])),
+        (Some(unpadded), "", asks("key", "secret", &[])),
+        (
+            Some(basic("key:secret").replace("Basic", "bAsIc")),
+            "",
+            asks("key", "secret", &[]),
+        ),
+        (
+            Some(basic("k%C3%A9y:a%3Ab+c%25")),
+            "",
+            asks("kéy", "a:b c%", &[]),
+        ),
+        (Some(basic("key:100%")), "", asks("key", "100%", &[])),
+        (Some(basic(":")), "", asks("", "", &[])),
+        (
+            Some(basic("key:secret")),
+            "&client_id=key&client_secret=",
+            asks("key", "secret", &[]),
+        ),
+        (
+            None,
+            "&client_id=k%20y&client_secret=s%2Bt",
+            asks("k y", "s+t", &[]),
+        ),
+        (
+            None,
+            "&client_id=key&client_secret=secret&scope=++tasks+++deliveries+",
+            asks("key", "secret", &["tasks", "deliveries"]),
+        ),
+    ] {
+        let platform = Platform::start().await;
+        platform.core.will_answer(token());
+
+        let body = format!("grant_type=client_credentials{body}");
+        let reply = platform
+            .client
+            .post_form("/oauth2/token", &body, authorization.as_deref())
+            .await;
+
+        assert_eq!(reply.status, 200, "{authorization:?} {body}");
+        assert_eq!(platform.core.received::<IssueTokenRequest>(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_core_need_not_see_is_refused() {
+    const TWICE: &str = "the client must authenticate in one way, by HTTP Basic or in the body";
+    const NOBODY: &str =
+        "the client must authenticate, by HTTP Basic or by client_id and client_secret in the body";
+    const BASIC: &str =
+        "the Authorization header must be Basic, followed by the Base64 of key:secret";
+    const MISSING: &str = "grant_type is missing; it must be client_credentials";
+
+    let platform = Platform::start().await;
+    let right = basic("key:secret");
+    for (authorization, body, (status, error, description)) in [
+        (None, GRANT, (401, "invalid_client", NOBODY)),
+        (
+            None,
+            "grant_type=client_credentials&client_id=key",
+            (401, "invalid_client", NOBODY),
+        ),
+        (Some("Basic !!!"), GRANT, (401, "invalid_client", BASIC)),
+        (Some("Basic"), GRANT, (401, "invalid_client", BASIC)),
+        (
+            Some("Basic bm9jb2xvbg=="),
+            GRANT,
+            (401, "invalid_client", BASIC),
+        ),
+        (
+            Some("Basic /////w=="),
+            GRANT,
+            (401, "invalid_client", BASIC),
+        ),
+        (
+            Some("Bearer e30.e30.c2ln"),
+            GRANT,
+            (401, "invalid_client", BASIC),
+        ),
+        (
+            Some(right.as_str()),
+            "grant_type=client_credentials&client_id=key&client_secret=secret",
+            (400, "invalid_request", TWICE),
+        ),
+        (
+            Some(right.as_str()),
+            "grant_type=client_credentials&client_id=other",
+            (400, "invalid_request", TWICE),
+        ),
+        (Some(right.as_str()), "", (400, "invalid_request", MISSING)),
+        (
+            Some(right.as_str()),
+            "grant_type=",
+            (400, "invalid_request", MISSING),
+        ),
+        (
+            Some(right.as_str()),
+            "grant_type=password",
+            (
+                400,
+                "unsupported_grant_type",
+                "grant_type must be client_credentials",
+            ),
+        ),
+        (
+            Some(right.as_str()),
+            "grant_type=client_credentials&scope=tasks&scope=deliveries",
+            (400, "invalid_request", "scope is there more than once"),
+        ),
+        (
+            Some(right.as_str()),
+            "grant_type=client_credentials&%22%C3%A9=1&%22%C3%A9=2",
+            (400, "invalid_request", "'? is there more than once"),
+        ),
+    ] {
+        let reply = platform
+            .client
+            .post_form("/oauth2/token", body, authorization)
+            .await;
+
+        assert_refused(&reply, status, error, description);
+    }
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn credentials_in_the_url_are_none() {
+    let platform = Platform::start().await;
+
+    let path = format!("/oauth2/token?{GRANT}&client_id=key&client_secret=secret");
+    let reply = platform.client.post_form(&path, GRANT, None).await;
+
+    assert_eq!(reply.json()["error"], "invalid_client");
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn another_form_of_body_is_an_invalid_request() {
+    let platform = Platform::start().await;
+
+    let request = platform
+        .client
+        .request(Method::POST, "/oauth2/token")
+        .header("content-type", "application/json");
+    let reply = platform.client.send(request, "{}").await;
+
+    assert_refused(
+        &reply,
+        400,
+        "invalid_request",
+        "the body must be application/x-www-form-urlencoded",
+    );
+}
+
+#[tokio::test]
+async fn what_core_refuses_is_told_in_the_words_of_rfc_6749() {
+    for (status, (code, error)) in [
+        (
+            refusal(
+                Code::Unauthenticated,
+                "INVALID_CLIENT",
+                "no \"such\" client",
+            ),
+            (401, "invalid_client"),
+        ),
+        (
+            refusal(Code::InvalidArgument, "INVALID_SCOPE", "no \"such\" client"),
+            (400, "invalid_scope"),
+        ),
+        (
+            refusal(
+                Code::InvalidArgument,
+                "VALIDATION_FAILED",
+                "no \"such\" client",
+            ),
+            (400, "invalid_request"),
+        ),
+    ] {
+        let platform = Platform::start().await;
+        platform.core.will_refuse(status);
+
+        let reply = platform
+            .client
+            .post_form("/oauth2/token", GRANT, Some(&basic("key:secret")))
+            .await;
+
+        assert_refused(&reply, code, error, "no 'such' client");
+    }
+}
+
+#[tokio::test]
+async fn what_rfc_6749_has_no_words_for_is_told_as_everywhere() {
+    let platform = Platform::start().await;
+    platform.core.will_refuse(Status::unavailable("no"));
+
+    let reply = platform
+        .client
+        .post_form("/oauth2/token", GRANT, Some(&basic("key:secret")))
+        .await;
+
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.error()["code"], "unavailable");
+}
+
+#[tokio::test]
+async fn public_keys_are_public() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(ListPublicKeysResponse {
+        jwks: r#"{"keys":[]}"#.to_owned(),
+    });
+
+    let reply = platform.client.get("/oauth2/jwks").await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.header("content-type"),
+        Some("application/jwk-set+json")
+    );
+    assert_eq!(reply.text(), r#"{"keys":[]}"#);
+}

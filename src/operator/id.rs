@@ -1,0 +1,62 @@
+//! Ids as operators give them: bare, as a resource name or as an IRI.
+
+use proto::iri::{self, Collection};
+
+/// Reads the name of a store: `stores/<id>`.
+pub(crate) fn store(text: &str) -> Result<String, String> {
+    name(Collection::Stores, text)
+}
+
+/// Reads the name of an API client: `api_apps/<id>`.
+pub(crate) fn api_client(text: &str) -> Result<String, String> {
+    name(Collection::ApiClients, text)
+}
+
+/// Reads the name of a task: `tasks/<id>`.
+pub(crate) fn task(text: &str) -> Result<String, String> {
+    name(Collection::Tasks, text)
+}
+
+/// The id in a resource's name.
+pub(crate) fn of(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, id)| id)
+}
+
+fn name(collection: Collection, text: &str) -> Result<String, String> {
+    let given = iri::name(text);
+    let name = if given.contains('/') {
+        given.to_owned()
+    } else {
+        collection.name(given)
+    };
+    if collection.id(&name).is_some() {
+        return Ok(name);
+    }
+    let segment = collection.segment();
+    let prefix = iri::PREFIX;
+    Err(format!(
+        "give an id, {segment}/<id> or {prefix}{segment}/<id>"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_a_name_and_an_iri_name_the_same_thing() {
+        let id = "01932e5c-9f4a-7000-8000-00000000000a";
+
+        for text in [
+            id.to_owned(),
+            format!("tasks/{id}"),
+            format!("/api/tasks/{id}"),
+        ] {
+            assert_eq!(task(&text), Ok(format!("tasks/{id}")));
+        }
+        assert_eq!(of(&format!("tasks/{id}")), id);
+        for wrong in [format!("stores/{id}"), "7".to_owned(), String::new()] {
+            assert!(task(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `delivery tasks`: what couriers do.
+
+use clap::{Args, Subcommand};
+use proto::{
+    CompleteTaskRequest, GetTaskRequest, iri,
+    task::{Kind, Status},
+    tasks_client::TasksClient,
+};
+use serde::Serialize;
+
+use crate::operator::{
+    access::Access,
+    id,
+    refusal::refused,
+    reply::{self, Resource},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Tasks {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Complete a task; one that is done stays as it is
+    Complete {
+        /// /api/tasks/<id>
+        #[arg(value_parser = id::task)]
+        iri: String,
+    },
+    /// Show a task
+    Show {
+        /// /api/tasks/<id>
+        #[arg(value_parser = id::task)]
+        iri: String,
+    },
+}
+
+impl Tasks {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("tasks:all").await?;
+        let mut tasks = TasksClient::new(core.channel.clone());
+
+        let task = match self.command {
+            Command::Complete { iri: name } => {
+                let request = core.request(CompleteTaskRequest { name });
+                tasks.complete_task(request).await
+            }
+            Command::Show { iri: name } => {
+                let request = core.request(GetTaskRequest { name });
+                tasks.get_task(request).await
+            }
+        };
+        let task = task.map_err(|status| refused(&status))?.into_inner();
+        reply::one(self.access.json, &Task::from(task))
+    }
+}
+
+#[derive(Serialize)]
+struct Task {
+    id: String,
+    iri: String,
+    /// IRI.
+    delivery: String,
+    r#type: &'static str,
+    status: &'static str,
+    address: Option<String>,
+    after: Option<String>,
+    before: Option<String>,
+    comments: String,
+    completed_at: Option<String>,
+    cancelled_at: Option<String>,
+}
+
+impl From<proto::Task> for Task {
+    fn from(task: proto::Task) -> Self {
+        let instant = |timestamp| reply::instant(timestamp, &task.time_zone);
+        Self {
+            id: id::of(&task.name).to_owned(),
+            iri: iri::of(&task.name),
+            delivery: iri::of(&task.delivery),
+            r#type: match task.kind() {
+                Kind::Pickup => "PICKUP",
+                Kind::Dropoff => "DROPOFF",
+                Kind::Unspecified => "UNKNOWN",
+            },
+            status: match task.status() {
+                Status::Todo => "TODO",
+                Status::Done => "DONE",
+                Status::Unspecified => "UNKNOWN",
+            },
+            after: instant(task.after.as_ref()),
+            before: instant(task.before.as_ref()),
+            completed_at: instant(task.complete_time.as_ref()),
+            cancelled_at: instant(task.cancel_time.as_ref()),
+            address: task.address.map(|address| address.street_address),
+            comments: task.comments,
+        }
+    }
+}
+
+impl Resource for Task {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let known = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            ("task", self.iri.clone()),
+            ("delivery", self.delivery.clone()),
+            ("type", self.r#type.to_owned()),
+            ("status", self.status.to_owned()),
+            ("address", known(&self.address)),
+            ("after", known(&self.after)),
+            ("before", known(&self.before)),
+            ("comments", self.comments.clone()),
+            ("completed", known(&self.completed_at)),
+            ("cancelled", known(&self.cancelled_at)),
+        ]
+    }
+}

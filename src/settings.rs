@@ -1,0 +1,81 @@
+//! Every setting of the all-in-one: a flag, an environment variable and a default each.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use core_service::PlatformConfig;
+use url::Url;
+
+/// Where `delivery` keeps everything unless told otherwise.
+pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
+
+/// What the all-in-one is started with.
+#[derive(Args, Clone, Debug)]
+pub struct Settings {
+    /// Directory of the database, the master key and ready.json; made if it is not there.
+    #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub data_dir: PathBuf,
+
+    /// Address of the REST API. Port 0: any free one.
+    #[arg(
+        long,
+        env = "DELIVERY_REST_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub rest_listen: SocketAddr,
+
+    /// Address of the gRPC API. Port 0: any free one.
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_LISTEN",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:50051"
+    )]
+    pub core_listen: SocketAddr,
+
+    /// Database instead of the embedded SQLite: postgres://… or sqlite://…
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub database_url: Option<String>,
+
+    /// The address by which clients reach the REST API, if it is another than it listens on:
+    /// goes into tokens, Location headers and links.
+    #[arg(long, env = "DELIVERY_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<Url>,
+
+    /// The platform's name; webhooks are signed in X-<NAME>-Signature.
+    #[arg(
+        long,
+        env = "DELIVERY_PLATFORM_NAME",
+        value_name = "NAME",
+        default_value = "Service"
+    )]
+    pub platform_name: String,
+
+    #[command(flatten)]
+    pub platform: PlatformConfig,
+}
+
+impl Settings {
+    /// The defaults, but on free loopback ports and with another data directory.
+    pub fn on_free_ports(data_dir: &Path) -> Self {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self {
+            data_dir: data_dir.to_owned(),
+            rest_listen: any,
+            core_listen: any,
+            database_url: None,
+            public_url: None,
+            platform_name: "Service".to_owned(),
+            platform: PlatformConfig::default(),
+        }
+    }
+}

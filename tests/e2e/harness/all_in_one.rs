@@ -1,0 +1,155 @@
+//! The real `delivery` binary, as scripts and people run it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+/// Far beyond what a start takes.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A running `delivery`. Killed if the test fails before it is stopped.
+pub(crate) struct AllInOne {
+    pub(crate) process: Child,
+    /// What it printed, up to and including the line that begins `ready`.
+    pub(crate) printed: Vec<String>,
+    pub(crate) ready: Value,
+}
+
+impl AllInOne {
+    /// Starts one on free ports and waits until it is ready.
+    pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
+        let mut process = command()
+            .args(arguments)
+            .args(["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
+            .arg("--data-dir")
+            .arg(data_dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (lines, printed) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if lines.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+
+        let mut running = Self {
+            process,
+            printed: Vec::new(),
+            ready: Value::Null,
+        };
+        let mut is_ready = false;
+        while !is_ready {
+            let line = printed
+                .recv_timeout(DEADLINE)
+                .expect("no line begins `ready`");
+            is_ready = line.starts_with("ready");
+            running.printed.push(line);
+        }
+        let ready = fs::read(data_dir.join("ready.json")).unwrap();
+        running.ready = serde_json::from_slice(&ready).unwrap();
+        running
+    }
+
+    /// Sends a signal and waits for the end.
+    pub(crate) fn stop(mut self, signal: &str) -> ExitStatus {
+        let kill = format!("kill {signal} {}", self.process.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(sent.success());
+        self.process.wait().unwrap()
+    }
+
+    /// A member of `ready.json`, by its JSON pointer.
+    pub(crate) fn text(&self, member: &str) -> &str {
+        self.ready.pointer(member).unwrap().as_str().unwrap()
+    }
+
+    /// Calls the REST API as the demo shop.
+    pub(crate) fn call(&self, path: &str, more: &[&str]) -> Value {
+        let base_url = self.text("/base_url");
+        let basic = format!(
+            "{}:{}",
+            self.text("/demo_client/api_key"),
+            self.text("/demo_client/api_secret")
+        );
+        let form = "grant_type=client_credentials&scope=deliveries%20tasks";
+        let token_url = format!("{base_url}/oauth2/token");
+        let token = curl(&["-u", &basic, "-d", form, &token_url]);
+        let bearer = format!(
+            "Authorization: Bearer {}",
+            token["access_token"].as_str().unwrap()
+        );
+        let url = format!("{base_url}{path}");
+        let content_type = "Content-Type: application/ld+json";
+        curl(&[&["-H", &bearer, "-H", content_type, &url], more].concat())
+    }
+
+    /// Creates a delivery as the demo shop.
+    pub(crate) fn create_delivery(&self) -> Value {
+        let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
+        self.call("/api/deliveries", &["-d", &order.to_string()])
+    }
+}
+
+impl Drop for AllInOne {
+    fn drop(&mut self) {
+        // Both fail once it has ended, which is well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// `delivery`, with nothing said yet.
+pub(crate) fn command() -> Command {
+    program(env!("CARGO_BIN_EXE_delivery"))
+}
+
+/// A program that is deaf to settings of whoever runs the tests.
+pub(crate) fn program(path: &str) -> Command {
+    let mut command = Command::new(path);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("DELIVERY_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs an operator's command against the all-in-one of a data directory.
+pub(crate) fn operator(data_dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = command();
+    command.args(arguments).arg("--data-dir").arg(data_dir);
+    command.output().unwrap()
+}
+
+/// The JSON document that an operator's command prints.
+pub(crate) fn operator_json(data_dir: &Path, arguments: &[&str]) -> Value {
+    let output = operator(data_dir, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn curl(arguments: &[&str]) -> Value {
+    let output = Command::new("curl")
+        .arg("-sS")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What a program said on stderr.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

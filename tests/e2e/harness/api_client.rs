@@ -1,0 +1,207 @@
+//! A shop's program: a real OAuth client that speaks JSON-LD.
+
+use bytes::Bytes;
+use delivery::Credentials;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    HeaderMap, Method, Request,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
+};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use oauth2::{
+    AuthType, ClientId, ClientSecret, Scope, TokenResponse, TokenUrl, basic::BasicClient,
+};
+use serde_json::Value;
+
+/// What the API answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// The body read as JSON; null if it is not JSON.
+    pub(crate) json: Value,
+}
+
+impl Answer {
+    /// The text of a header; empty if it is absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The JSON, if the status is this one; else fails and shows what came instead.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Value {
+        assert_eq!(
+            self.status,
+            status,
+            "{}",
+            String::from_utf8_lossy(&self.body)
+        );
+        self.json
+    }
+
+    /// `propertyPath` of every violation, in order.
+    pub(crate) fn violated(&self) -> Vec<&str> {
+        self.json["violations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|violation| violation["propertyPath"].as_str())
+            .collect()
+    }
+}
+
+/// A program that calls the REST API, with the bearer token it holds, if any.
+#[derive(Clone)]
+pub(crate) struct ApiClient {
+    base_url: String,
+    token: Option<String>,
+    http: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl ApiClient {
+    /// Without a token.
+    pub(crate) fn new(base_url: &str) -> Self {
+        Self {
+            base_url: base_url.to_owned(),
+            token: None,
+            http: Client::builder(TokioExecutor::new()).build_http(),
+        }
+    }
+
+    /// With a token it got by the client credentials flow, from the `oauth2` crate's client.
+    pub(crate) async fn authorized(
+        base_url: &str,
+        credentials: &Credentials,
+        scopes: &[&str],
+    ) -> Self {
+        let client = Self::new(base_url);
+        let token = BasicClient::new(ClientId::new(credentials.api_key.clone()))
+            .set_client_secret(ClientSecret::new(credentials.api_secret.clone()))
+            .set_auth_type(AuthType::BasicAuth)
+            .set_token_uri(TokenUrl::new(format!("{base_url}/oauth2/token")).unwrap())
+            .exchange_client_credentials()
+            .add_scopes(scopes.iter().map(|scope| Scope::new((*scope).to_owned())))
+            .request_async(&|request: oauth2::HttpRequest| client.exchange(request))
+            .await
+            .unwrap();
+        client.with_token(token.access_token().secret())
+    }
+
+    /// The same program with another token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The bearer token it holds.
+    pub(crate) fn token(&self) -> &str {
+        self.token.as_deref().unwrap()
+    }
+
+    /// The path of all these is below the base address: `/api/tasks/<id>`, or an IRI.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path), "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::POST, path), body.to_string())
+            .await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PUT, path), body.to_string())
+            .await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path), "").await
+    }
+
+    /// Creates a delivery and gives it, or fails and shows what came instead.
+    pub(crate) async fn create_delivery(&self, body: Value) -> Value {
+        self.post("/api/deliveries", body).await.expect(201)
+    }
+
+    /// Registers a webhook and gives it, secret and all.
+    pub(crate) async fn create_webhook(&self, event: &str, url: &str) -> Value {
+        let body = serde_json::json!({ "event": event, "url": url });
+        self.post("/api/webhooks", body).await.expect(201)
+    }
+
+    /// Asks the token endpoint with HTTP Basic credentials and a form.
+    pub(crate) async fn ask_for_token(
+        &self,
+        credentials: &Credentials,
+        form: &[(&str, &str)],
+    ) -> Answer {
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
+        body.extend_pairs(form);
+        let basic = base64::Engine::encode(
+            &base64::engine::general_purpose::STANDARD,
+            format!("{}:{}", credentials.api_key, credentials.api_secret),
+        );
+        let request = Request::post(self.url("/oauth2/token"))
+            .header(AUTHORIZATION, format!("Basic {basic}"))
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request, body.finish()).await
+    }
+
+    /// A request as this program usually makes it, to be altered and sent with
+    /// [`ApiClient::send`].
+    pub(crate) fn request(&self, method: Method, path: &str) -> hyper::http::request::Builder {
+        let request = Request::builder()
+            .method(method)
+            .uri(self.url(path))
+            .header(ACCEPT, "application/ld+json")
+            .header(CONTENT_TYPE, "application/ld+json");
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    /// Sends a request exactly as it was built, with any bytes for a body.
+    pub(crate) async fn send(
+        &self,
+        request: hyper::http::request::Builder,
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let request = request.body(Full::new(body.into())).unwrap();
+        let response = self.http.request(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            json: serde_json::from_slice(&body).unwrap_or(Value::Null),
+            body,
+        }
+    }
+
+    /// The full address of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base_url)
+    }
+
+    async fn exchange(
+        &self,
+        request: oauth2::HttpRequest,
+    ) -> Result<oauth2::HttpResponse, hyper_util::client::legacy::Error> {
+        let response = self
+            .http
+            .request(request.map(|body| Full::new(Bytes::from(body))))
+            .await?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes().to_vec();
+        Ok(oauth2::HttpResponse::from_parts(parts, body))
+    }
+}

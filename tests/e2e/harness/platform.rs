@@ -1,0 +1,130 @@
+//! A whole platform in this process: the all-in-one, on free ports, with a clock set by hand.
+
+use delivery::{Clock, Credentials, Settings};
+use jiff::{SignedDuration, Timestamp};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{ApiClient, Courier, Operator, postgres};
+
+/// When every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's zone.
+pub(crate) const START: &str = "2020-04-02T11:00:00+02:00";
+
+/// Where a platform remembers.
+pub(crate) struct Database {
+    /// `None`: the embedded SQLite.
+    pub(crate) url: Option<String>,
+}
+
+impl Database {
+    /// A new SQLite database in the platform's own data directory.
+    pub(crate) fn sqlite() -> Self {
+        Self { url: None }
+    }
+
+    /// A new database in this process's own PostgreSQL cluster; `None`, said on stderr, on a
+    /// machine without PostgreSQL.
+    pub(crate) fn postgres() -> Option<Self> {
+        postgres::create_database().map(|url| Self { url: Some(url) })
+    }
+}
+
+/// A running platform with its demo shop.
+pub(crate) struct Platform {
+    /// `http://127.0.0.1:<port>`, of the REST API.
+    pub(crate) base_url: String,
+    /// `http://127.0.0.1:<port>`, of the gRPC API.
+    pub(crate) core_url: String,
+    /// `stores/<id>` of the demo shop.
+    pub(crate) store: String,
+    /// The demo shop's API client: scopes `deliveries tasks`.
+    pub(crate) demo_client: Credentials,
+    /// The operator's client: scopes `tasks:all admin`.
+    pub(crate) operator_client: Credentials,
+    clock: Clock,
+    shutdown: CancellationToken,
+    running: JoinHandle<anyhow::Result<()>>,
+    _directory: TempDir,
+}
+
+impl Platform {
+    /// Starts a platform over a database.
+    pub(crate) async fn start(database: Database) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
+        let settings = Settings {
+            database_url: database.url,
+            ..Settings::on_free_ports(directory.path())
+        };
+
+        let platform = delivery::Platform::start(settings, clock.clone())
+            .await
+            .unwrap();
+
+        let shutdown = CancellationToken::new();
+        Self {
+            base_url: platform.base_url.clone(),
+            core_url: platform.core_url.clone(),
+            store: platform.demo.store.clone(),
+            demo_client: platform.demo.demo_client.clone(),
+            operator_client: platform.demo.operator_client.clone(),
+            clock,
+            running: tokio::spawn(platform.run(shutdown.clone())),
+            shutdown,
+            _directory: directory,
+        }
+    }
+
+    /// The demo shop's program, with a token for `deliveries tasks`.
+    pub(crate) async fn client(&self) -> ApiClient {
+        self.client_of(&self.demo_client, &["deliveries", "tasks"])
+            .await
+    }
+
+    /// The program of any API client, with a token for these scopes.
+    pub(crate) async fn client_of(&self, credentials: &Credentials, scopes: &[&str]) -> ApiClient {
+        ApiClient::authorized(&self.base_url, credentials, scopes).await
+    }
+
+    /// Someone without a token.
+    pub(crate) fn stranger(&self) -> ApiClient {
+        ApiClient::new(&self.base_url)
+    }
+
+    /// A courier's app, over gRPC.
+    pub(crate) async fn courier(&self) -> Courier {
+        Courier::authorized(self).await
+    }
+
+    /// The platform's operator, over gRPC: makes stores, clients, time slots, price lists.
+    pub(crate) async fn operator(&self) -> Operator {
+        Operator::authorized(self).await
+    }
+
+    /// The program of a shop of its own, with a token for `deliveries tasks`: knows no address,
+    /// time slot or price list.
+    pub(crate) async fn client_of_a_new_store(&self) -> ApiClient {
+        let operator = self.operator().await;
+        let store = operator.create_store("Another shop").await;
+        let scopes = ["deliveries", "tasks"];
+        let credentials = operator.create_client(&store, &scopes).await;
+        self.client_of(&credentials, &scopes).await
+    }
+
+    /// What the platform takes for the present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, duration: SignedDuration) {
+        self.clock.advance(duration);
+    }
+
+    /// Ends it as SIGTERM would, and fails if any part ended otherwise.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.running.await.unwrap().unwrap();
+    }
+}

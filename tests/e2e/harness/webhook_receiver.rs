@@ -1,0 +1,141 @@
+//! A shop's receiver of webhooks: remembers the very bytes that came, answers as it is told.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit, Mac};
+use http_body_util::{BodyExt, Empty};
+use hyper::{HeaderMap, Request, Response, body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use sha2::Sha256;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Mutex, mpsc},
+};
+
+/// Far beyond what a notification takes: who waits this long waits for nothing.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// One request that came.
+#[derive(Clone, Debug)]
+pub(crate) struct Notification {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    /// The body, byte for byte.
+    pub(crate) body: Bytes,
+}
+
+impl Notification {
+    /// The text of a header; empty if it is absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body read as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The specification's check: Base64 of HMAC-SHA256 over the body as it came, keyed with
+    /// the text of the secret, equals `X-Service-Signature`.
+    pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(&self.body);
+        self.header("x-service-signature") == STANDARD.encode(mac.finalize().into_bytes())
+    }
+}
+
+/// A receiver on loopback. It stops when the test ends.
+pub(crate) struct WebhookReceiver {
+    url: String,
+    status: Arc<AtomicU16>,
+    arrived: Mutex<mpsc::UnboundedReceiver<Notification>>,
+}
+
+impl WebhookReceiver {
+    /// Starts one that answers 204.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let status = Arc::new(AtomicU16::new(204));
+        let (sender, arrived) = mpsc::unbounded_channel();
+        tokio::spawn(accept(listener, status.clone(), sender));
+        Self {
+            url,
+            status,
+            arrived: Mutex::new(arrived),
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What it answers from now on.
+    pub(crate) fn answer_with(&self, status: u16) {
+        self.status.store(status, Ordering::SeqCst);
+    }
+
+    /// The next notification, in the order they came. Fails after a deadline.
+    pub(crate) async fn next_notification(&self) -> Notification {
+        let mut arrived = self.arrived.lock().await;
+        tokio::time::timeout(DEADLINE, arrived.recv())
+            .await
+            .expect("no notification came")
+            .expect("the receiver runs as long as the test")
+    }
+
+    /// What has come, and was not taken by `next_notification`, until now.
+    pub(crate) async fn so_far(&self) -> Vec<Notification> {
+        let mut arrived = self.arrived.lock().await;
+        std::iter::from_fn(|| arrived.try_recv().ok()).collect()
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    status: Arc<AtomicU16>,
+    sender: mpsc::UnboundedSender<Notification>,
+) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(serve(stream, status.clone(), sender.clone()));
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    status: Arc<AtomicU16>,
+    sender: mpsc::UnboundedSender<Notification>,
+) {
+    let service = service_fn(|request: Request<Incoming>| async {
+        let (parts, body) = request.into_parts();
+        // A sender that breaks off has sent nothing.
+        if let Ok(body) = body.collect().await {
+            let _ = sender.send(Notification {
+                method: parts.method.to_string(),
+                path: parts.uri.to_string(),
+                headers: parts.headers,
+                body: body.to_bytes(),
+            });
+        }
+        let answer = Response::builder().status(status.load(Ordering::SeqCst));
+        Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
+    });
+    let _ = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

@@ -1,0 +1,167 @@
+//! The operator's commands: stores, clients, time slots, prices, tasks.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::all_in_one::{AllInOne, command, operator, operator_json, stderr};
+
+#[test]
+fn an_operator_opens_a_shop_and_its_program_delivers() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let mut running = AllInOne::start(data_dir, &[]);
+
+    let store = operator_json(
+        data_dir,
+        &[
+            "stores",
+            "create",
+            "--name=Book shop",
+            "--address=45 Rue d'Ulm, Paris",
+        ],
+    );
+    let id = store["id"].as_str().unwrap();
+    let by_iri = operator_json(
+        data_dir,
+        &["stores", "show", store["iri"].as_str().unwrap()],
+    );
+    let listed = operator_json(data_dir, &["stores", "list"]);
+    let renamed = operator_json(data_dir, &["stores", "set", id, "--name=Book store"]);
+    assert_eq!(by_iri, store);
+    assert_eq!(listed.as_array().unwrap().last(), Some(&store));
+    assert_eq!(renamed["name"], "Book store");
+    assert_eq!(renamed["address"], store["address"]);
+
+    let client = operator_json(
+        data_dir,
+        &[
+            "clients",
+            "create",
+            "--store",
+            id,
+            "--name=Website",
+            "--scopes=deliveries tasks",
+        ],
+    );
+    assert_eq!(client["store"], id);
+    running.ready["demo_client"] = client.clone();
+    let created = running.create_delivery();
+    let task = created["dropoff"]["@id"].as_str().unwrap();
+    assert_eq!(
+        operator_json(data_dir, &["tasks", "show", task])["status"],
+        "TODO"
+    );
+    for _ in 0..2 {
+        let completed = operator_json(data_dir, &["tasks", "complete", task]);
+        assert_eq!(
+            (&completed["iri"], &completed["status"]),
+            (&json!(task), &json!("DONE"))
+        );
+    }
+
+    let client = client["id"].as_str().unwrap();
+    let rotated = operator_json(data_dir, &["clients", "rotate-secret", client]);
+    assert_ne!(
+        rotated["api_secret"],
+        running.ready["demo_client"]["api_secret"]
+    );
+    let disabled = operator_json(data_dir, &["clients", "disable", client]);
+    assert!(disabled["disabled_at"].is_string());
+    let clients = operator_json(data_dir, &["clients", "list", "--store", id]);
+    assert_eq!(clients.as_array().unwrap().len(), 1);
+    assert_eq!(clients[0].get("api_secret"), None);
+}
+
+#[test]
+fn a_definition_is_applied_and_shown_or_its_mistakes_have_their_places() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let running = AllInOne::start(data_dir, &[]);
+    let store = running.text("/store");
+    let slots = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\ninterval = \"2 days\"\n";
+    let prices = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n\n\
+                  [[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = 499\n";
+
+    for (command, definition) in [("time-slots", slots), ("prices", prices)] {
+        let sound = data_dir.join("sound.toml");
+        fs::write(&sound, definition).unwrap();
+        let sound = sound.to_str().unwrap();
+        operator_json(data_dir, &[command, "check", sound]);
+        let applied = operator_json(data_dir, &[command, "apply", sound, "--store", store]);
+        let shown = operator_json(data_dir, &[command, "show", "--store", store]);
+        assert_eq!(applied["definition"], definition);
+        assert_eq!(shown, applied);
+
+        let wrong = data_dir.join("wrong.toml");
+        fs::write(&wrong, format!("{definition}nonsense = 1\n")).unwrap();
+        let wrong = wrong.to_str().unwrap();
+        let refused = operator(data_dir, &[command, "apply", wrong, "--store", store]);
+        assert_eq!(refused.status.code(), Some(1));
+        let line = definition.lines().count() + 1;
+        assert!(
+            stderr(&refused).starts_with(&format!("{wrong}:{line}:")),
+            "{}",
+            stderr(&refused)
+        );
+        assert_eq!(
+            operator_json(data_dir, &[command, "show", "--store", store]),
+            applied
+        );
+    }
+}
+
+#[test]
+fn an_operator_elsewhere_names_a_core_and_brings_credentials() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let running = AllInOne::start(data_dir.path(), &[]);
+    let elsewhere = |secret: &str| {
+        command()
+            .args(["stores", "list", "--core-url", running.text("/core_url")])
+            .env(
+                "DELIVERY_OPERATOR_KEY",
+                running.text("/operator_client/api_key"),
+            )
+            .env("DELIVERY_OPERATOR_SECRET", secret)
+            .output()
+            .unwrap()
+    };
+
+    let listed = elsewhere(running.text("/operator_client/api_secret"));
+    let refused = elsewhere("wrong");
+
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("Demo shop"));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        stderr(&refused).starts_with("no token for the operator: "),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn an_exit_status_tells_refused_from_misused() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let unused = "01932e5c-9f4a-7000-8000-00000000000a";
+
+    for (status, arguments) in [
+        (1, &["stores", "list"][..]),
+        (1, &["tasks", "show", unused]),
+        (2, &["tasks", "complete", "/api/deliveries/1"]),
+        (2, &["stores", "create"]),
+        (2, &["stores", "set", unused]),
+        (2, &["fly"]),
+        (2, &["start", "--timezone"]),
+    ] {
+        let output = operator(data_dir, arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(output.stdout.is_empty());
+        assert!(!output.stderr.is_empty());
+    }
+}

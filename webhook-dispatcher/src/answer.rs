@@ -1,0 +1,141 @@
+//! What a receiver answered: status, Retry-After and the first bytes, each within its limit.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use http_body_util::BodyExt;
+use hyper::body::Body;
+
+/// How much of an answer is read before the connection is dropped.
+const MAX_READ: usize = 64 * 1024;
+/// How much of an answer is kept.
+const MAX_KEPT: usize = 4 * 1024;
+/// The longest Retry-After that is honoured.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
+
+/// As much of an answer as has arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub status: Option<StatusCode>,
+    pub retry_after: Option<Duration>,
+    kept: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn read_head(&mut self, status: StatusCode, headers: &HeaderMap, now: SystemTime) {
+        self.status = Some(status);
+        if !status.is_success() {
+            self.retry_after = headers
+                .get(RETRY_AFTER)
+                .and_then(|value| parse_retry_after(value.to_str().ok()?, now));
+        }
+    }
+
+    /// Reads the body to its end or to the limit.
+    pub(crate) async fn read_body<B>(&mut self, mut body: B) -> Result<(), B::Error>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let mut read = 0;
+        while read < MAX_READ {
+            let Some(frame) = body.frame().await else {
+                break;
+            };
+            let Ok(data) = frame?.into_data() else {
+                continue;
+            };
+            read += data.len();
+            let room = MAX_KEPT - self.kept.len();
+            self.kept.extend(data.iter().take(room));
+        }
+        Ok(())
+    }
+
+    /// The first bytes as text, within the same limit. What is not text, NUL included (databases
+    /// refuse it), becomes U+FFFD.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.kept).replace('\0', "\u{fffd}");
+        text.truncate(text.floor_char_boundary(MAX_KEPT));
+        text
+    }
+}
+
+/// RFC 9110 section 10.2.3: seconds, or a date.
+fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let seconds = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let wait = if seconds {
+        Duration::from_secs(text.parse().unwrap_or(u64::MAX))
+    } else {
+        let date = httpdate::parse_http_date(text).ok()?;
+        date.duration_since(now).unwrap_or_default()
+    };
+    Some(wait.min(MAX_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+
+    use super::*;
+
+    #[test]
+    fn a_retry_after_is_seconds_or_a_date_within_a_day() {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            ("86401", Some(86_400)),
+            ("99999999999999999999999", Some(86_400)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
+            ("Sun, 06 Nov 1994 08:49:36 GMT", Some(0)),
+            ("Sat, 06 Nov 2094 08:49:37 GMT", Some(86_400)),
+            ("", None),
+            ("+5", None),
+            ("-5", None),
+            ("1.5", None),
+            ("soon", None),
+        ] {
+            assert_eq!(
+                parse_retry_after(text, now),
+                expected.map(Duration::from_secs),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_refusal_says_when_to_retry() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, 7.into());
+
+        for (status, expected) in [
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                Some(Duration::from_secs(7)),
+            ),
+            (StatusCode::OK, None),
+        ] {
+            let mut answer = Answer::default();
+            answer.read_head(status, &headers, SystemTime::UNIX_EPOCH);
+            assert_eq!(answer.retry_after, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_bytes_are_kept_as_text() {
+        for (body, expected) in [
+            (b"thanks".to_vec(), "thanks".to_owned()),
+            (b"\0\xff!".to_vec(), "\u{fffd}\u{fffd}!".to_owned()),
+            (vec![b'a'; 5000], "a".repeat(4096)),
+            (vec![0xff; 5000], "\u{fffd}".repeat(1365)),
+        ] {
+            let mut answer = Answer::default();
+            let Ok(()) = answer.read_body(Full::from(body)).await;
+            assert_eq!(answer.text(), expected);
+        }
+    }
+}

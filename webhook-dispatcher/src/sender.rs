@@ -1,0 +1,226 @@
+//! One signed POST with one deadline over all of it, and which answers count as received.
+
+use std::{
+    error::Error as _,
+    time::{Duration, Instant, SystemTime},
+};
+
+use bytes::Bytes;
+use http::{Extensions, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{
+        self, Client,
+        connect::{CaptureConnection, capture_connection},
+    },
+    rt::{TokioExecutor, TokioTimer},
+};
+use proto::{Notification, Outcome, outcome::Failure};
+
+use crate::{
+    Config, ConfigError,
+    address_guard::{self, AddressGuard, Usage},
+    answer::Answer,
+    request::{Form, RequestError},
+};
+
+/// Shorter than the five seconds after which common servers close a kept connection, so that
+/// few are closed under us.
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
+const MAX_IDLE_PER_HOST: usize = 32;
+/// The most a connection buffers of an answer's head or an HTTP/2 stream.
+const BUFFER: u32 = 64 * 1024;
+
+/// Sends notifications. Connections and TLS sessions are kept between sends.
+pub(crate) struct Sender {
+    client: Client<HttpsConnector<AddressGuard>, Full<Bytes>>,
+    form: Form,
+    timeout: Duration,
+    clock: fn() -> SystemTime,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error("no answer")]
+    NoAnswer(#[source] legacy::Error),
+    #[error("the answer breaks off")]
+    BrokenAnswer(#[source] hyper::Error),
+    #[error("answered with {0}, not 2xx")]
+    Status(StatusCode),
+    #[error("not over within {0:?}")]
+    Timeout(Duration),
+}
+
+impl Error {
+    fn failure(&self) -> Failure {
+        match self {
+            Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
+            // Core's mistake rather than the receiver's, and never sent unsigned. There is no
+            // failure for that: it is retried like any other while the log says what is wrong.
+            Self::Request(
+                RequestError::Name(_)
+                | RequestError::NoSecret
+                | RequestError::Secret(_)
+                | RequestError::Header(_),
+            )
+            | Self::BrokenAnswer(_) => Failure::Protocol,
+            Self::NoAnswer(error) => failure_without_answer(error),
+            Self::Status(_) => Failure::Status,
+            Self::Timeout(_) => Failure::Timeout,
+        }
+    }
+}
+
+fn failure_without_answer(error: &legacy::Error) -> Failure {
+    let guard = error
+        .source()
+        .and_then(|source| source.downcast_ref::<address_guard::Error>());
+    match guard {
+        Some(address_guard::Error::Dns(_)) => Failure::Dns,
+        Some(address_guard::Error::Refused(_)) => Failure::AddressRefused,
+        Some(address_guard::Error::Connect(_)) => Failure::Connect,
+        // What is left of connecting once the guard has connected is TLS.
+        None if error.is_connect() => Failure::Tls,
+        None => Failure::Protocol,
+    }
+}
+
+impl Sender {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "receivers compare webhook-timestamp with their own clocks: it is the system's"
+    )]
+    pub(crate) fn new(config: &Config, tls: rustls::ClientConfig) -> Result<Self, ConfigError> {
+        let form = Form {
+            policy: config.policy(),
+            signature_header: config.signature_header()?,
+        };
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(AddressGuard::new(form.policy.clone()));
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEEP_ALIVE)
+            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+            .http1_title_case_headers(true)
+            .http1_max_buf_size(BUFFER as usize)
+            .http2_initial_stream_window_size(BUFFER)
+            .http2_initial_connection_window_size(BUFFER)
+            .http2_max_header_list_size(BUFFER)
+            .build(connector);
+        Ok(Self {
+            client,
+            form,
+            timeout: config.send_timeout,
+            clock: SystemTime::now,
+        })
+    }
+
+    /// Makes one attempt. Ends within the deadline, whatever the receiver does.
+    pub(crate) async fn send(&self, notification: Notification) -> Outcome {
+        let started = Instant::now();
+        let deadline = self.deadline(&notification);
+        let mut answer = Answer::default();
+        let result = tokio::time::timeout(deadline, self.post(&notification, &mut answer))
+            .await
+            .unwrap_or(Err(Error::Timeout(deadline)));
+
+        // A refusal is one, however slowly its text arrives.
+        let result = match answer.status {
+            Some(status) if !status.is_success() => Err(Error::Status(status)),
+            _ => result,
+        };
+        let failure = match &result {
+            Ok(()) => Failure::Unspecified,
+            Err(error) => {
+                log(&notification, error);
+                error.failure()
+            }
+        };
+        Outcome {
+            name: notification.name,
+            lease_token: notification.lease_token,
+            failure: failure.into(),
+            status: answer.status.map(|status| status.as_u16().into()),
+            duration: prost_types::Duration::try_from(started.elapsed()).ok(),
+            answer: answer.text(),
+            retry_after: answer
+                .retry_after
+                .and_then(|wait| prost_types::Duration::try_from(wait).ok()),
+        }
+    }
+
+    /// The configured one, but never past the end of the lease: after it the notification may be
+    /// another dispatcher's.
+    fn deadline(&self, notification: &Notification) -> Duration {
+        notification
+            .lease
+            .and_then(|lease| Duration::try_from(lease).ok())
+            .map_or(self.timeout, |lease| lease.min(self.timeout))
+    }
+
+    async fn post(&self, notification: &Notification, answer: &mut Answer) -> Result<(), Error> {
+        let request = self.form.fill(notification, (self.clock)())?;
+        let response = self.exchange(request).await.map_err(Error::NoAnswer)?;
+
+        let (head, body) = response.into_parts();
+        answer.read_head(head.status, &head.headers, (self.clock)());
+        answer.read_body(body).await.map_err(Error::BrokenAnswer)
+    }
+
+    /// A kept connection may be closed by the receiver just as we choose it: then the same
+    /// request goes out once more.
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        let mut first = request.clone();
+        let connection = capture_connection(&mut first);
+        let response = match self.client.request(first).await {
+            Err(error) if !error.is_connect() && was_used(&connection) => {
+                self.client.request(request).await
+            }
+            result => result,
+        }?;
+        if let Some(usage) = response.extensions().get::<Usage>() {
+            usage.set_used();
+        }
+        Ok(response)
+    }
+}
+
+fn was_used(connection: &CaptureConnection) -> bool {
+    let mut extras = Extensions::new();
+    if let Some(connected) = connection.connection_metadata().as_ref() {
+        connected.get_extras(&mut extras);
+    }
+    extras.get::<Usage>().is_some_and(Usage::is_used)
+}
+
+fn log(notification: &Notification, error: &Error) {
+    let name = notification.name.as_str();
+    let attempt = notification.attempt;
+    match error {
+        // Core and dispatcher disagree: nothing the receiver could mend.
+        Error::Request(error) => tracing::error!(
+            notification.name = name,
+            notification.attempt = attempt,
+            error = error as &dyn std::error::Error,
+            "notification cannot be sent"
+        ),
+        error => tracing::debug!(
+            notification.name = name,
+            notification.attempt = attempt,
+            error = error as &dyn std::error::Error,
+            "attempt failed"
+        ),
+    }
+}

@@ -1,0 +1,166 @@
+//! The body of a notification and both families of signatures over it. Pure.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use sha2::Sha256;
+use uuid::Uuid;
+
+/// The bytes of a notification: compact JSON with slashes escaped, because receivers that decode
+/// and re-encode with PHP before they verify only match that form.
+pub(crate) fn body(object: &str, event: &str) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Notification<'a> {
+        data: Data<'a>,
+    }
+    #[derive(Serialize)]
+    struct Data<'a> {
+        object: &'a str,
+        event: &'a str,
+    }
+
+    let notification = Notification {
+        data: Data { object, event },
+    };
+    serde_json::to_string(&notification)
+        .expect("two strings are always JSON")
+        // JSON has slashes in strings only, and there `\/` means the same.
+        .replace('/', r"\/")
+        .into_bytes()
+}
+
+/// The value of `X-<Platform>-Signature`: keyed with the secret's text.
+pub(crate) fn platform_signature(body: &[u8], secret: &str) -> String {
+    STANDARD.encode(hmac_sha256(secret.as_bytes(), &[body]))
+}
+
+/// What the Standard Webhooks signatures of one attempt are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    /// Value of `webhook-id`.
+    pub id: Uuid,
+    /// Value of `webhook-timestamp`, in seconds since 1970.
+    pub timestamp: u64,
+}
+
+/// A secret that is not the Base64 of 32 bytes. Does not tell the secret.
+#[derive(Debug, thiserror::Error)]
+#[error("the webhook has a secret that is not the base64 of 32 bytes")]
+pub(crate) struct SecretError;
+
+impl Attempt {
+    /// The value of `webhook-signature`: one entry for each secret, keyed with its decoded bytes.
+    pub(crate) fn signatures(
+        &self,
+        body: &[u8],
+        secrets: &[String],
+    ) -> Result<String, SecretError> {
+        let head = format!("{}.{}.", self.id, self.timestamp);
+        let entries: Vec<_> = secrets
+            .iter()
+            .map(|secret| {
+                let key = decode(secret)?;
+                let signature = hmac_sha256(&key, &[head.as_bytes(), body]);
+                Ok(format!("v1,{}", STANDARD.encode(signature)))
+            })
+            .collect::<Result<_, SecretError>>()?;
+        Ok(entries.join(" "))
+    }
+}
+
+fn decode(secret: &str) -> Result<[u8; 32], SecretError> {
+    let bytes = STANDARD.decode(secret).map_err(|_| SecretError)?;
+    bytes.try_into().map_err(|_| SecretError)
+}
+
+fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use http::HeaderMap;
+    use proptest::prelude::*;
+    use standardwebhooks::Webhook;
+
+    use super::*;
+
+    const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    const OTHER_SECRET: &str = "ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=";
+
+    #[test]
+    fn a_body_is_compact_with_escaped_slashes() {
+        assert_eq!(
+            body("/api/deliveries/1", "delivery.picked"),
+            br#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery.picked"}}"#
+        );
+    }
+
+    #[test]
+    fn the_platforms_signature_is_keyed_with_the_secrets_text() {
+        let body = br#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery.picked"}}"#;
+        assert_eq!(
+            platform_signature(body, "123456"),
+            "S9LMKpq4VBDEGm5umbQx/q4SQMnpX/Wz/719dBBZ3rI="
+        );
+    }
+
+    #[test]
+    fn a_third_party_verifies_the_signature_of_every_live_secret() {
+        let body = body("/api/deliveries/1", "delivery.completed");
+        let attempt = Attempt {
+            id: Uuid::now_v7(),
+            timestamp: SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs(),
+        };
+        let secrets = [SECRET.to_owned(), OTHER_SECRET.to_owned()];
+        let signatures = attempt.signatures(&body, &secrets).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("webhook-id", attempt.id.to_string().parse().unwrap());
+        headers.insert("webhook-timestamp", attempt.timestamp.into());
+        headers.insert("webhook-signature", signatures.parse().unwrap());
+
+        for secret in &secrets {
+            Webhook::new(secret)
+                .unwrap()
+                .verify(&body, &headers)
+                .unwrap();
+        }
+        let stranger = Webhook::from_bytes(vec![0; 32]).unwrap();
+        assert!(stranger.verify(&body, &headers).is_err());
+        let known = Webhook::new(SECRET).unwrap();
+        assert!(known.verify(b"{}", &headers).is_err());
+    }
+
+    #[test]
+    fn a_secret_of_another_form_is_refused_without_telling_it() {
+        let attempt = Attempt {
+            id: Uuid::nil(),
+            timestamp: 0,
+        };
+        for secret in ["", "123456", "MTIzNDU2", &SECRET[..43], "*"] {
+            let error = attempt
+                .signatures(b"", &[secret.to_owned()])
+                .unwrap_err()
+                .to_string();
+            assert_eq!(
+                error,
+                "the webhook has a secret that is not the base64 of 32 bytes"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_says_what_it_was_made_of(object: String, event: String) {
+            let read: serde_json::Value = serde_json::from_slice(&body(&object, &event)).unwrap();
+            let expected = serde_json::json!({"data": {"object": object, "event": event}});
+            prop_assert_eq!(read, expected);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Receivers that are slow, endless, broken or hostile. None may hold up, fill up or mislead
+//! the dispatcher.
+
+use std::sync::Arc;
+
+use proto::{Outcome, outcome::Failure};
+use tokio::{net::TcpListener, sync::Notify};
+
+use crate::harness::{
+    Canary, Dispatcher, FakeCore, answering, attempt, attempt_with, briefly, config, delivered,
+    failed, notification, receiver, soon,
+};
+
+#[tokio::test]
+async fn one_that_hangs_is_left_at_the_deadline() {
+    let left = Arc::new(Notify::new());
+    let seen = Arc::clone(&left);
+    let addr = receiver(move |_, mut connection| {
+        let left = Arc::clone(&left);
+        async move {
+            connection.read_request().await;
+            connection.closed().await;
+            left.notify_one();
+        }
+    })
+    .await;
+
+    let outcome = attempt_with(briefly, &format!("http://{addr}/")).await;
+
+    assert_eq!(outcome, failed(Failure::Timeout, None));
+    soon(seen.notified()).await;
+}
+
+#[tokio::test]
+async fn a_deadline_never_outlasts_the_lease() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(config(&[&core]));
+    let mut stream = core.stream().await;
+    let addr = receiver(|_, mut connection| async move { connection.closed().await }).await;
+    let mut leased = notification(1, &format!("http://{addr}/"));
+    leased.lease = Some(prost_types::Duration {
+        seconds: 0,
+        nanos: 200_000_000,
+    });
+
+    stream.send(vec![leased]).await;
+    let outcome = stream.next_outcome().await;
+
+    assert_eq!(outcome.failure(), Failure::Timeout);
+    stream.record(&outcome).await;
+    dispatcher.shut_down();
+    dispatcher.ended().await;
+}
+
+#[tokio::test]
+async fn an_answer_byte_by_byte_is_left_at_the_deadline() {
+    let addr = receiver(|_, mut connection| async move {
+        connection.read_request().await;
+        connection
+            .write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            .await;
+        let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
+        while connection.write(b"1\r\na\r\n").await {
+            tick.tick().await;
+        }
+    })
+    .await;
+
+    let outcome = attempt_with(briefly, &format!("http://{addr}/")).await;
+
+    assert!(outcome.answer.chars().all(|c| c == 'a') && !outcome.answer.is_empty());
+    let expected = Outcome {
+        answer: outcome.answer.clone(),
+        ..failed(Failure::Timeout, Some(200))
+    };
+    assert_eq!(outcome, expected);
+}
+
+#[tokio::test]
+async fn endless_headers_are_not_an_answer() {
+    let addr = receiver(|_, mut connection| async move {
+        connection.read_request().await;
+        connection.write(b"HTTP/1.1 200 OK\r\n").await;
+        while connection.write(b"x-more: and more\r\n").await {}
+    })
+    .await;
+
+    let outcome = attempt(&format!("http://{addr}/")).await;
+
+    assert_eq!(outcome, failed(Failure::Protocol, None));
+}
+
+#[tokio::test]
+async fn of_a_gigabyte_the_beginning_is_read() {
+    const GIGABYTE: usize = 1 << 30;
+    let (written_tx, mut written) = tokio::sync::mpsc::unbounded_channel();
+    let addr = receiver(move |_, mut connection| {
+        let written = written_tx.clone();
+        async move {
+            connection.read_request().await;
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {GIGABYTE}\r\n\r\n");
+            connection.write(head.as_bytes()).await;
+            let mut count = 0;
+            while count < GIGABYTE && connection.write(&[b'a'; 16 * 1024]).await {
+                count += 16 * 1024;
+            }
+            written.send(count).unwrap();
+        }
+    })
+    .await;
+
+    let outcome = attempt(&format!("http://{addr}/")).await;
+
+    assert_eq!(outcome, delivered(&"a".repeat(4096)));
+    // What the sockets' buffers took beyond it.
+    assert!(soon(written.recv()).await.unwrap() < GIGABYTE / 16);
+}
+
+#[tokio::test]
+async fn what_is_not_http_or_breaks_off_is_a_protocol_failure() {
+    for (answer, status, text) in [
+        ("SSH-2.0-OpenSSH_9.2\r\n", None, ""),
+        ("HTTP/1.1 200\r\nno colon\r\n\r\n", None, ""),
+        ("", None, ""),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf",
+            Some(200),
+            "half",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nhello",
+            Some(200),
+            "",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+            None,
+            "",
+        ),
+    ] {
+        let addr = receiver(move |_, mut connection| async move {
+            connection.read_request().await;
+            connection.write(answer.as_bytes()).await;
+        })
+        .await;
+
+        let outcome = attempt(&format!("http://{addr}/")).await;
+
+        let expected = Outcome {
+            answer: text.to_owned(),
+            ..failed(Failure::Protocol, status)
+        };
+        assert_eq!(outcome, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_reset_within_the_body_is_a_protocol_failure() {
+    let addr = receiver(|_, mut connection| async move {
+        connection.read_request().await;
+        connection
+            .write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n")
+            .await;
+        connection.reset();
+    })
+    .await;
+
+    let outcome = attempt(&format!("http://{addr}/")).await;
+
+    assert_eq!(outcome.failure(), Failure::Protocol);
+}
+
+#[tokio::test]
+async fn a_refusal_counts_even_if_its_text_never_ends() {
+    let addr = receiver(|_, mut connection| async move {
+        connection.read_request().await;
+        connection
+            .write(b"HTTP/1.1 410 Gone\r\ncontent-length: 100\r\n\r\ngone")
+            .await;
+        connection.closed().await;
+    })
+    .await;
+
+    let outcome = attempt_with(briefly, &format!("http://{addr}/")).await;
+
+    let expected = Outcome {
+        answer: "gone".to_owned(),
+        ..failed(Failure::Status, Some(410))
+    };
+    assert_eq!(outcome, expected);
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    for status in [301, 302, 303, 307, 308] {
+        let canary = Canary::start().await;
+        let location = canary.addr();
+        let answer = format!(
+            "HTTP/1.1 {status} Elsewhere\r\nlocation: http://{location}/\r\ncontent-length: 0\r\n\r\n"
+        );
+        let (url, _received) = answering(answer).await;
+
+        assert_eq!(attempt(&url).await, failed(Failure::Status, Some(status)));
+        assert!(canary.is_untouched().await);
+    }
+}
+
+#[tokio::test]
+async fn headers_and_bodies_that_are_not_text_do_no_harm() {
+    let answer = b"HTTP/1.1 200 OK\r\nx-bad: \xff\xfe\r\ncontent-length: 3\r\n\r\n\xff\0!";
+    let (url, _received) = answering(*answer).await;
+    assert_eq!(attempt(&url).await, delivered("\u{fffd}\u{fffd}!"));
+
+    let answer = b"HTTP/1.1 503 Busy\r\nretry-after: \xff\r\ncontent-length: 0\r\n\r\n";
+    let (url, _received) = answering(*answer).await;
+    assert_eq!(attempt(&url).await, failed(Failure::Status, Some(503)));
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_not_unpacked() {
+    let answer =
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n\x1f\x8b\x08\x00";
+    let (url, mut received) = answering(*answer).await;
+
+    let outcome = attempt(&url).await;
+
+    assert_eq!(outcome, delivered("\u{1f}\u{fffd}\u{8}\u{fffd}"));
+    let request = received.recv().await.unwrap();
+    assert_eq!(request.header("Accept-Encoding"), None);
+}
+
+#[tokio::test]
+async fn a_kept_connection_closed_under_us_costs_no_attempt() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(config(&[&core]));
+    let mut stream = core.stream().await;
+    // The first connection answers once and closes on the second request.
+    let addr = receiver(|number, mut connection| async move {
+        while connection.read_request().await.is_some() {
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
+            connection.write(answer.as_bytes()).await;
+            if number == 0 {
+                connection.read_request().await;
+                break;
+            }
+        }
+    })
+    .await;
+
+    for number in 1..=2 {
+        let url = format!("http://{addr}/");
+        stream.send(vec![notification(number, &url)]).await;
+        let outcome = stream.next_outcome().await;
+        assert_eq!(outcome.failure(), Failure::Unspecified);
+        assert_eq!(outcome.answer, (number - 1).to_string());
+        stream.record(&outcome).await;
+    }
+
+    dispatcher.shut_down();
+    dispatcher.ended().await;
+}
+
+#[tokio::test]
+async fn one_that_does_not_listen_is_a_connect_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    drop(listener);
+
+    let outcome = attempt(&format!("http://{addr}/")).await;
+
+    assert_eq!(outcome, failed(Failure::Connect, None));
+}

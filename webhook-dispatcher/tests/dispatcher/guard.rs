@@ -1,0 +1,47 @@
+//! Addresses that may not be called are not called, however they are written.
+
+use proto::outcome::Failure;
+
+use crate::harness::{Canary, attempt_with, failed};
+
+#[tokio::test]
+async fn no_spelling_of_loopback_is_called() {
+    let canary = Canary::start().await;
+    let port = canary.addr().port();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "localhost",
+        "hook.localhost",
+        "[::ffff:127.0.0.1]",
+        "[::1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "0.0.0.0",
+    ] {
+        let url = format!("http://{host}:{port}/");
+
+        let outcome = attempt_with(|config| config.allow_networks.clear(), &url).await;
+
+        assert_eq!(outcome, failed(Failure::AddressRefused, None), "{host}");
+    }
+    assert!(canary.is_untouched().await);
+}
+
+#[tokio::test]
+async fn a_refused_port_or_scheme_is_not_called() {
+    let canary = Canary::start().await;
+    let port = canary.addr().port();
+    let url = format!("http://127.0.0.1:{port}/");
+
+    let outcome = attempt_with(|config| config.refuse_ports = vec![port], &url).await;
+    assert_eq!(outcome, failed(Failure::AddressRefused, None));
+
+    let outcome = attempt_with(|config| config.allow_http = false, &url).await;
+    assert_eq!(outcome, failed(Failure::AddressRefused, None));
+
+    assert!(canary.is_untouched().await);
+}

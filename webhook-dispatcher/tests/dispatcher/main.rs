@@ -1,0 +1,10 @@
+//! The dispatcher from outside: a core made for the test on one side, receivers on real sockets
+//! on the other.
+#![cfg(test)]
+
+mod bad_receivers;
+mod guard;
+mod harness;
+mod sending;
+mod stream;
+mod tls;

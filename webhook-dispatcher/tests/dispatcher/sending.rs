@@ -1,0 +1,138 @@
+//! What a receiver gets, and what core hears of its answer.
+
+use http::{HeaderMap, HeaderName};
+use proto::{Outcome, outcome::Failure};
+use standardwebhooks::Webhook;
+
+use crate::harness::{
+    Dispatcher, FakeCore, OK, SECRET, answering, attempt, config, delivered, failed, notification,
+    soon,
+};
+
+#[tokio::test]
+async fn a_receiver_gets_the_signed_notification() {
+    let (url, mut received) = answering(OK).await;
+
+    assert_eq!(attempt(&url).await, delivered("thanks"));
+
+    let request = received.recv().await.unwrap();
+    assert!(request.head.starts_with("POST /hook HTTP/1.1\r\n"));
+    assert_eq!(
+        request.body,
+        br#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery.completed"}}"#
+    );
+    assert_eq!(request.header("Content-Type"), Some("application/json"));
+    assert_eq!(
+        request.header("User-Agent"),
+        Some("webhook-dispatcher/0.1.0")
+    );
+    assert_eq!(
+        request.header("X-Service-Signature"),
+        Some("2MdpjA/aQ+zWZL9t7Fmq0fqrTN0YQ43ATm7S1brTk4Y=")
+    );
+    assert_eq!(
+        request.header("Webhook-Id"),
+        Some("01932e5c-9f4a-7000-8000-000000000001")
+    );
+    let mut headers = HeaderMap::new();
+    for line in request.head.lines().filter(|line| line.contains(": ")) {
+        let (name, value) = line.split_once(": ").unwrap();
+        let name: HeaderName = name.parse().unwrap();
+        headers.insert(name, value.parse().unwrap());
+    }
+    Webhook::new(SECRET)
+        .unwrap()
+        .verify(&request.body, &headers)
+        .unwrap();
+}
+
+#[tokio::test]
+async fn every_answer_but_2xx_is_a_failure_with_its_status_and_text() {
+    for (answer, status, text, retry_after) in [
+        (
+            "410 Gone\r\ncontent-length: 4\r\n\r\ngone",
+            410,
+            "gone",
+            None,
+        ),
+        ("500 Oops\r\ncontent-length: 0\r\n\r\n", 500, "", None),
+        (
+            "503 Busy\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n",
+            503,
+            "",
+            Some(120),
+        ),
+        ("304 Not Modified\r\n\r\n", 304, "", None),
+        (
+            "101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+            101,
+            "",
+            None,
+        ),
+    ] {
+        let (url, _received) = answering(format!("HTTP/1.1 {answer}")).await;
+
+        let outcome = attempt(&url).await;
+
+        let expected = Outcome {
+            answer: text.to_owned(),
+            retry_after: retry_after.map(|seconds| prost_types::Duration { seconds, nanos: 0 }),
+            ..failed(Failure::Status, Some(status))
+        };
+        assert_eq!(outcome, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn every_2xx_is_a_success() {
+    for status in [200, 201, 202, 204, 299] {
+        let answer = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 0\r\n\r\n");
+        let (url, _received) = answering(answer).await;
+        let expected = failed(Failure::Unspecified, Some(status));
+        assert_eq!(attempt(&url).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_the_next_notification() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(config(&[&core]));
+    let mut stream = core.stream().await;
+    let addr = crate::harness::receiver(|number, mut connection| async move {
+        while connection.read_request().await.is_some() {
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
+            connection.write(answer.as_bytes()).await;
+        }
+    })
+    .await;
+
+    for number in 1..=3 {
+        let url = format!("http://{addr}/");
+        stream.send(vec![notification(number, &url)]).await;
+        let outcome = stream.next_outcome().await;
+        assert_eq!(outcome.answer, "0");
+        stream.record(&outcome).await;
+    }
+
+    dispatcher.shut_down();
+    dispatcher.ended().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_signed_is_not_sent() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(config(&[&core]));
+    let mut stream = core.stream().await;
+    let (url, mut received) = answering(OK).await;
+    let mut unsigned = notification(1, &url);
+    unsigned.secrets.clear();
+
+    stream.send(vec![unsigned]).await;
+    let outcome = stream.next_outcome().await;
+
+    assert_eq!(outcome.failure(), Failure::Protocol);
+    assert!(received.try_recv().is_err());
+    stream.record(&outcome).await;
+    dispatcher.shut_down();
+    soon(dispatcher.ended()).await;
+}

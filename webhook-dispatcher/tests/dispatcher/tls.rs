@@ -1,0 +1,147 @@
+//! Receivers behind TLS: only those that a trusted authority vouches for.
+
+use std::{convert::Infallible, io::Write, path::PathBuf, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use http_body_util::Full;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use proto::outcome::Failure;
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rustls::{
+    ServerConfig,
+    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+};
+use tempfile::NamedTempFile;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::harness::{answering, attempt, attempt_with, delivered, failed};
+
+/// A receiver with a certificate of its own making. Answers with the HTTP version it was asked in.
+struct TlsReceiver {
+    url: String,
+    certificate: NamedTempFile,
+}
+
+impl TlsReceiver {
+    async fn start(params: CertificateParams, protocols: &[&str]) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(certificate.pem().as_bytes()).unwrap();
+
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().into())
+            .collect();
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config))));
+        Self {
+            url: format!("https://localhost:{port}/"),
+            certificate: file,
+        }
+    }
+
+    fn ca_files(&self) -> Vec<PathBuf> {
+        vec![self.certificate.path().to_owned()]
+    }
+}
+
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let acceptor = acceptor.clone();
+        tokio::spawn(async move {
+            let Ok(stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            let _ = auto::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service_fn(answer_with_version))
+                .await;
+        });
+    }
+}
+
+async fn answer_with_version(
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let version = match request.version() {
+        Version::HTTP_2 => "h2",
+        Version::HTTP_11 => "http/1.1",
+        _ => "another",
+    };
+    Ok(Response::new(Full::from(version)))
+}
+
+fn named(name: &str) -> CertificateParams {
+    CertificateParams::new(vec![name.to_owned()]).unwrap()
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_with_those_who_can() {
+    for (protocols, version) in [
+        (&["h2", "http/1.1"][..], "h2"),
+        (&["http/1.1"], "http/1.1"),
+        (&[], "http/1.1"),
+    ] {
+        let receiver = TlsReceiver::start(named("localhost"), protocols).await;
+
+        let trust = |config: &mut webhook_dispatcher::Config| {
+            config.ca_files = receiver.ca_files();
+        };
+        let outcome = attempt_with(trust, &receiver.url).await;
+
+        assert_eq!(outcome, delivered(version), "{protocols:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_nobody_trusted_is_refused() {
+    let receiver = TlsReceiver::start(named("localhost"), &[]).await;
+
+    let outcome = attempt(&receiver.url).await;
+
+    assert_eq!(outcome, failed(Failure::Tls, None));
+}
+
+#[tokio::test]
+async fn a_trusted_certificate_must_be_current_and_for_the_host() {
+    let mut expired = named("localhost");
+    expired.not_before = date_time_ymd(2000, 1, 1);
+    expired.not_after = date_time_ymd(2001, 1, 1);
+
+    for params in [expired, named("elsewhere.example")] {
+        let receiver = TlsReceiver::start(params, &[]).await;
+
+        let trust = |config: &mut webhook_dispatcher::Config| {
+            config.ca_files = receiver.ca_files();
+        };
+        let outcome = attempt_with(trust, &receiver.url).await;
+
+        assert_eq!(outcome, failed(Failure::Tls, None));
+    }
+}
+
+#[tokio::test]
+async fn plain_http_where_tls_was_asked_for_is_a_tls_failure() {
+    let (url, _received) = answering("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    let url = url.replace("http://", "https://");
+
+    let outcome = crate::harness::attempt_with(crate::harness::briefly, &url).await;
+
+    assert!(matches!(outcome.failure(), Failure::Tls | Failure::Timeout));
+}
