@@ -90,15 +90,25 @@ pub struct PlatformConfig {
     pub country: Country,
 }
 
+impl Default for PlatformConfig {
+    fn default() -> Self {
+        Self {
+            timezone: parse_time_zone("Europe/Paris").expect("the zones are built in"),
+            locale: "en".to_owned(),
+            country: "FR".parse().expect("two capitals are a country code"),
+        }
+    }
+}
+
 impl Config {
     /// The defaults, which allow what a production platform may.
-    pub fn new(database_url: String, master_key_file: PathBuf, platform: PlatformConfig) -> Self {
+    pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
             database_url,
             master_key_file,
             public_url: "http://127.0.0.1:8080".to_owned(),
-            platform,
+            platform: PlatformConfig::default(),
             token_lifetime: 3600,
             allow_http: false,
             allowed_networks: Vec::new(),

@@ -1,8 +1,7 @@
 //! The way to the cores: which one is called, what a call carries, when it is tried elsewhere.
 
 use std::{
-    error::Error as StdError,
-    iter,
+    error::Error as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -14,12 +13,12 @@ use anyhow::Context;
 use http::Uri;
 use tokio::time::Instant;
 use tonic::{
-    ConnectError, Response, Status,
+    ConnectError, Response, Status, TimeoutExpired,
     metadata::{Ascii, MetadataValue},
     transport::{Channel, Endpoint},
 };
 
-use crate::error::Error;
+use crate::error::{self, Error};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const PING_INTERVAL: Duration = Duration::from_secs(2);
@@ -177,14 +176,10 @@ enum Lost {
 
 impl Lost {
     fn of(status: &Status) -> Self {
-        let Some(source) = status.source() else {
-            return Self::No;
-        };
-        let mut chain = iter::successors(Some(source), |&error| error.source());
-        if chain.clone().any(|error| error.is::<ConnectError>()) {
-            Self::BeforeSent
-        } else if chain.any(|error| error.is::<tonic::TimeoutExpired>()) {
+        if status.source().is_none() || error::is_caused_by::<TimeoutExpired>(status) {
             Self::No
+        } else if error::is_caused_by::<ConnectError>(status) {
+            Self::BeforeSent
         } else {
             Self::Underway
         }

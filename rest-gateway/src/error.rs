@@ -168,14 +168,11 @@ impl Refusal {
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
         // A status with a source was made here, of a failure to reach core.
-        if let Some(source) = status.source() {
-            let expired = iter::successors(Some(source), |&error| error.source())
-                .any(|error| error.is::<TimeoutExpired>());
-            return if expired {
-                Self::Timeout
-            } else {
-                unavailable(status, BUSY_RETRY_SECONDS)
-            };
+        if is_caused_by::<TimeoutExpired>(&status) {
+            return Self::Timeout;
+        }
+        if status.source().is_some() {
+            return unavailable(status, BUSY_RETRY_SECONDS);
         }
         let details = status.get_error_details();
         let retry_after = retry_after(&details);
@@ -216,6 +213,11 @@ impl From<Status> for Error {
             }
         }
     }
+}
+
+/// Whether an error is among the causes of a status.
+pub(crate) fn is_caused_by<E: StdError + 'static>(status: &Status) -> bool {
+    iter::successors(status.source(), |&error| error.source()).any(<dyn StdError>::is::<E>)
 }
 
 fn unavailable(status: Status, retry_after: u64) -> Error {

@@ -178,7 +178,9 @@ impl Expression {
             .iter()
             .enumerate()
             .filter_map(|(index, piece)| is_before_day(index).then_some(piece.clock.as_ref()?));
-        let repeated = clocks.map(|clock| format!("{text} midnight {clock}")).collect();
+        let repeated = clocks
+            .map(|clock| format!("{text} midnight {clock}"))
+            .collect();
         let order = if random.chance(20) {
             DateOrder::DayFirst
         } else {
@@ -216,8 +218,7 @@ impl Expression {
         let day_month_time = words.windows(2).any(|pair| {
             starts_with_digit(pair[1]) && (ends_in_month(pair[0]) || starts_with_digit(pair[0]))
         });
-        day_month_time
-            || (self.order == DateOrder::DayFirst && self.text.contains('/'))
+        day_month_time || (self.order == DateOrder::DayFirst && self.text.contains('/'))
     }
 
     /// A Unix time after a zone, which PHP counts from the year 0.
@@ -430,7 +431,12 @@ fn date(random: &mut Random) -> Piece {
         19 => format!("{year} {name}"),
         20 => format!("{year}-{month}"),
         // After a month, the last four digits are a time.
-        21 => return Piece::clock(format!("{year}{month:02}{day:02}"), format!("{month:02}{day:02}")),
+        21 => {
+            return Piece::clock(
+                format!("{year}{month:02}{day:02}"),
+                format!("{month:02}{day:02}"),
+            );
+        }
         22 => format!("{year}-{:03}", random.between(1, 366)),
         23 => format!("{year}.{:03}", random.between(1, 366)),
         24 => format!(

@@ -11,6 +11,7 @@ use crate::{
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the terms are schema.org's")]
 pub(super) struct Address {
     #[serde(rename = "@id")]
     iri: String,

@@ -17,7 +17,7 @@ use crate::{
     request::Request,
     resources::{
         delivery_draft,
-        retail_prices::{Amount, TaxShown},
+        retail_prices::{ShownPrice, TaxShown},
         tasks::Task,
     },
     routes::{Answer, Gateway},
@@ -41,7 +41,7 @@ struct Delivery {
     duration: u32,
     /// There is no such page yet.
     tracking_url: Option<String>,
-    price: Option<Amount>,
+    price: Option<ShownPrice>,
     cancelled_at: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl TryFrom<proto::Delivery> for Delivery {
         };
         let price = delivery
             .price
-            .map(|price| Amount::new(price, TaxShown::Included))
+            .map(|price| ShownPrice::new(price, TaxShown::Included))
             .transpose()?;
         Ok(Self {
             context: "/api/contexts/Delivery",

@@ -29,7 +29,7 @@ struct RetailPrice {
     #[serde(rename = "@type")]
     ld_type: &'static str,
     #[serde(flatten)]
-    amount: Amount,
+    price: ShownPrice,
     expires_at: String,
     /// Metres.
     distance: u32,
@@ -40,7 +40,7 @@ struct RetailPrice {
 
 /// A price, in the currency's minor units.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Amount {
+pub(super) struct ShownPrice {
     amount: i64,
     currency: String,
     tax: Tax,
@@ -148,7 +148,7 @@ impl RetailPrice {
             context: "/api/contexts/RetailPrice",
             iri: iri::of(&price.name),
             ld_type: "RetailPrice",
-            amount: Amount::new(amount, tax_shown)?,
+            price: ShownPrice::new(amount, tax_shown)?,
             expires_at: Clock::of(&price.time_zone).write(price.expire_time.as_ref())?,
             distance: price.distance_meters,
             duration: price.duration_seconds,
@@ -166,7 +166,7 @@ impl RetailPrice {
     }
 }
 
-impl Amount {
+impl ShownPrice {
     pub(super) fn new(price: Price, tax_shown: TaxShown) -> Result<Self, Error> {
         let amount = match tax_shown {
             TaxShown::Included => price
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn tax_is_part_of_the_amount_unless_it_was_asked_to_be_left_out() {
-        let amount = |amount, included| Amount {
+        let amount = |amount, included| ShownPrice {
             amount,
             currency: "EUR".to_owned(),
             tax: Tax {
@@ -209,8 +209,8 @@ mod tests {
             },
         };
 
-        let included = Amount::new(price(416, 83), TaxShown::Included).unwrap();
-        let excluded = Amount::new(price(416, 83), TaxShown::Excluded).unwrap();
+        let included = ShownPrice::new(price(416, 83), TaxShown::Included).unwrap();
+        let excluded = ShownPrice::new(price(416, 83), TaxShown::Excluded).unwrap();
 
         assert_eq!(included, amount(499, true));
         assert_eq!(excluded, amount(416, false));
@@ -218,6 +218,6 @@ mod tests {
 
     #[test]
     fn a_sum_that_overflows_is_an_error() {
-        assert!(Amount::new(price(i64::MAX, 1), TaxShown::Included).is_err());
+        assert!(ShownPrice::new(price(i64::MAX, 1), TaxShown::Included).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `POST /api/retail_prices/calculate` (specification, "RetailPrice") and reading one again.
+//! `POST /api/retail_prices/calculate` (specification, "Retail price") and reading one again.
 
 use proto::{
     CalculateRetailPriceRequest, DeliveryDraft, GetRetailPriceRequest, RetailPrice, RuleOutcome,
@@ -49,6 +49,7 @@ fn retail_price_json(amount: i64, included: bool) -> Value {
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "fields of messages are optional")]
 fn draft() -> Option<DeliveryDraft> {
     Some(DeliveryDraft {
         pickup: None,

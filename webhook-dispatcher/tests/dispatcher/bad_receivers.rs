@@ -201,7 +201,7 @@ async fn a_redirect_is_not_followed() {
         let (url, _received) = answering(answer).await;
 
         assert_eq!(attempt(&url).await, failed(Failure::Status, Some(status)));
-        assert!(canary.is_untouched().await);
+        assert!(canary.untouched().await);
     }
 }
 

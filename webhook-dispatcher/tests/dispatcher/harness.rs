@@ -337,7 +337,8 @@ impl Connection {
 
     /// Waits until the dispatcher closes.
     pub(crate) async fn closed(&mut self) {
-        while matches!(self.0.fill_buf().await, Ok(bytes) if !bytes.is_empty()) {}
+        // A reset is an end too.
+        let _ = tokio::io::copy(&mut self.0, &mut tokio::io::sink()).await;
     }
 
     /// Closes with a reset.
@@ -397,7 +398,7 @@ impl Canary {
     }
 
     /// Whether nobody has called: then the first in the backlog is our own call.
-    pub(crate) async fn is_untouched(self) -> bool {
+    pub(crate) async fn untouched(self) -> bool {
         let own = TcpStream::connect(self.addr()).await.unwrap();
         let (_, first) = self.0.accept().await.unwrap();
         first == own.local_addr().unwrap()

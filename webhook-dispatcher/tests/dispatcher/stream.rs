@@ -3,32 +3,55 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use proto::{IssueTokenRequest, StreamRequest};
-use tokio::sync::Semaphore;
+use tokio::sync::{
+    Semaphore,
+    mpsc::{self, UnboundedReceiver},
+};
 
 use crate::harness::{Dispatcher, FakeCore, OK, answering, config, notification, receiver};
 
-/// A receiver that answers each request when a permit is added.
-async fn patient_receiver() -> (String, Arc<Semaphore>) {
-    let permits = Arc::new(Semaphore::new(0));
-    let gate = Arc::clone(&permits);
-    let addr = receiver(move |_, mut connection| {
-        let gate = Arc::clone(&gate);
-        async move {
-            while connection.read_request().await.is_some() {
-                gate.acquire().await.unwrap().forget();
-                connection.write(OK).await;
-            }
-        }
-    })
-    .await;
-    (format!("http://{addr}/"), permits)
+/// A receiver that tells of each request and answers it when a permit is added.
+struct PatientReceiver {
+    url: String,
+    arrived: UnboundedReceiver<()>,
+    permits: Arc<Semaphore>,
 }
 
-fn credit(credit: u32) -> Option<StreamRequest> {
-    Some(StreamRequest {
+impl PatientReceiver {
+    async fn start() -> Self {
+        let permits = Arc::new(Semaphore::new(0));
+        let gate = Arc::clone(&permits);
+        let (arrived_tx, arrived) = mpsc::unbounded_channel();
+        let addr = receiver(move |_, mut connection| {
+            let gate = Arc::clone(&gate);
+            let arrived = arrived_tx.clone();
+            async move {
+                while connection.read_request().await.is_some() {
+                    // The test may not be interested.
+                    let _ = arrived.send(());
+                    gate.acquire().await.unwrap().forget();
+                    connection.write(OK).await;
+                }
+            }
+        })
+        .await;
+        Self {
+            url: format!("http://{addr}/"),
+            arrived,
+            permits,
+        }
+    }
+
+    async fn request_arrived(&mut self) {
+        soon(self.arrived.recv()).await.unwrap();
+    }
+}
+
+fn credit(credit: u32) -> StreamRequest {
+    StreamRequest {
         credit,
         outcomes: Vec::new(),
-    })
+    }
 }
 
 fn limited(core: &FakeCore, max_in_flight: u32) -> webhook_dispatcher::Config {
@@ -43,18 +66,21 @@ async fn credit_is_what_fits_and_returns_with_the_outcome() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(limited(&core, 2));
     let mut stream = core.stream().await;
-    let (url, permits) = patient_receiver().await;
+    let receiver = PatientReceiver::start().await;
 
-    assert_eq!(stream.next_request().await, credit(2));
+    assert_eq!(stream.next_request().await, Some(credit(2)));
     stream
-        .send(vec![notification(1, &url), notification(2, &url)])
+        .send(vec![
+            notification(1, &receiver.url),
+            notification(2, &receiver.url),
+        ])
         .await;
-    permits.add_permits(1);
+    receiver.permits.add_permits(1);
     let request = stream.next_request().await.unwrap();
 
     assert_eq!((request.credit, request.outcomes.len()), (1, 1));
     stream.record(&request.outcomes[0]).await;
-    permits.add_permits(1);
+    receiver.permits.add_permits(1);
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (1, 1));
     stream.record(&request.outcomes[0]).await;
@@ -77,7 +103,7 @@ async fn a_core_that_exceeds_its_credit_is_left() {
         .await;
 
     let mut next = core.stream().await;
-    assert_eq!(next.next_request().await, credit(1));
+    assert_eq!(next.next_request().await, Some(credit(1)));
     assert!(received.try_recv().is_err());
     dispatcher.shut_down();
     drop(next);
@@ -111,14 +137,15 @@ async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(limited(&core, 2));
     let stream = core.stream().await;
-    let (url, permits) = patient_receiver().await;
-    stream.send(vec![notification(1, &url)]).await;
+    let mut receiver = PatientReceiver::start().await;
+    stream.send(vec![notification(1, &receiver.url)]).await;
+    receiver.request_arrived().await;
 
     stream.break_off().await;
     let mut next = core.stream().await;
 
-    assert_eq!(next.next_request().await, credit(1));
-    permits.add_permits(1);
+    assert_eq!(next.next_request().await, Some(credit(1)));
+    receiver.permits.add_permits(1);
     let outcome = next.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
     next.record(&outcome).await;
@@ -151,12 +178,13 @@ async fn a_shutdown_finishes_what_is_held_and_waits_for_its_confirmation() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(limited(&core, 2));
     let mut stream = core.stream().await;
-    let (url, permits) = patient_receiver().await;
-    assert_eq!(stream.next_request().await, credit(2));
-    stream.send(vec![notification(1, &url)]).await;
+    let mut receiver = PatientReceiver::start().await;
+    assert_eq!(stream.next_request().await, Some(credit(2)));
+    stream.send(vec![notification(1, &receiver.url)]).await;
+    receiver.request_arrived().await;
 
     dispatcher.shut_down();
-    permits.add_permits(1);
+    receiver.permits.add_permits(1);
 
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (0, 1));
@@ -214,7 +242,7 @@ async fn the_limit_is_shared_between_cores() {
     });
 
     for core in &mut cores {
-        assert_eq!(core.stream().await.next_request().await, credit(5));
+        assert_eq!(core.stream().await.next_request().await, Some(credit(5)));
     }
 
     dispatcher.shut_down();

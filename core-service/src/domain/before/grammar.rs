@@ -465,11 +465,7 @@ pub(super) const RULES: &[Rule] = &[
             Field::Meridian,
         ]),
         DIGIT,
-        Seq(&[
-            DAY_MONTH_NAME,
-            AFTER_DAY,
-            Any(&[CLOCK12_TINY, COLONS12]),
-        ]),
+        Seq(&[DAY_MONTH_NAME, AFTER_DAY, Any(&[CLOCK12_TINY, COLONS12])]),
     ),
     rule(
         Meaning::Fields(&[
@@ -480,11 +476,7 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
         ]),
         DIGIT,
-        Seq(&[
-            DAY_MONTH_NAME,
-            AFTER_DAY,
-            COLONS24,
-        ]),
+        Seq(&[DAY_MONTH_NAME, AFTER_DAY, COLONS24]),
     ),
     rule(
         Meaning::Amount,

@@ -305,9 +305,9 @@ impl Reading {
                     Some(b'+') => (1, usize::MAX),
                     _ => (1, 4),
                 };
-                if let Some((year, digits)) = cursor.number(width) {
-                    self.year = Some(sign * full_year(year, digits));
-                }
+                self.year = cursor
+                    .number(width)
+                    .map(|(year, digits)| sign * full_year(year, digits));
             }
             Field::Month => self.month = cursor.number(2).map(|(month, _)| month),
             Field::MonthName => {

@@ -39,7 +39,7 @@ pub(crate) struct FakeCore {
 enum Script {
     Answer(Message),
     Refuse(Status),
-    /// What was reported with a CreateDelivery.
+    /// What was reported with a `CreateDelivery`.
     ReturnViolations,
     Panic,
     Hang,
@@ -86,7 +86,7 @@ impl FakeCore {
         self.script(Script::Refuse(status));
     }
 
-    /// The next CreateDelivery is refused with the violations it reports.
+    /// The next `CreateDelivery` is refused with the violations it reports.
     pub(crate) fn will_return_violations(&self) {
         self.script(Script::ReturnViolations);
     }
