@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let descriptors = protox::compile(files, ["."])?;
 
-    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure().compile_fds(descriptors)?;
     Ok(())

@@ -38,6 +38,20 @@ impl MigrationTrait for Migration {
                 &["store_id", "id"],
             ))
             .await?;
+        // How many deliveries took a place in a slot of limited capacity.
+        manager
+            .create_table(table(
+                "slot_bookings",
+                [
+                    id("store_id"),
+                    id("time_slot_id"),
+                    instant("starts_at"),
+                    instant("ends_at"),
+                    integer("booked"),
+                ],
+                &["store_id", "time_slot_id", "starts_at", "ends_at"],
+            ))
+            .await?;
         manager
             .create_table(table(
                 "price_lists",

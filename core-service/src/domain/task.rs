@@ -23,7 +23,7 @@ pub enum TaskState {
 }
 
 /// When a task is to happen: after one instant, before another, later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeWindow {
     pub after: Timestamp,
     pub before: Timestamp,

@@ -35,15 +35,25 @@ impl proto::deliveries_server::Deliveries for Core {
         let delivery = Delivery::new(store.id, planned.plan, price, now);
 
         let reply = messages::delivery(&delivery, store);
-        self.storage
+        let booking = planned.booking;
+        let created = self
+            .storage
             .write(move |transaction| {
                 let delivery = delivery.clone();
                 Box::pin(async move {
+                    if let Some(booking) = booking
+                        && !storage::slot_bookings::book(transaction, booking).await?
+                    {
+                        return Ok(false);
+                    }
                     storage::deliveries::insert(transaction, &delivery).await?;
-                    Ok(())
+                    Ok(true)
                 })
             })
             .await?;
+        if let (false, Some(booking)) = (created, booking) {
+            return Err(self.slot_is_full(store, booking.window).await.into());
+        }
 
         Ok(Response::new(reply))
     }

@@ -7,6 +7,7 @@ mod deliveries;
 mod drafts;
 mod messages;
 mod notifications;
+mod offer;
 mod planning;
 mod price_lists;
 mod retail_prices;

@@ -23,6 +23,7 @@ use crate::{
     error::Error,
     geocoding::{Answer, Query},
     routing,
+    storage::slot_bookings::Booking,
 };
 
 /// How long a task lasts whose client gives its end only.
@@ -34,6 +35,8 @@ pub(super) struct Planned {
     pub(super) price_list: Option<Arc<PriceList>>,
     /// When it was planned, in the store's zone.
     pub(super) now: Zoned,
+    /// The place its dropoff takes, in a slot of limited capacity.
+    pub(super) booking: Option<Booking>,
 }
 
 /// A task's checked parts, before they are put together.
@@ -88,10 +91,12 @@ impl Core {
             check_packages("pickup", &pickup.load, price_list, &mut violations);
             check_packages("dropoff", &dropoff.load, price_list, &mut violations);
         }
-        self.check_slot("pickup", &pickup.times, store, &now, &mut violations)
-            .await?;
-        self.check_slot("dropoff", &dropoff.times, store, &now, &mut violations)
-            .await?;
+        let offer = self.offer(store).await?;
+        if let Some(offer) = &offer {
+            offer.check("pickup", &pickup.times, &now, &mut violations);
+            offer.check("dropoff", &dropoff.times, &now, &mut violations);
+        }
+        let booking = offer.and_then(|offer| offer.booking(store, dropoff.times.slot));
 
         let from = self
             .pickup_address(caller, pickup.address, &mut violations)
@@ -121,6 +126,7 @@ impl Core {
             plan,
             price_list,
             now,
+            booking,
         })
     }
 
@@ -258,34 +264,6 @@ impl Core {
             }
             Err(error @ routing::Error::Unavailable(_)) => Err(error.into()),
         }
-    }
-
-    /// A store may accept only the slots it offers.
-    async fn check_slot(
-        &self,
-        task: &str,
-        times: &Times,
-        store: &Store,
-        now: &Zoned,
-        violations: &mut Violations,
-    ) -> Result<(), Error> {
-        let Some(window) = times.slot else {
-            return Ok(());
-        };
-        let Some((_, time_slot)) = self.time_slot(store).await? else {
-            return Ok(());
-        };
-        if !time_slot.offered_only() {
-            return Ok(());
-        }
-        if let Some(refusal) = time_slot.refuses(window, now, |_| 0) {
-            violations.add(
-                format!("{task}.time_slot"),
-                "TIME_SLOT_REFUSED",
-                refusal.to_string(),
-            );
-        }
-        Ok(())
     }
 }
 

@@ -35,16 +35,16 @@ impl proto::time_slots_server::TimeSlots for Core {
                 request.name.clone()
             },
         };
-        let (id, time_slot) = self.time_slot(store).await?.ok_or_else(not_found)?;
-        if !request.name.is_empty() && Collection::TimeSlots.id(&request.name) != Some(id.0) {
+        let offer = self.offer(store).await?.ok_or_else(not_found)?;
+        if !request.name.is_empty() && Collection::TimeSlots.id(&request.name) != Some(offer.id.0) {
             return Err(not_found().into());
         }
 
         let now = self.now_in(store);
         let fallback = &self.config.platform.locale;
         let language = Language::negotiate(&request.accept_language, fallback);
-        let choices = time_slot
-            .choices(&now, |_| 0)
+        let choices = offer
+            .choices(&now)
             .into_iter()
             .map(|window| proto::TimeSlotChoice {
                 start_time: Some(messages::timestamp(window.after)),

@@ -28,9 +28,14 @@ pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConne
 
 async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
     // The writer first: it creates the file.
-    let writer = Database::connect(sqlite_options(url, 1)).await?;
+    let writer = open_sqlite_writer(url).await?;
     let reader = Database::connect(sqlite_options(url, 4)).await?;
     Ok((reader, writer))
+}
+
+/// The one connection that writes.
+pub(super) async fn open_sqlite_writer(url: &str) -> Result<DatabaseConnection, Error> {
+    Ok(Database::connect(sqlite_options(url, 1)).await?)
 }
 
 fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {

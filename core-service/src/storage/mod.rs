@@ -7,12 +7,15 @@ mod entity;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;
 pub(crate) mod signing_keys;
+pub(crate) mod slot_bookings;
 pub(crate) mod stores;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;
 
 mod connect;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod shared_commit;
 
 use futures_util::future::BoxFuture;
@@ -47,7 +50,9 @@ impl Storage {
         let (reader, writer) = connect::open(url).await?;
         connect::migrate(&writer).await?;
         let writer = match writer.get_database_backend() {
-            sea_orm::DbBackend::Sqlite => Writer::Shared(SharedCommit::start(writer)),
+            sea_orm::DbBackend::Sqlite => {
+                Writer::Shared(SharedCommit::start(url.to_owned(), writer))
+            }
             _ => Writer::Own(writer),
         };
         Ok(Self { reader, writer })

@@ -11,7 +11,7 @@ use sea_orm::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::Error;
+use super::{Error, connect::open_sqlite_writer};
 use crate::error::Error as CoreError;
 
 /// How many writes may wait. More would only wait longer than their callers do.
@@ -23,14 +23,20 @@ const BATCH: usize = 256;
 #[derive(Debug)]
 pub(super) struct SharedCommit {
     jobs: mpsc::Sender<Box<dyn Job>>,
-    writer: tokio::task::JoinHandle<DatabaseConnection>,
+    writer: tokio::task::JoinHandle<Result<(), Error>>,
 }
 
 impl SharedCommit {
-    /// Starts the writer on the one connection that writes.
-    pub(super) fn start(connection: DatabaseConnection) -> Self {
+    /// Starts the writer on the one connection that writes, opened from a URL.
+    pub(super) fn start(url: String, connection: DatabaseConnection) -> Self {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let writer = tokio::spawn(run(connection, waiting));
+        let writer = tokio::spawn(
+            Writer {
+                url,
+                connection: Some(connection),
+            }
+            .run(waiting),
+        );
         Self { jobs, writer }
     }
 
@@ -57,62 +63,65 @@ impl SharedCommit {
     /// Lets the writer finish what waits, then closes the connection.
     pub(super) async fn close(self) -> Result<(), Error> {
         drop(self.jobs);
-        match self.writer.await {
-            Ok(connection) => connection.close().await.map_err(Error::from),
-            Err(_) => Err(Error::WriterEnded),
-        }
+        self.writer.await.map_err(|_| Error::WriterEnded)?
     }
 }
 
-async fn run(
-    connection: DatabaseConnection,
-    mut waiting: mpsc::Receiver<Box<dyn Job>>,
-) -> DatabaseConnection {
-    let mut batch = Vec::with_capacity(BATCH);
-    while waiting.recv_many(&mut batch, BATCH).await > 0 {
-        if batch.len() == 1 || commit(&connection, &mut batch).await.is_err() {
-            // One that breaks the transaction must not take its neighbours with it.
-            for job in &mut batch {
-                if let Err(error) = commit(&connection, std::slice::from_mut(job)).await {
-                    job.fail(error);
+/// Writes over one connection, and over a new one after each failure.
+struct Writer {
+    url: String,
+    connection: Option<DatabaseConnection>,
+}
+
+impl Writer {
+    /// Serves until nobody can ask any more, and closes.
+    async fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) -> Result<(), Error> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while waiting.recv_many(&mut batch, BATCH).await > 0 {
+            if batch.len() == 1 || self.commit(&mut batch).await.is_err() {
+                // One that breaks the transaction must not take its neighbours with it.
+                for job in &mut batch {
+                    if let Err(error) = self.commit(std::slice::from_mut(job)).await {
+                        job.fail(error);
+                    }
                 }
             }
+            for job in batch.drain(..) {
+                job.answer();
+            }
         }
-        for job in batch.drain(..) {
-            job.answer();
+        match self.connection {
+            Some(connection) => connection.close().await.map_err(Error::from),
+            None => Ok(()),
         }
     }
-    connection
+
+    /// Runs the jobs in one transaction and commits it. After an error none of them has
+    /// happened.
+    async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => open_sqlite_writer(&self.url).await?,
+        };
+        let result = transact(&connection, jobs).await;
+        if result.is_ok() {
+            self.connection = Some(connection);
+        } else if let Err(error) = connection.close().await {
+            // SQLite itself may have ended the transaction (a full disk, an I/O error), and the
+            // driver would not know: what is a new transaction to us would be a savepoint to
+            // it, never committed. Only a new connection knows where it stands.
+            tracing::warn!(%error, "a broken connection could not be closed");
+        }
+        result
+    }
 }
 
-/// Runs the jobs in one transaction and commits it. After an error none of them has happened.
-async fn commit(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+async fn transact(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
     let options = TransactionOptions {
         sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
         ..TransactionOptions::default()
     };
     let transaction = connection.begin_with_options(options).await?;
-    match run_all(&transaction, jobs).await {
-        Ok(()) => transaction.commit().await.map_err(Error::from),
-        Err(error) => {
-            // Void either way: SQLite itself may have rolled back, on a full disk for one.
-            let _ = transaction.rollback().await;
-            Err(error)
-        }
-    }
-}
-
-async fn run_all(
-    transaction: &DatabaseTransaction,
-    jobs: &mut [Box<dyn Job>],
-) -> Result<(), Error> {
-    // Alone, the transaction itself is the savepoint.
-    if let [job] = jobs {
-        return match job.run(transaction).await {
-            Ran::Well => Ok(()),
-            Ran::Refused | Ran::Broke => Err(Error::RolledBack),
-        };
-    }
     for job in jobs {
         let savepoint = transaction.begin().await?;
         match job.run(&savepoint).await {
@@ -121,7 +130,7 @@ async fn run_all(
             Ran::Broke => return Err(Error::RolledBack),
         }
     }
-    Ok(())
+    transaction.commit().await.map_err(Error::from)
 }
 
 /// How a job's work went.
@@ -191,4 +200,150 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .map(ToString::to_string)
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::future::join_all;
+    use sea_orm::ConnectionTrait as _;
+    use tokio::sync::Semaphore;
+
+    use crate::{
+        error::Error as CoreError,
+        storage::{Error, Storage, fixture},
+    };
+
+    /// Holds the writer until so many other writes wait, so that they share a commit.
+    async fn hold(storage: &Arc<Storage>) -> Arc<Semaphore> {
+        let (running, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (started, released) = (Arc::clone(&running), Arc::clone(&release));
+        let held = Arc::clone(storage);
+        tokio::spawn(async move {
+            held.write(move |_| {
+                let (started, released) = (Arc::clone(&started), Arc::clone(&released));
+                Box::pin(async move {
+                    started.add_permits(1);
+                    let _permit = released.acquire().await;
+                    Ok(())
+                })
+            })
+            .await
+        });
+        let _running = running.acquire().await.unwrap();
+        release
+    }
+
+    async fn add_store(storage: &Storage, name: &str) -> Result<(), CoreError> {
+        let store = fixture::store(name);
+        storage
+            .write(move |transaction| {
+                let store = store.clone();
+                Box::pin(
+                    async move { Ok(super::super::stores::insert(transaction, &store).await?) },
+                )
+            })
+            .await
+    }
+
+    async fn names(storage: &Storage) -> Vec<String> {
+        let mut names: Vec<_> = super::super::stores::list(storage.reader())
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|store| store.display_name)
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn writes_that_share_a_commit_are_all_kept() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let release = hold(&storage).await;
+
+        let expected: Vec<_> = (10..74).map(|number| number.to_string()).collect();
+        let writes = join_all(expected.iter().map(|name| add_store(&storage, name)));
+        let (results, ()) = tokio::join!(writes, async { release.add_permits(1) });
+
+        assert!(results.iter().all(Result::is_ok));
+        assert_eq!(names(&storage).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_write_that_says_no_leaves_nothing_and_harms_no_neighbour() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let release = hold(&storage).await;
+
+        let refused = storage.write(|transaction| {
+            Box::pin(async move {
+                let store = fixture::store("refused");
+                super::super::stores::insert(transaction, &store).await?;
+                Err::<(), _>(CoreError::NoStore)
+            })
+        });
+        let (before, refused, after, ()) = tokio::join!(
+            add_store(&storage, "before"),
+            refused,
+            add_store(&storage, "after"),
+            async { release.add_permits(1) }
+        );
+
+        assert!(before.is_ok() && after.is_ok());
+        assert!(matches!(refused, Err(CoreError::NoStore)));
+        assert_eq!(names(&storage).await, ["after", "before"]);
+    }
+
+    #[tokio::test]
+    async fn a_write_that_breaks_the_transaction_breaks_its_own_alone() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let release = hold(&storage).await;
+
+        let broken = storage.write(|transaction| {
+            Box::pin(async move {
+                // Ends the shared transaction under everybody.
+                let ended = transaction.execute_unprepared("ROLLBACK").await;
+                ended.map_err(Error::from)?;
+                let nonsense = transaction.execute_unprepared("nonsense").await;
+                nonsense.map_err(Error::from)?;
+                Ok(())
+            })
+        });
+        let panicking = storage.write(|_| -> futures_util::future::BoxFuture<'_, Result<(), _>> {
+            Box::pin(async move { panic!("a bug") })
+        });
+        let (before, broken, panicked, after, ()) = tokio::join!(
+            add_store(&storage, "before"),
+            broken,
+            panicking,
+            add_store(&storage, "after"),
+            async { release.add_permits(1) }
+        );
+
+        assert!(before.is_ok() && after.is_ok());
+        assert!(matches!(
+            broken,
+            Err(CoreError::Storage(Error::Database(_)))
+        ));
+        assert!(matches!(panicked, Err(CoreError::Bug(what)) if what == "a bug"));
+        assert_eq!(names(&storage).await, ["after", "before"]);
+        assert!(add_store(&storage, "later").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_what_was_asked_for() {
+        let (directory, storage) = fixture::sqlite().await;
+        let release = hold(&storage).await;
+        let asked = Arc::clone(&storage);
+        let write = tokio::spawn(async move { add_store(&asked, "asked for").await });
+        tokio::task::yield_now().await;
+
+        release.add_permits(1);
+        write.await.unwrap().unwrap();
+        Arc::into_inner(storage).unwrap().close().await.unwrap();
+
+        let reopened = fixture::open(&directory).await;
+        assert_eq!(names(&reopened).await, ["asked for"]);
+    }
 }

@@ -42,8 +42,8 @@ impl Random {
 /// A piece of an expression.
 struct Piece {
     text: String,
-    /// The time of day in it.
-    clock: Option<String>,
+    /// What may be read as a time of day in it.
+    clocks: Vec<String>,
     /// Sets the time to midnight in PHP; with us only one that stands before it keeps it.
     is_day: bool,
 }
@@ -52,7 +52,7 @@ impl Piece {
     fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            clock: None,
+            clocks: Vec::new(),
             is_day: false,
         }
     }
@@ -66,7 +66,7 @@ impl Piece {
 
     fn clock(text: impl Into<String>, clock: impl Into<String>) -> Self {
         Self {
-            clock: Some(clock.into()),
+            clocks: vec![clock.into()],
             ..Self::new(text)
         }
     }
@@ -174,10 +174,9 @@ impl Expression {
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let text = texts.join(separator);
         let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
-        let clocks = pieces
-            .iter()
-            .enumerate()
-            .filter_map(|(index, piece)| is_before_day(index).then_some(piece.clock.as_ref()?));
+        let clocks = (0..pieces.len())
+            .filter(|index| is_before_day(*index))
+            .flat_map(|index| &pieces[index].clocks);
         let repeated = clocks
             .map(|clock| format!("{text} midnight {clock}"))
             .collect();
@@ -194,11 +193,13 @@ impl Expression {
         }
     }
 
-    /// PHP takes a letter of `p.m.,` for a military zone.
-    pub(crate) fn has_comma_after_meridian(&self) -> bool {
-        ["m,", "m.,"]
-            .iter()
-            .any(|meridian| self.text.to_lowercase().contains(meridian))
+    /// Has a meridian that PHP does not see as one: before a comma, or after a day and a month,
+    /// where the hour is a year to it. What is left of it are military zones or a second zone,
+    /// which it passes over.
+    pub(crate) fn has_lost_meridian(&self) -> bool {
+        let text = self.text.to_lowercase();
+        let has = |meridians: &[&str]| meridians.iter().any(|meridian| text.contains(meridian));
+        has(&["m,", "m.,"]) || (has(&["am", "pm", "a.m.", "p.m."]) && self.is_beyond_php())
     }
 
     /// Has what PHP refuses and we read: a day and a month before a time, whose hour is a year to
@@ -209,7 +210,10 @@ impl Expression {
             .split([' ', ','])
             .filter(|word| !word.is_empty())
             .collect();
-        let starts_with_digit = |word: &str| word.starts_with(|char: char| char.is_ascii_digit());
+        let starts_with_digit = |word: &str| {
+            word.trim_start_matches('-')
+                .starts_with(|char: char| char.is_ascii_digit())
+        };
         let ends_in_month = |word: &str| {
             let name =
                 word.trim_start_matches(|char: char| char.is_ascii_digit() || "-. ".contains(char));
@@ -238,7 +242,7 @@ impl Expression {
 
     /// A military zone, or what PHP takes for one: of `dec 24 thu` only the `u` is left to it.
     pub(crate) fn has_lone_letter(&self) -> bool {
-        let rest = self.text.replace(" thu", " u").replace(" Thu", " u");
+        let rest = self.text.replace("thu", " u");
         rest.split(|char: char| !char.is_ascii_alphabetic())
             .any(|word| word.len() == 1 && !word.eq_ignore_ascii_case("z"))
     }
@@ -413,12 +417,16 @@ fn date(random: &mut Random) -> Piece {
         7 => format!("{month}/{day}/{two:02}"),
         8 => format!("{day:02}.{month:02}.{year}"),
         9 => format!("{day}-{month}-{year}"),
-        // Also a time, if the numbers are small enough.
+        // Also a time, if the numbers are small enough, or the end of one.
         10 => {
-            return Piece::clock(
-                format!("{day}.{month}.{two:02}"),
+            let clocks = vec![
                 format!("{day}:{month}:{two:02}"),
-            );
+                format!("{month}:{two:02}"),
+            ];
+            return Piece {
+                clocks,
+                ..Piece::new(format!("{day}.{month}.{two:02}"))
+            };
         }
         11 => format!("{day}{suffix} {name} {year}"),
         12 => format!("{day} {name}"),
@@ -427,7 +435,8 @@ fn date(random: &mut Random) -> Piece {
         15 => format!("{day}-{short}-{year}"),
         16 => format!("{short}-{day:02}-{year}"),
         17 => format!("{year}-{short}-{day:02}"),
-        18 => format!("{name} {year}"),
+        // The year is a time, if the month has one already.
+        18 => return Piece::clock(format!("{name} {year}"), year.to_string()),
         19 => format!("{year} {name}"),
         20 => format!("{year}-{month}"),
         // After a month, the last four digits are a time.
@@ -454,13 +463,8 @@ fn date(random: &mut Random) -> Piece {
         28 => format!("{two:02}-{month:02}-{day:02}"),
         29 => return Piece::clock(year.to_string(), year.to_string()),
         30 => {
-            return Piece::clock(
-                format!(
-                    "{year}-{month:02}-{day:02}T{time}.{:03}",
-                    random.below(1000)
-                ),
-                time,
-            );
+            let time = format!("{time}.{:03}", random.below(1000));
+            return Piece::clock(format!("{year}-{month:02}-{day:02}T{time}"), time);
         }
         31 => {
             return Piece::clock(

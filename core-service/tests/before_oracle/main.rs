@@ -71,7 +71,7 @@ fn compare(expression: &Expression, php: &php::Answer, ours: &Result<Timestamp, 
     match (ours, php.seconds) {
         (Ok(_), php) if seconds == php => Outcome::Same,
         (Ok(ours), _) if php.repeated.contains(&ours.as_second()) => Outcome::Improved,
-        (Ok(_), _) if expression.has_comma_after_meridian() => Outcome::Superset,
+        (Ok(_), _) if expression.has_lost_meridian() => Outcome::Superset,
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
         (Ok(_), _) => Outcome::Unexplained,
         (Err(_), None) => Outcome::BothRefuse,
@@ -81,6 +81,7 @@ fn compare(expression: &Expression, php: &php::Answer, ours: &Result<Timestamp, 
             Outcome::RefusedSlashes
         }
         (Err(Error::Twice { .. }), _) if expression.has_timestamp() => Outcome::RefusedTimestamp,
+        (Err(Error::Twice { .. }), _) if expression.has_lost_meridian() => Outcome::Superset,
         (Err(Error::NotUnderstood { .. } | Error::Twice { .. }), _)
             if expression.has_lone_letter() =>
         {

@@ -73,7 +73,7 @@ pub(super) fn offset_at(
     });
     Ok(match summer_now {
         Some(true) if is_east && !is_summer(after)? => before,
-        Some(false) if !is_east && is_summer(before)? => after,
+        Some(false) if !is_east && before.seconds() < 0 && is_summer(before)? => after,
         _ if is_east => after,
         _ => before,
     })
@@ -183,15 +183,15 @@ fn go_the_distance(relative: &Relative, date: Date, days: i64) -> Result<Date, E
 fn days_of_workdays(count: i64, date: Date) -> i64 {
     let weekday = i64::from(date.weekday().to_sunday_zero_offset());
     let (weeks, rest) = (count / 5 * 7, count % 5);
-    let over_weekend = match (count > 0, rest == 0, weekday) {
-        (true, true, 0) => -2,
-        (true, true, 6) => -1,
-        (true, false, 6) => 1,
-        (true, false, _) if weekday + rest > 5 => 2,
-        (false, true, 6) => 2,
-        (false, true, 0) => 1,
-        (false, false, 0) => -1,
-        (false, false, _) if weekday + rest < 1 => -2,
+    let over_weekend = match weekday {
+        0 if count > 0 && rest == 0 => -2,
+        0 if count <= 0 && rest == 0 => 1,
+        0 if count <= 0 => -1,
+        6 if count > 0 && rest == 0 => -1,
+        6 if count > 0 => 1,
+        6 if rest == 0 => 2,
+        _ if rest > 0 && weekday + rest > 5 => 2,
+        _ if rest < 0 && weekday + rest < 1 => -2,
         _ => 0,
     };
     weeks + over_weekend + rest

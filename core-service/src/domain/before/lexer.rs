@@ -1,6 +1,6 @@
 //! Cuts a text into tokens, and reads the numbers and words of a token.
 
-use super::grammar::{Meaning, RULES};
+use super::grammar::{self, Meaning};
 
 /// A match of a rule.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) fn token(text: &str, start: usize) -> Option<Token<'_>> {
     let rest = text.get(start..)?;
     let first = *rest.as_bytes().first()?;
     let mut best: Option<(usize, Meaning)> = None;
-    for rule in RULES.iter().filter(|rule| rule.begins.contains(first)) {
+    for rule in grammar::rules().filter(|rule| rule.begins.contains(first)) {
         if let Some(length) = rule.pattern.longest(rest.as_bytes())
             && best.is_none_or(|(longest, _)| length > longest)
         {
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
     /// The sign of all the hyphens and pluses before the next number.
     pub(super) fn sign(&mut self) -> i64 {
         let signs = self.take(usize::MAX, |char| !char.is_ascii_digit());
-        if signs.matches('-').count() % 2 == 0 {
+        if signs.matches('-').count().is_multiple_of(2) {
             1
         } else {
             -1

@@ -8,7 +8,6 @@ mod grammar;
 mod instant;
 mod lexer;
 mod pattern;
-mod pieces;
 mod reading;
 mod relative;
 mod slashes;

@@ -269,15 +269,17 @@ impl Reading {
             self.claim_date(token, context)?;
         }
         let mut clock = Clock::default();
+        let mut says_second = false;
         let mut cursor = Cursor::new(token.text);
         for field in fields {
             match field {
                 Field::Hour => clock.hour = cursor.number(2).unwrap_or_default().0,
                 Field::Minute if at_number(&cursor) => {
-                    clock.minute = cursor.number(2).unwrap_or_default().0
+                    clock.minute = cursor.number(2).unwrap_or_default().0;
                 }
                 Field::Second if at_number(&cursor) => {
-                    clock.second = cursor.number(2).unwrap_or_default().0
+                    clock.second = cursor.number(2).unwrap_or_default().0;
+                    says_second = true;
                 }
                 Field::Minute | Field::Second => {}
                 Field::Fraction => clock.microsecond = cursor.microseconds(),
@@ -289,9 +291,9 @@ impl Reading {
         }
         if fields.contains(&Field::Hour) {
             self.clock = Some(clock);
-            if fields == CLOCK24_FIELDS && token.text.matches([':', '.']).count() == 1 {
-                self.bare_clock =
-                    Some((token.start, token.end(), token.text.starts_with(['t', 'T'])));
+            if !says_second && !fields.contains(&Field::Meridian) {
+                let after_t = fields == CLOCK24_FIELDS && token.text.starts_with(['t', 'T']);
+                self.bare_clock = Some((token.start, token.end(), after_t));
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ pub(super) mod json;
 pub(super) mod notification;
 pub(super) mod price_list;
 pub(super) mod signing_key;
+pub(super) mod slot_booking;
 pub(super) mod store;
 pub(super) mod task;
 pub(super) mod time_slot;

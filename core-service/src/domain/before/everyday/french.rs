@@ -6,8 +6,8 @@ use Sense::{
 };
 
 pub(super) const PHRASES: Phrases = &[
-    ("avant", Link),
-    ("pour", Link),
+    ("avant", AtHour),
+    ("pour", AtHour),
     ("le", Link),
     ("la", Link),
     ("les", Link),

@@ -3,6 +3,7 @@
 use super::super::context::Context;
 use super::super::error::Error;
 use super::super::reading::Clock;
+use super::super::words::Unit;
 use super::phrase::{Sense, at_start, fold};
 
 #[derive(Debug, Default)]
@@ -24,16 +25,37 @@ struct Words<'a> {
 /// What the words so far lead to.
 #[derive(Default)]
 struct Expectation {
-    /// The words that follow are a distance.
-    distance: bool,
-    /// An hour follows.
-    hour: bool,
+    /// What follows a preposition.
+    next: Option<Next>,
     /// Where a number was spelled out that only a distance makes one.
     spelled: Option<usize>,
-    /// Something says that there is a distance.
-    measured: bool,
-    /// The distance goes back.
-    back: bool,
+    /// Which way the distance goes, if something says that there is one.
+    direction: Option<Direction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Distance,
+    Hour,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    /// Said before the distance, where the strict grammar has `ago` after it.
+    Back,
+    AlreadyBack,
+}
+
+impl Expectation {
+    fn is(&self, next: Next) -> bool {
+        self.next == Some(next)
+    }
+
+    fn distance(&mut self, direction: Direction) {
+        self.next = Some(Next::Distance);
+        self.direction = Some(direction);
+    }
 }
 
 impl Rewriting {
@@ -53,11 +75,11 @@ impl Rewriting {
                 .word(index, &words, &mut expected)
                 .ok_or_else(|| context.not_understood(words.places[index]))?;
         }
-        if expected.back {
+        if expected.direction == Some(Direction::Back) {
             rewriting.push("ago", context.original.len());
         }
         match expected.spelled {
-            Some(place) if !expected.measured => Err(context.not_understood(place)),
+            Some(place) if expected.direction.is_none() => Err(context.not_understood(place)),
             _ => Ok(rewriting),
         }
     }
@@ -73,68 +95,56 @@ impl Rewriting {
         let place = words.places[index];
         if let Some((time, length)) = words.time(index, expected) {
             self.push(&time, place);
-            expected.hour = false;
+            if expected.is(Next::Hour) {
+                expected.next = None;
+            }
             return Some(length);
         }
         let Some((sense, length)) = at_start(&words.folded[index..]) else {
             let said = words.said[index];
-            expected.distance &= is_number(said);
+            if expected.is(Next::Distance) && !is_number(said) {
+                expected.next = None;
+            }
             self.push(without_ordinal(said), place);
             return Some(1);
         };
-        let next = words.folded.get(index + length).map(String::as_str);
-        let is_distance = next
-            .is_some_and(|next| next.starts_with(|char: char| char.is_ascii_digit()))
-            || matches!(
-                at_start(words.folded.get(index + length..).unwrap_or_default()),
-                Some((Sense::Count(_), _))
-            );
+        let next = words.folded.get(index + length..).unwrap_or_default();
         match sense {
-            Sense::Words(said) => self.push(said, place),
-            Sense::LinkButAfterNumber if self.ends_in_number() => {
+            Sense::LinkButAfterNumber if is_number(self.last()) => {
                 self.push(words.said[index], place)
             }
             Sense::Link | Sense::LinkButAfterNumber => {}
-            Sense::And => expected.distance.then_some(())?,
-            Sense::AtHour => expected.hour = true,
-            Sense::In | Sense::Within if is_distance => {
-                (expected.distance, expected.measured) = (true, true)
+            Sense::And if expected.is(Next::Distance) || Unit::named(self.last()).is_some() => {}
+            Sense::In | Sense::Within if starts_distance(next) => {
+                expected.distance(Direction::Forward)
             }
+            Sense::Since if starts_distance(next) => expected.distance(Direction::Back),
             Sense::Within => {}
-            Sense::In => return None,
-            Sense::Since if is_distance => {
-                (expected.distance, expected.measured, expected.back) = (true, true, true);
-            }
-            Sense::Since => return None,
-            Sense::FromNow => expected.measured = true,
+            Sense::And | Sense::In | Sense::Since => return None,
+            Sense::AtHour => expected.next = Some(Next::Hour),
+            Sense::FromNow => expected.direction = Some(Direction::Forward),
             Sense::Ago => {
-                expected.measured = true;
+                expected.direction = Some(Direction::AlreadyBack);
                 self.push("ago", place);
             }
             Sense::Count(number) => {
                 expected.spelled = Some(place);
                 self.push(number, place);
             }
-            Sense::Unit(unit) => self.push(unit, place),
-            Sense::Hour => {
-                let is_distance = expected.distance
-                    || matches!(
-                        at_start(words.folded.get(index + 1..)?),
-                        Some((Sense::Ago | Sense::FromNow, _))
-                    );
-                is_distance.then(|| self.push("hours", place))?;
+            Sense::Words(said) | Sense::Unit(said) => self.push(said, place),
+            Sense::Hour if expected.is(Next::Distance) || ends_distance(next) => {
+                self.push("hours", place)
             }
-            Sense::OClock => self.ends_in_time().then_some(())?,
+            Sense::OClock if self.last().contains([':', '.']) => {}
+            Sense::Hour | Sense::OClock => return None,
             Sense::NextBefore => self.put_before_last("next")?,
             Sense::LastBefore => self.put_before_last("last")?,
             Sense::Evening(hour) => {
-                self.evening = Some((
-                    Clock {
-                        hour,
-                        ..Clock::default()
-                    },
-                    place,
-                ));
+                let clock = Clock {
+                    hour,
+                    ..Clock::default()
+                };
+                self.evening = Some((clock, place));
                 self.push("today", place);
             }
         }
@@ -158,14 +168,6 @@ impl Rewriting {
 
     fn last(&self) -> &str {
         self.text.rsplit(' ').next().unwrap_or_default()
-    }
-
-    fn ends_in_number(&self) -> bool {
-        is_number(self.last())
-    }
-
-    fn ends_in_time(&self) -> bool {
-        self.last().contains([':', '.'])
     }
 }
 
@@ -213,7 +215,7 @@ impl<'a> Words<'a> {
         if !minutes.is_empty() && !is_number(minutes) {
             return None;
         }
-        Some((written(hour, minutes, expected.distance), 1))
+        Some((written(hour, minutes, expected.is(Next::Distance)), 1))
     }
 
     /// An hour in a word of its own, and the minutes in another.
@@ -227,15 +229,16 @@ impl<'a> Words<'a> {
         let length = match (after.first().map(String::as_str), at_start(after)) {
             (Some("h"), _) => 2,
             (_, Some((Sense::OClock, length))) => 1 + length,
-            (_, Some((Sense::Hour, length))) if expected.hour => 1 + length,
-            (None, _) if expected.hour => 1,
+            (_, Some((Sense::Hour, length))) if expected.is(Next::Hour) => 1 + length,
+            (None, _) if expected.is(Next::Hour) => 1,
             _ => return None,
         };
         match self.folded.get(index + length) {
-            Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => {
-                Some((written(hour, minutes, expected.distance), length + 1))
-            }
-            _ => Some((written(hour, "", expected.distance), length)),
+            Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => Some((
+                written(hour, minutes, expected.is(Next::Distance)),
+                length + 1,
+            )),
+            _ => Some((written(hour, "", expected.is(Next::Distance)), length)),
         }
     }
 
@@ -279,6 +282,24 @@ fn without_ordinal(word: &str) -> &str {
         .trim_end_matches("er")
         .trim_end_matches(['º', 'ª', '°']);
     if is_number(number) { number } else { word }
+}
+
+/// A distance begins with these words.
+fn starts_distance(words: &[String]) -> bool {
+    match at_start(words) {
+        Some((Sense::Count(_), _)) => true,
+        Some((Sense::Words(said), _)) => starts_with_digit(said),
+        _ => words.first().is_some_and(|word| starts_with_digit(word)),
+    }
+}
+
+/// A distance ends before these words.
+fn ends_distance(words: &[String]) -> bool {
+    matches!(at_start(words), Some((Sense::Ago | Sense::FromNow, _)))
+}
+
+fn starts_with_digit(word: &str) -> bool {
+    word.starts_with(|char: char| char.is_ascii_digit())
 }
 
 fn is_number(word: &str) -> bool {

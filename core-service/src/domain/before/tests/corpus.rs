@@ -1,20 +1,8 @@
-//! The corpus of PHP's answers, what we refuse and improve on purpose, and everyday phrases.
+//! PHP's answers to expressions that clients write, and where ours differ on purpose.
 
-use super::*;
-
-/// Wednesday 21 October 2026, 14:30:45 in Paris, four days before summer time ends.
-fn now() -> Zoned {
-    "2026-10-21T14:30:45[Europe/Paris]".parse().unwrap()
-}
-
-fn read_as(text: &str, expected: &str) {
-    let expected: Timestamp = expected.parse::<Zoned>().unwrap().timestamp();
-    assert_eq!(
-        parse(text, &now(), DateOrder::DayFirst),
-        Ok(expected),
-        "{text:?}"
-    );
-}
+use super::now;
+use crate::domain::before::{DateOrder, parse};
+use jiff::{Timestamp, Zoned};
 
 /// What a row of the corpus has instead of PHP's answer.
 enum Ours {

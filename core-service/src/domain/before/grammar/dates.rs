@@ -1,84 +1,17 @@
-//! The strict grammar: rules, each with its meaning. At each place of a text the rule with the
-//! longest match wins, the earlier one of two as long.
+//! Dates, and dates with times.
 
-use super::pattern::{ByteSet, Pattern};
+#[expect(
+    clippy::wildcard_imports,
+    reason = "the pieces are the words that rules are written in"
+)]
 use super::pieces::*;
-use super::words::{DEICTICS, MONTH_ABBREVIATIONS, MONTHS, UNITS, WEEK, WEEKDAYS};
-use Pattern::{Any, Exact, Maybe, Seq, Text, Word};
-
-/// What a match of a rule means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
-    Blank,
-    Now,
-    Yesterday,
-    Today,
-    Tomorrow,
-    Noon,
-    Midnight,
-    Timestamp,
-    BoundaryOfMonth,
-    QuarterOfHour,
-    WeekdayOfMonth,
-    /// A date, a time or both, written in this order.
-    Fields(&'static [Field]),
-    /// Month, day and perhaps year with slashes, which can also be day and month.
-    MonthFirst,
-    DayFirst,
-    /// Four digits: a time, or the year if there is a time already.
-    ClockOrYear,
-    Year,
-    Ago,
-    Weekday,
-    WeekOfCalendar,
-    Next,
-    Amount,
-    Month,
-    Zone,
-}
-
-/// One number or word of a date or time. Those of a time after the hour may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
-    Year,
-    Month,
-    MonthName,
-    Day,
-    FirstOfMonth,
-    DayOfYear,
-    Week,
-    WeekDay,
-    Hour,
-    Minute,
-    Second,
-    Fraction,
-    Meridian,
-    Zone,
-}
-
-pub(super) struct Rule {
-    pub(super) meaning: Meaning,
-    /// What its first byte can be, so that most rules need not be tried.
-    pub(super) begins: ByteSet,
-    pub(super) pattern: Pattern,
-}
+use super::{Field, Meaning, Rule, rule};
+use crate::domain::before::pattern::ByteSet;
+use crate::domain::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};
+use crate::domain::before::words::MONTH_ABBREVIATIONS;
 
 const DATE_FIELDS: &[Field] = &[Field::Year, Field::Month, Field::Day];
 const DAY_MONTH_YEAR: &[Field] = &[Field::Day, Field::Month, Field::Year];
-const CLOCK12_FIELDS: &[Field] = &[
-    Field::Hour,
-    Field::Minute,
-    Field::Second,
-    Field::Fraction,
-    Field::Meridian,
-];
-pub(super) const CLOCK24_FIELDS: &[Field] = &[
-    Field::Hour,
-    Field::Minute,
-    Field::Second,
-    Field::Fraction,
-    Field::Zone,
-];
 const DATE_CLOCK_FIELDS: &[Field] = &[
     Field::Year,
     Field::Month,
@@ -91,96 +24,7 @@ const DATE_CLOCK_FIELDS: &[Field] = &[
 ];
 const MONTH_NAME_DAY_FIELDS: &[Field] = &[Field::MonthName, Field::Day, Field::Year];
 
-const fn rule(meaning: Meaning, begins: ByteSet, pattern: Pattern) -> Rule {
-    Rule {
-        meaning,
-        begins,
-        pattern,
-    }
-}
-
-/// The rules that begin with a letter or a digit come in the order of precedence.
 pub(super) const RULES: &[Rule] = &[
-    rule(Meaning::Yesterday, LETTER, Text("yesterday")),
-    rule(Meaning::Now, LETTER, Text("now")),
-    rule(Meaning::Noon, LETTER, Text("noon")),
-    rule(Meaning::Midnight, LETTER, Text("midnight")),
-    rule(Meaning::Today, LETTER, Text("today")),
-    rule(Meaning::Tomorrow, LETTER, Text("tomorrow")),
-    rule(
-        Meaning::Timestamp,
-        ByteSet::of(b"@"),
-        Seq(&[
-            Exact("@"),
-            Maybe(&Exact("-")),
-            DIGITS,
-            Maybe(&Seq(&[
-                Exact("."),
-                Pattern::Bytes {
-                    of: DIGIT,
-                    min: 0,
-                    max: 6,
-                },
-            ])),
-        ]),
-    ),
-    rule(
-        Meaning::BoundaryOfMonth,
-        LETTER,
-        Any(&[Text("first day of"), Text("last day of")]),
-    ),
-    rule(
-        Meaning::QuarterOfHour,
-        LETTER,
-        Seq(&[
-            Any(&[Text("back of "), Text("front of ")]),
-            HOUR24,
-            Maybe(&Seq(&[Maybe(&BLANKS), MERIDIAN])),
-        ]),
-    ),
-    rule(
-        Meaning::WeekdayOfMonth,
-        LETTER,
-        Seq(&[ORDINAL, BLANKS, Word(WEEKDAYS), BLANKS, Text("of")]),
-    ),
-    rule(
-        Meaning::Fields(CLOCK12_FIELDS),
-        DIGIT,
-        Any(&[CLOCK12_TINY, CLOCK12_LONG]),
-    ),
-    rule(
-        Meaning::Fields(CLOCK12_FIELDS),
-        DIGIT,
-        Seq(&[
-            HOUR12,
-            Exact(":"),
-            MINUTE_PADDED,
-            Exact(":"),
-            SECOND_PADDED,
-            COLON,
-            DIGITS,
-            MERIDIAN,
-        ]),
-    ),
-    rule(
-        Meaning::Fields(CLOCK24_FIELDS),
-        CLOCK_START,
-        Any(&[
-            Seq(&[Text("t"), HOUR24]),
-            CLOCK24_SHORT,
-            Seq(&[CLOCK24_LONG, Maybe(&FRACTION)]),
-        ]),
-    ),
-    rule(
-        Meaning::ClockOrYear,
-        CLOCK_START,
-        Seq(&[T, HOUR24_PADDED, MINUTE_PADDED]),
-    ),
-    rule(
-        Meaning::Fields(CLOCK24_FIELDS),
-        CLOCK_START,
-        Seq(&[T, HOUR24_PADDED, MINUTE_PADDED, SECOND_PADDED]),
-    ),
     rule(
         Meaning::MonthFirst,
         DIGIT,
@@ -205,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
                     Seq(&[Maybe(&one(SIGN)), YEAR4]),
                     Seq(&[
                         one(SIGN),
-                        Pattern::Bytes {
+                        Bytes {
                             of: DIGIT,
                             min: 5,
                             max: 19,
@@ -413,20 +257,6 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(Meaning::Year, DIGIT, YEAR4),
-    rule(Meaning::Ago, LETTER, Text("ago")),
-    rule(Meaning::Weekday, LETTER, WEEKDAY),
-    rule(
-        Meaning::WeekOfCalendar,
-        LETTER,
-        Seq(&[Word(DEICTICS), BLANKS, Word(WEEK)]),
-    ),
-    rule(
-        Meaning::Next,
-        LETTER,
-        Seq(&[ORDINAL, BLANKS, Any(&[Word(UNITS), WEEKDAY])]),
-    ),
-    rule(Meaning::Month, LETTER, Word(MONTHS)),
-    rule(Meaning::Zone, LETTER.and(SIGN).and(ByteSet::of(b"(")), ZONE),
     rule(
         Meaning::Fields(&[
             Field::MonthName,
@@ -465,7 +295,7 @@ pub(super) const RULES: &[Rule] = &[
             Field::Meridian,
         ]),
         DIGIT,
-        Seq(&[DAY_MONTH_NAME, AFTER_DAY, Any(&[CLOCK12_TINY, COLONS12])]),
+        Seq(&[DAY_MONTH_NAME, AFTER_MONTH, Any(&[CLOCK12_TINY, COLONS12])]),
     ),
     rule(
         Meaning::Fields(&[
@@ -474,22 +304,9 @@ pub(super) const RULES: &[Rule] = &[
             Field::Hour,
             Field::Minute,
             Field::Second,
+            Field::Fraction,
         ]),
         DIGIT,
-        Seq(&[DAY_MONTH_NAME, AFTER_DAY, COLONS24]),
-    ),
-    rule(
-        Meaning::Amount,
-        DIGIT.and(SIGN).and(BLANK),
-        Seq(&[
-            COUNT,
-            Maybe(&BLANKS),
-            Any(&[Word(UNITS), Word(WEEK), WEEKDAY]),
-        ]),
-    ),
-    rule(
-        Meaning::Blank,
-        ByteSet::of(b" \t.,\n"),
-        Any(&[BLANKS, one(ByteSet::of(b".,\n"))]),
+        Seq(&[DAY_MONTH_NAME, AFTER_MONTH, COLONS24]),
     ),
 ];

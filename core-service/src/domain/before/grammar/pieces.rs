@@ -1,7 +1,7 @@
 //! The pieces that dates, times and zones are made of.
 
-use super::pattern::{ByteSet, Pattern};
-use super::words::{DEICTICS, MONTHS, ORDINALS, WEEKDAYS, WORKDAYS};
+use crate::domain::before::pattern::{ByteSet, Pattern};
+use crate::domain::before::words::{DEICTICS, MONTHS, ORDINALS, WEEKDAYS, WORKDAYS};
 use Pattern::{Any, Exact, Maybe, Repeat, Seq, Text, Word};
 
 pub(super) const DIGIT: ByteSet = ByteSet::range(b'0', b'9');
@@ -110,6 +110,11 @@ pub(super) const AFTER_DAY: Pattern = Pattern::Bytes {
     min: 1,
     max: u8::MAX,
 };
+pub(super) const AFTER_MONTH: Pattern = Pattern::Bytes {
+    of: ByteSet::of(b",. \t"),
+    min: 1,
+    max: u8::MAX,
+};
 pub(super) const MONTH_NAME_DAY: Pattern = Seq(&[
     MONTH_TEXT,
     BETWEEN,
@@ -144,7 +149,7 @@ pub(super) const COLONS24: Pattern = Seq(&[
     HOUR24,
     Exact(":"),
     MINUTE,
-    Maybe(&Seq(&[Exact(":"), SECOND])),
+    Maybe(&Seq(&[Exact(":"), SECOND, Maybe(&FRACTION)])),
 ]);
 pub(super) const COLONS12: Pattern = Seq(&[
     HOUR12,

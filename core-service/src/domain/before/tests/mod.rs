@@ -1,0 +1,294 @@
+//! What is refused and improved on purpose, the shapes of ISO 8601, and everyday phrases.
+
+mod corpus;
+
+use super::*;
+
+/// Wednesday 21 October 2026, 14:30:45 in Paris, four days before summer time ends.
+fn now() -> Zoned {
+    "2026-10-21T14:30:45[Europe/Paris]".parse().unwrap()
+}
+
+fn read_as(text: &str, expected: &str) {
+    let expected: Timestamp = expected.parse::<Zoned>().unwrap().timestamp();
+    assert_eq!(
+        parse(text, &now(), DateOrder::DayFirst),
+        Ok(expected),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn what_php_misreads_is_refused_with_advice() {
+    let rows = [
+        (
+            "2026-11-25 10:00-11:00",
+            r#""10:00-11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "24 dec 10:00-11:00",
+            r#""24 dec 10:00-11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "tomorrow 10:00 - 11:00",
+            r#""10:00 - 11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "tomorrow 9am-11am",
+            r#""9am-11am" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "2026-11-25T18:00-19:00",
+            r#""T18:00-19:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "2026-11-25T10:00:00Z/2026-11-25T11:00:00Z",
+            r#""2026-11-25T10:00:00Z/2026-11-25T11:00:00Z" is a range, not one time: use timeSlot"#,
+        ),
+        ("10:00 A", r#"understood "10:00", but not "A""#),
+        ("2026-02-30", "2026-02-30 is not a date of the calendar"),
+        (
+            "31 november 10:00",
+            "2026-11-31 is not a date of the calendar",
+        ),
+        (
+            "03/12/2026 10:00",
+            r#""03/12/2026" is 2026-12-03 to some and 2026-03-12 to others: write the one that is meant"#,
+        ),
+        (
+            "tomorrow 13h75",
+            r#"understood "tomorrow", but not "13h75""#,
+        ),
+        (
+            "tomorrow 10:75",
+            r#"understood "tomorrow", but not "10:75""#,
+        ),
+        (
+            "demain à 10h pile",
+            r#"understood "demain à 10h", but not "pile""#,
+        ),
+        (
+            "10:00 11:00",
+            r#"understood "10:00", but not "11:00" as well: a second time"#,
+        ),
+        ("tonight 8:00", r#"not understood: "tonight""#),
+        ("asap", r#"not understood: "asap""#),
+        (
+            "@99999999999999999999",
+            "too far away: the years from -9999 to 9999 can be told",
+        ),
+        (
+            "   ",
+            "empty: write a time, such as an ISO 8601 date and time",
+        ),
+    ];
+    for (text, message) in rows {
+        let refusal = parse(text, &now(), DateOrder::DayFirst).unwrap_err();
+        assert_eq!(refusal.to_string(), message, "{text:?}");
+    }
+    let long = "tomorrow ".repeat(20);
+    assert_eq!(
+        parse(&long, &now(), DateOrder::DayFirst),
+        Err(Error::TooLong { length: 180 })
+    );
+}
+
+#[test]
+fn slashes_are_read_in_the_order_of_the_country() {
+    let read = |text, order| parse(text, &now(), order).ok();
+    let instant = |text: &str| Some(text.parse::<Zoned>().unwrap().timestamp());
+
+    assert_eq!(DateOrder::of_country("us"), DateOrder::MonthFirst);
+    assert_eq!(DateOrder::of_country("FR"), DateOrder::DayFirst);
+    for order in [DateOrder::DayFirst, DateOrder::MonthFirst] {
+        assert_eq!(
+            read("12/24/2026", order),
+            instant("2026-12-24T00:00[Europe/Paris]")
+        );
+        assert_eq!(
+            read("2026/03/12", order),
+            instant("2026-03-12T00:00[Europe/Paris]")
+        );
+        assert_eq!(
+            read("5/5/2027", order),
+            instant("2027-05-05T00:00[Europe/Paris]")
+        );
+    }
+    assert_eq!(
+        read("24/12/2026", DateOrder::DayFirst),
+        instant("2026-12-24T00:00[Europe/Paris]")
+    );
+    assert_eq!(read("24/12/2026", DateOrder::MonthFirst), None);
+    assert_eq!(read("03/12/2026", DateOrder::DayFirst), None);
+    assert_eq!(
+        read("03/12/2026", DateOrder::MonthFirst),
+        instant("2026-03-12T00:00[Europe/Paris]")
+    );
+}
+
+#[test]
+fn iso_8601_and_rfc_3339_are_read_in_all_common_shapes() {
+    let shapes = [
+        "2026-11-25T10:00:00+01:00",
+        "2026-11-25T10:00+01:00",
+        "2026-11-25T09:00Z",
+        "2026-11-25t09:00:00z",
+        "2026-11-25 10:00:00+01:00",
+        "2026-11-25T10:00:00.123456789+01:00",
+        "2026-11-25T10:00:00,5+01:00",
+        "2026-11-25T04:00-05:00",
+        "20261125T100000+0100",
+        "20261125T1000",
+        "2026-W48-3T10:00",
+        "2026-329T10:00",
+        "2026-11-25T10",
+        "2026-11-25T10:00+01:00[Europe/Paris]",
+        "2026-11-25T09:00Z[Europe/Paris]",
+        "2026-11-25T10:00[Europe/Paris]",
+        "2026-11-25T04:00:00[America/New_York]",
+    ];
+    for text in shapes {
+        read_as(text, "2026-11-25T10:00[Europe/Paris]");
+    }
+    assert!(
+        parse(
+            "2026-11-25T10:00+05:00[Europe/Paris]",
+            &now(),
+            DateOrder::DayFirst
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn a_time_before_a_day_keeps_its_time() {
+    read_as("10:00 monday next week", "2026-10-26T10:00[Europe/Paris]");
+    read_as(
+        "noon first monday of december 2026",
+        "2026-12-07T12:00[Europe/Paris]",
+    );
+    read_as("9am tomorrow 11am", "2026-10-22T11:00[Europe/Paris]");
+    read_as("10:00 tomorrow midnight", "2026-10-22T00:00[Europe/Paris]");
+    read_as("24 dec 12:30", "2026-12-24T12:30[Europe/Paris]");
+    read_as("Dec 24 2pm", "2026-12-24T14:00[Europe/Paris]");
+}
+
+#[test]
+fn everyday_phrases_are_read_in_five_languages() {
+    let rows = [
+        ("by tomorrow at 5pm", "2026-10-22T17:00"),
+        ("2 hours and 30 minutes from now", "2026-10-21T17:00:45"),
+        ("in half an hour", "2026-10-21T15:00:45"),
+        ("an hour from now", "2026-10-21T15:30:45"),
+        ("in two weeks", "2026-11-04T14:30:45"),
+        ("tonight at 8pm", "2026-10-21T20:00"),
+        ("the day after tomorrow at 10:00", "2026-10-23T10:00"),
+        ("tomorrow end of day", "2026-10-22T23:59"),
+        ("avant demain 18h", "2026-10-22T18:00"),
+        ("d’ici 2h30", "2026-10-21T17:00:45"),
+        ("dans une demi-heure", "2026-10-21T15:00:45"),
+        ("le mardi 27 octobre à 10 h 30", "2026-10-27T10:30"),
+        ("1er décembre 2026 à midi", "2026-12-01T12:00"),
+        ("vendredi prochain à 9h", "2026-10-23T09:00"),
+        ("ce soir à 21h", "2026-10-21T21:00"),
+        ("il y a deux heures", "2026-10-21T12:30:45"),
+        ("dans sept jours", "2026-10-28T14:30:45"),
+        ("après-demain avant 8 heures", "2026-10-23T08:00"),
+        ("morgen um 10 Uhr", "2026-10-22T10:00"),
+        ("am Montag bis 18 Uhr 30", "2026-10-26T18:30"),
+        ("in einer halben Stunde", "2026-10-21T15:00:45"),
+        ("bis 25. November 2026, 10:00 Uhr", "2026-11-25T10:00"),
+        ("vor zwei Tagen", "2026-10-19T14:30:45"),
+        ("heute Abend", "2026-10-21T20:00"),
+        ("nächsten Freitag um 9", "2026-10-23T09:00"),
+        ("mañana a las 10", "2026-10-22T10:00"),
+        ("dentro de 2 horas", "2026-10-21T16:30:45"),
+        ("25 de noviembre de 2026 a las 18:30", "2026-11-25T18:30"),
+        ("antes de las 17h", "2026-10-21T17:00"),
+        ("esta noche", "2026-10-21T22:00"),
+        ("domani alle 10", "2026-10-22T10:00"),
+        ("tra un'ora", "2026-10-21T15:30:45"),
+        ("entro le 18:30", "2026-10-21T18:30"),
+        ("lunedì prossimo alle 9", "2026-10-26T09:00"),
+        ("due ore fa", "2026-10-21T12:30:45"),
+        ("stasera", "2026-10-21T20:00"),
+    ];
+    let mut failures = Vec::new();
+    for (text, local) in rows {
+        let expected = format!("{local}[Europe/Paris]")
+            .parse::<Zoned>()
+            .unwrap()
+            .timestamp();
+        let ours = parse(text, &now(), DateOrder::DayFirst);
+        if ours != Ok(expected) {
+            failures.push(format!("{text:?}: {ours:?}, not {expected}"));
+        }
+    }
+    assert_eq!(failures, Vec::<String>::new());
+}
+
+#[test]
+fn clock_changes_are_read_as_php_reads_them() {
+    let rows = [
+        // East of Greenwich the later of two, west of it the earlier.
+        ("Europe/Paris", "2026-10-25 02:30", "2026-10-25T01:30:00Z"),
+        (
+            "America/New_York",
+            "2026-11-01 01:30",
+            "2026-11-01T05:30:00Z",
+        ),
+        (
+            "Australia/Lord_Howe",
+            "2026-04-05 01:45",
+            "2026-04-04T15:15:00Z",
+        ),
+        // A time that the clocks skip moves forward with them.
+        ("Europe/Paris", "2026-03-29 02:30", "2026-03-29T01:30:00Z"),
+        (
+            "America/New_York",
+            "2026-03-08 02:30",
+            "2026-03-08T07:30:00Z",
+        ),
+        (
+            "Australia/Lord_Howe",
+            "2026-10-04 02:15",
+            "2026-10-03T15:45:00Z",
+        ),
+        // Hours are counted on the clock on the wall.
+        (
+            "Europe/Paris",
+            "2026-10-25 00:00 +3 hours",
+            "2026-10-25T02:00:00Z",
+        ),
+    ];
+    for (zone, text, expected) in rows {
+        let now = now().timestamp().in_tz(zone).unwrap();
+        let expected: Timestamp = expected.parse().unwrap();
+        assert_eq!(
+            parse(text, &now, DateOrder::DayFirst),
+            Ok(expected),
+            "{zone} {text}"
+        );
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,60}|[0-9a-zA-Z :/+.,@h-]{0,128}|[\\x00-\\x7f]{0,128}") {
+        let _ = parse(&text, &now(), DateOrder::DayFirst);
+    }
+
+    #[test]
+    fn no_sentence_of_known_words_panics(
+        words in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "next", "last", "monday", "week", "99999999999999", "years", "-9999999999999", "fortnights",
+                "ago", "@-9999999999999999", "in", "dans", "à", "10h", "Uhr", "prochain", "tonight", "2026-11-25",
+                "last day of", "first sat of", "+13:00", "Europe/Paris", "9999-12-31", "24:60", "weekdays", "una",
+            ]),
+            0..12,
+        )
+    ) {
+        let _ = parse(&words.join(" "), &now(), DateOrder::MonthFirst);
+    }
+}

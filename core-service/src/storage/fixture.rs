@@ -1,0 +1,36 @@
+//! A database of its own for each test: a file, because `:memory:` is one a connection.
+
+use std::sync::Arc;
+
+use iso_currency::Currency;
+use jiff::{Timestamp, tz::TimeZone};
+use tempfile::TempDir;
+
+use super::Storage;
+use crate::domain::{id::StoreId, store::Store};
+
+/// A new `SQLite` database; it goes with the directory.
+pub(crate) async fn sqlite() -> (TempDir, Arc<Storage>) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = open(&directory).await;
+    (directory, Arc::new(storage))
+}
+
+pub(crate) async fn open(directory: &TempDir) -> Storage {
+    let file = directory.path().join("delivery.sqlite");
+    Storage::connect(&format!("sqlite://{}?mode=rwc", file.display()))
+        .await
+        .unwrap()
+}
+
+pub(crate) fn store(name: &str) -> Store {
+    Store {
+        id: StoreId::new(),
+        display_name: name.to_owned(),
+        time_zone: TimeZone::get("Europe/Paris").unwrap(),
+        currency: Currency::EUR,
+        country: "FR".parse().unwrap(),
+        default_address: None,
+        created_at: Timestamp::UNIX_EPOCH,
+    }
+}
