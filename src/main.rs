@@ -76,10 +76,21 @@ async fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", sentence(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error and its causes, each said once: some messages tell their cause themselves.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut sentence = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !sentence.contains(&cause) {
+            sentence = format!("{sentence}: {cause}");
+        }
+    }
+    sentence
 }
 
 async fn start(settings: Settings) -> anyhow::Result<()> {
@@ -112,4 +123,25 @@ fn on_signal() -> std::io::Result<CancellationToken> {
         signalled.cancel();
     });
     Ok(shutdown)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow!("refused")
+            .context("cannot connect: refused")
+            .context("cannot start");
+
+        assert_eq!(sentence(&error), "cannot start: cannot connect: refused");
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
 }

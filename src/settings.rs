@@ -48,7 +48,12 @@ pub struct Settings {
 
     /// The address by which clients reach the REST API, if it is another than it listens on:
     /// goes into tokens, Location headers and links.
-    #[arg(long, env = "DELIVERY_PUBLIC_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "DELIVERY_PUBLIC_URL",
+        value_name = "URL",
+        value_parser = public_url
+    )]
     pub public_url: Option<Url>,
 
     /// The platform's name; webhooks are signed in X-<NAME>-Signature.
@@ -76,6 +81,64 @@ impl Settings {
             public_url: None,
             platform_name: "Service".to_owned(),
             platform: PlatformConfig::default(),
+        }
+    }
+}
+
+/// Reads an address that paths can be put behind.
+fn public_url(text: &str) -> Result<Url, String> {
+    Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
+        .filter(|url| url.query().is_none() && url.fragment().is_none())
+        .filter(|url| url.username().is_empty() && url.password().is_none())
+        .ok_or_else(|| {
+            "give an http or https address without query, such as https://delivery.example"
+                .to_owned()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn free_ports_are_the_only_difference_to_the_defaults() {
+        let directory = Path::new(DEFAULT_DATA_DIR);
+        let arguments = [
+            "delivery",
+            "--rest-listen=127.0.0.1:0",
+            "--core-listen=127.0.0.1:0",
+        ];
+
+        let parsed = CommandLine::parse_from(arguments).settings;
+
+        let free = Settings::on_free_ports(directory);
+        assert_eq!(format!("{parsed:?}"), format!("{free:?}"));
+    }
+
+    #[test]
+    fn paths_can_be_put_behind_a_public_url() {
+        for right in ["https://delivery.example", "http://10.0.0.1:8080/shop/"] {
+            assert!(public_url(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            "delivery.example",
+            "ftp://delivery.example",
+            "https://delivery.example/?a",
+            "https://delivery.example/#a",
+            "https://me:pw@delivery.example",
+        ] {
+            assert!(public_url(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -112,12 +112,14 @@ impl Default for Config {
     }
 }
 
-/// Reads `30s`, `1 minute` or `500ms`.
+const MAX_DURATION: Duration = Duration::from_hours(24);
+
+/// Reads `30s`, `1 minute` or `500ms`, up to a day.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration like `30s`, `1m` or `500ms`");
+    let wrong = || format!("`{text}` is not a duration like `30s`, `1m` or `500ms`, up to a day");
     let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
     match Duration::try_from(duration) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(duration) if !duration.is_zero() && duration <= MAX_DURATION => Ok(duration),
         Ok(_) | Err(_) => Err(wrong()),
     }
 }
@@ -149,9 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_has_a_unit_and_is_longer_than_nothing() {
+    fn a_duration_has_a_unit_and_is_between_nothing_and_a_day() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        for wrong in ["", "30", "-1s", "0s", "soon"] {
+        for wrong in ["", "30", "-1s", "0s", "25h", "soon"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -97,7 +97,10 @@ impl Core {
                 }
             }
         }
-        Err(outcome.map_or_else(|| Error::incomplete("every core"), Error::from))
+        Err(outcome.map_or_else(
+            || Error::Internal("there is no core to call".into()),
+            Error::from,
+        ))
     }
 
     /// All cores, beginning with the one whose turn it is; those that were down just now last.

@@ -105,6 +105,12 @@ error_codes! {
         cause: "It was issued without the scope that `WWW-Authenticate` names.",
         cure: "Ask `/oauth2/token` for that scope; if it is refused, have it granted to your client by the platform's operator.",
     }
+    NO_STORE = FORBIDDEN, retryable: false, {
+        title: "Client without a store",
+        meaning: "This belongs to a store, and your client belongs to none.",
+        cause: "The client is one of the platform's own programs, not a shop's.",
+        cure: "Use the credentials of a shop's client.",
+    }
     NOT_FOUND = NOT_FOUND, retryable: false, {
         title: "Not found",
         meaning: "There is nothing here that you may see.",

@@ -31,12 +31,12 @@ pub(crate) fn gone() -> Response<Bytes> {
 }
 
 /// Instants as a store writes them: in its zone, with offset, to the second.
-pub(crate) struct Clock(TimeZone);
+pub(crate) struct Zone(TimeZone);
 
-impl Clock {
+impl Zone {
     /// Takes the IANA name of a zone. One that is unknown here, because core has newer data,
     /// is written as UTC: the instants stay right.
-    pub(crate) fn of(zone: &str) -> Self {
+    pub(crate) fn named(zone: &str) -> Self {
         Self(TimeZone::get(zone).unwrap_or_else(|_| {
             tracing::warn!(zone, "a store's time zone is unknown here");
             TimeZone::UTC
@@ -84,11 +84,11 @@ mod tests {
             ("UTC", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
             ("Mars/Olympus", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
         ] {
-            let written = Clock::of(zone).write(Some(&instant(seconds))).unwrap();
+            let written = Zone::named(zone).write(Some(&instant(seconds))).unwrap();
 
             assert_eq!(written, expected, "{zone}");
         }
-        assert!(Clock::of("UTC").write(Some(&instant(i64::MAX))).is_err());
-        assert!(Clock::of("UTC").write(None).is_err());
+        assert!(Zone::named("UTC").write(Some(&instant(i64::MAX))).is_err());
+        assert!(Zone::named("UTC").write(None).is_err());
     }
 }

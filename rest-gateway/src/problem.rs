@@ -133,10 +133,12 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
             Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
         }
         Error::Forbidden { scope, .. } => {
-            let challenge = format!(
-                "Bearer error=\"insufficient_scope\", scope=\"{}\"",
-                quotable(scope)
-            );
+            let mut challenge = "Bearer error=\"insufficient_scope\"".to_owned();
+            if !scope.is_empty() {
+                challenge.push_str(", scope=\"");
+                challenge.push_str(&quotable(scope));
+                challenge.push('"');
+            }
             Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
         }
         Error::MethodNotAllowed { allow } => Some((ALLOW, HeaderValue::from_str(allow).ok()?)),

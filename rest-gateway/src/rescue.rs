@@ -28,6 +28,10 @@ use crate::{
 struct Panicked;
 
 /// What to answer with when a handler panicked; the rescue fills it.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the layer that catches it gives it away"
+)]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response<Full<Bytes>> {
     let message = panic
         .downcast_ref::<&str>()
@@ -152,5 +156,52 @@ fn log(error: &Error) {
         }
         Error::Panic => {}
         _ => tracing::debug!(%error, "a request was refused"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error_that_says_nothing_of_it() {
+        let service = ServiceBuilder::new()
+            .layer(layer("https://delivery.example".into()))
+            .layer(CatchPanicLayer::custom(panicked))
+            .service(service_fn(async |_: Request<()>| match "a secret" {
+                "" => Ok::<_, BoxError>(Response::new(Full::<Bytes>::default())),
+                secret => panic!("{secret}"),
+            }));
+        let request = Request::get("/")
+            .header("x-request-id", "7")
+            .body(())
+            .unwrap();
+
+        let response = service.oneshot(request).await.unwrap();
+
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            body,
+            json!({
+                "@context": "/api/contexts/Error",
+                "@type": "hydra:Error",
+                "hydra:title": "An error occurred",
+                "hydra:description": "something went wrong on our side",
+                "type": "https://delivery.example/errors/internal",
+                "title": "Internal error",
+                "status": 500,
+                "detail": "something went wrong on our side",
+                "code": "internal",
+                "retryable": false,
+                "requestId": "7",
+            })
+        );
     }
 }

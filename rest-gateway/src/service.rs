@@ -35,6 +35,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 const MAX_HEADERS: usize = 100;
 const MAX_HEADER_BYTES: usize = 64 * 1024;
+const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 const MAX_STREAMS: u32 = 200;
 
 /// A gateway that has its address, but serves only once it runs.
@@ -85,8 +86,11 @@ impl RestGateway {
 
     /// Serves until `shutdown`, then finishes what is in flight, within the drain timeout.
     pub async fn run(self, shutdown: CancellationToken) {
-        let connections = Arc::new(Semaphore::new(self.config.max_connections));
+        let connections = self.config.max_connections.min(Semaphore::MAX_PERMITS);
+        let connections = Arc::new(Semaphore::new(connections));
         let graceful = GracefulShutdown::new();
+        let cut_off = CancellationToken::new();
+        let _cut_off_at_the_end = cut_off.clone().drop_guard();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
         while let Some((stream, permit)) = self.accept(&connections, &shutdown).await {
@@ -96,7 +100,8 @@ impl RestGateway {
                 read_timeout: self.config.read_timeout,
                 permit,
             };
-            tokio::spawn(connection.serve(stream, graceful.watcher()));
+            let served = connection.serve(stream, graceful.watcher());
+            tokio::spawn(cut_off.clone().run_until_cancelled_owned(served));
         }
 
         drop(self.listener);
@@ -140,7 +145,7 @@ fn connection_builder(read_timeout: Duration) -> auto::Builder<TokioExecutor> {
         .max_buf_size(MAX_HEADER_BYTES)
         .http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(MAX_HEADER_BYTES as u32)
+        .max_header_list_size(MAX_HEADER_LIST_BYTES)
         .max_concurrent_streams(MAX_STREAMS)
         .keep_alive_interval(Duration::from_secs(30));
     builder
@@ -192,6 +197,6 @@ impl Connection {
 async fn silence(timeout: Duration, heard: &AtomicBool) {
     tokio::time::sleep(timeout).await;
     if heard.load(Ordering::Relaxed) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, header::AUTHORIZATION};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 use tower::{
     BoxError, ServiceBuilder, ServiceExt,
     limit::GlobalConcurrencyLimitLayer,
@@ -39,6 +40,7 @@ pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<Body>, I
 
 pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
     let public_url = routes.public_url();
+    let max_requests = config.max_requests.min(Semaphore::MAX_PERMITS);
     let layers = ServiceBuilder::new()
         // Outermost, so that everything inside and every answer has an id; a client's own is
         // kept if it can be repeated safely.
@@ -60,7 +62,7 @@ pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
         .layer(CatchPanicLayer::custom(rescue::panicked))
         // Refuses at once what the limit below would make wait: no queue without bound.
         .layer(LoadShedLayer::new())
-        .layer(GlobalConcurrencyLimitLayer::new(config.max_requests))
+        .layer(GlobalConcurrencyLimitLayer::new(max_requests))
         // Innermost: covers the handler's whole work, the calls to core included.
         .layer(TimeoutLayer::new(config.request_timeout));
     let service = layers.service(routes);

@@ -165,10 +165,15 @@ impl From<proto::Store> for Store {
 
 impl Resource for Store {
     fn facts(&self) -> Vec<(&'static str, String)> {
+        let point = self
+            .lat_lng
+            .map(|[latitude, longitude]| format!("{latitude},{longitude}"))
+            .unwrap_or_default();
         vec![
             ("id", self.id.clone()),
             ("name", self.name.clone()),
             ("address", self.address.clone().unwrap_or_default()),
+            ("point", point),
             ("timezone", self.timezone.clone()),
             ("currency", self.currency.clone()),
             ("country", self.country.clone()),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     core::Repeat,
     error::Error,
-    json_ld::{self, Clock},
+    json_ld::{self, Zone},
     report::Report,
     request::Request,
     resources::{
@@ -110,7 +110,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             duration: delivery.duration_seconds,
             tracking_url: None,
             price,
-            cancelled_at: Clock::of(&delivery.time_zone)
+            cancelled_at: Zone::named(&delivery.time_zone)
                 .write_optional(delivery.cancel_time.as_ref())?,
         })
     }

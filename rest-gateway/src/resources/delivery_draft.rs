@@ -126,3 +126,68 @@ fn read_metadata(task: &Object<'_>, report: &mut Report) -> HashMap<String, Stri
     }
     texts
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*, sample};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Any value, most of them in places where the readers look.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let names = sample::select(vec![
+            "pickup",
+            "dropoff",
+            "address",
+            "latLng",
+            "geo",
+            "latitude",
+            "telephone",
+            "before",
+            "doneBefore",
+            "timeSlot",
+            "weight",
+            "packages",
+            "type",
+            "quantity",
+            "tags",
+            "metadata",
+        ]);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 64, 8, move |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                collection::hash_map(names.clone(), inner, 0..8).prop_map(|members| json!(members)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_not_read_is_reported(
+            task in any_value(),
+        ) {
+            let body = json!({ "dropoff": task }).to_string();
+            let mut report = Report::default();
+
+            let draft = read(body.as_bytes(), &mut report);
+
+            let is_object = task.is_null() || task.is_object() || task == json!([]);
+            prop_assert_eq!(is_object, report.violations().iter().all(|v| v.field != "dropoff"));
+            prop_assert_eq!(
+                draft.dropoff.is_some(),
+                is_object && !task.is_null()
+            );
+            for violation in report.violations() {
+                prop_assert!(violation.field.starts_with("dropoff"));
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@ pub(crate) mod time_slots;
 pub(crate) mod webhooks;
 
 mod addresses;
+mod credentials;
 mod delivery_draft;
 
 pub(crate) mod entrypoint;

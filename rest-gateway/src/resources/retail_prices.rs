@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     core::Repeat,
     error::Error,
-    json_ld::{self, Clock},
+    json_ld::{self, Zone},
     report::Report,
     request::Request,
     resources::delivery_draft,
@@ -149,7 +149,7 @@ impl RetailPrice {
             iri: iri::of(&price.name),
             ld_type: "RetailPrice",
             price: ShownPrice::new(amount, tax_shown)?,
-            expires_at: Clock::of(&price.time_zone).write(price.expire_time.as_ref())?,
+            expires_at: Zone::named(&price.time_zone).write(price.expire_time.as_ref())?,
             distance: price.distance_meters,
             duration: price.duration_seconds,
             calculation: price

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{
     core::Repeat,
     error::Error,
-    json_ld::{self, Clock},
+    json_ld::{self, Zone},
     report::Report,
     request::Request,
     resources::addresses::Address,
@@ -125,9 +125,9 @@ impl TryFrom<proto::Task> for Task {
             Status::Done => "DONE",
             Status::Unspecified => return Err(Error::incomplete("a task's status")),
         };
-        let clock = Clock::of(&task.time_zone);
-        let after = clock.write(task.after.as_ref())?;
-        let before = clock.write(task.before.as_ref())?;
+        let zone = Zone::named(&task.time_zone);
+        let after = zone.write(task.after.as_ref())?;
+        let before = zone.write(task.before.as_ref())?;
         Ok(Self {
             context: None,
             iri: iri::of(&task.name),
@@ -158,9 +158,9 @@ impl TryFrom<proto::Task> for Task {
                 .collect(),
             tags: task.tags,
             metadata: task.metadata.into_iter().collect(),
-            created_at: clock.write(task.create_time.as_ref())?,
-            updated_at: clock.write(task.update_time.as_ref())?,
-            cancelled_at: clock.write_optional(task.cancel_time.as_ref())?,
+            created_at: zone.write(task.create_time.as_ref())?,
+            updated_at: zone.write(task.update_time.as_ref())?,
+            cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
         })
     }
 }

@@ -1,41 +1,28 @@
 //! `/oauth2`: access tokens (RFC 6749, client credentials) and the keys that verify them.
 //! Failures of a token request have the form of RFC 6749 §5.2, not that of the API.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use base64::{
-    Engine as _,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
+    header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
 };
 use oauth2::{
     AccessToken, EmptyExtraTokenFields, Scope, StandardErrorResponse, StandardTokenResponse,
     basic::BasicErrorResponseType,
 };
-use percent_encoding::percent_decode_str;
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
 use serde::{Deserialize, Serialize};
-use url::form_urlencoded;
 
 use crate::{
     core::Repeat,
     error::Error,
     media_type, problem,
     request::Request,
+    resources::credentials::{Credentials, Form},
     routes::{Answer, Gateway},
 };
-
-const MAX_NAME_SHOWN: usize = 100;
-
-const CREDENTIALS_ENGINE: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 type TokenResponse = StandardTokenResponse<EmptyExtraTokenFields, TokenType>;
 
@@ -56,18 +43,18 @@ struct ErrorResponse {
 }
 
 /// Why there is no token.
-enum TokenError {
+pub(super) enum TokenError {
     Refused(BasicErrorResponseType, String),
     /// Nothing that RFC 6749 speaks of.
     Other(Error),
 }
 
 impl TokenError {
-    fn invalid_request(message: impl Into<String>) -> Self {
+    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
         Self::Refused(BasicErrorResponseType::InvalidRequest, message.into())
     }
 
-    fn invalid_client(message: impl Into<String>) -> Self {
+    pub(super) fn invalid_client(message: impl Into<String>) -> Self {
         Self::Refused(BasicErrorResponseType::InvalidClient, message.into())
     }
 }
@@ -200,77 +187,6 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenErro
             .map(str::to_owned)
             .collect(),
     })
-}
-
-/// The parameters of the body, each there once at most; never those of the URL.
-struct Form(HashMap<String, String>);
-
-impl Form {
-    fn parse(body: &[u8]) -> Result<Self, TokenError> {
-        let mut parameters = HashMap::new();
-        for (name, value) in form_urlencoded::parse(body) {
-            let repeated = parameters.insert(name.to_string(), value.into_owned());
-            if repeated.is_some() {
-                let name: String = name.chars().take(MAX_NAME_SHOWN).collect();
-                return Err(TokenError::invalid_request(format!(
-                    "{name} is there more than once"
-                )));
-            }
-        }
-        Ok(Self(parameters))
-    }
-
-    /// A parameter without value is as if it were not there (RFC 6749 §3.2).
-    fn get(&self, name: &str) -> Option<&str> {
-        let value = self.0.get(name)?;
-        Some(value.as_str()).filter(|value| !value.is_empty())
-    }
-}
-
-struct Credentials {
-    api_key: String,
-    api_secret: String,
-}
-
-impl Credentials {
-    /// Reads HTTP Basic (RFC 7617), key and secret form-encoded (RFC 6749 §2.3.1).
-    fn from_header(headers: &HeaderMap) -> Result<Option<Self>, TokenError> {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let value = match (values.next(), values.next()) {
-            (None, _) => return Ok(None),
-            (Some(value), None) => value,
-            (Some(_), Some(_)) => {
-                return Err(TokenError::invalid_request(
-                    "the Authorization header is there more than once",
-                ));
-            }
-        };
-        Self::parse(value).map(Some).ok_or_else(|| {
-            TokenError::invalid_client(
-                "the Authorization header must be Basic, followed by the Base64 of key:secret",
-            )
-        })
-    }
-
-    fn parse(value: &HeaderValue) -> Option<Self> {
-        let (scheme, encoded) = value.to_str().ok()?.trim().split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("basic") {
-            return None;
-        }
-        let decoded = CREDENTIALS_ENGINE.decode(encoded.trim()).ok()?;
-        let text = String::from_utf8(decoded).ok()?;
-        let (key, secret) = text.split_once(':')?;
-        Some(Self {
-            api_key: form_decode(key)?,
-            api_secret: form_decode(secret)?,
-        })
-    }
-}
-
-fn form_decode(text: &str) -> Option<String> {
-    let spaced = text.replace('+', " ");
-    let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
-    Some(decoded.into_owned())
 }
 
 fn refuse(reason: BasicErrorResponseType, message: &str) -> Answer {

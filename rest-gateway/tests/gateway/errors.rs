@@ -202,6 +202,17 @@ async fn who_sent_a_token_is_told_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_names_no_scope_challenges_for_none() {
+    let reply = reply_to(Status::permission_denied("told")).await;
+
+    assert_eq!(reply.status, 403);
+    assert_eq!(
+        reply.header("www-authenticate"),
+        Some(r#"Bearer error="insufficient_scope""#)
+    );
+}
+
+#[tokio::test]
 async fn who_is_to_come_back_is_told_when() {
     use std::time::Duration;
 

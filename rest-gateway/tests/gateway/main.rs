@@ -10,6 +10,7 @@ mod bodies;
 mod conventions;
 mod cores;
 mod deliveries;
+mod delivery_payload;
 mod errors;
 mod public;
 mod retail_prices;

@@ -109,9 +109,7 @@ async fn a_gateway_that_is_told_to_end_finishes_what_is_in_flight() {
     let path = task_path();
     let in_flight = platform.client.get(&path);
     let stop = async {
-        while !platform.core.was_called() {
-            tokio::task::yield_now().await;
-        }
+        platform.core.next_call().await;
         platform.gateway.shutdown.cancel();
     };
 

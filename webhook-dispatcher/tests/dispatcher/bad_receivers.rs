@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proto::{Outcome, outcome::Failure};
-use tokio::{net::TcpListener, sync::Notify};
+use tokio::{net::TcpSocket, sync::Notify};
 
 use crate::harness::{
     Canary, Dispatcher, FakeCore, answering, attempt, attempt_with, briefly, config, delivered,
@@ -48,8 +48,7 @@ async fn a_deadline_never_outlasts_the_lease() {
 
     assert_eq!(outcome.failure(), Failure::Timeout);
     stream.record(&outcome).await;
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
@@ -256,15 +255,15 @@ async fn a_kept_connection_closed_under_us_costs_no_attempt() {
         stream.record(&outcome).await;
     }
 
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
 async fn one_that_does_not_listen_is_a_connect_failure() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    drop(listener);
+    // Bound, so that nobody else gets the port, but not listening.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let addr = socket.local_addr().unwrap();
 
     let outcome = attempt(&format!("http://{addr}/")).await;
 

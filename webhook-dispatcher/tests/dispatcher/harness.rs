@@ -56,6 +56,15 @@ impl Dispatcher {
         self.shutdown.cancel();
     }
 
+    /// Shuts down while core keeps to the contract: all is recorded, and it ends the stream once
+    /// the dispatcher has half-closed it.
+    pub(crate) async fn shut_down_with(self, mut stream: CoreStream) {
+        self.shut_down();
+        while stream.next_request().await.is_some() {}
+        drop(stream);
+        self.ended().await;
+    }
+
     pub(crate) async fn ended(self) {
         soon(self.run).await.unwrap();
     }
@@ -89,8 +98,7 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
     let outcome = stream.next_outcome().await;
     stream.record(&outcome).await;
 
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
     Outcome {
         duration: None,
         ..outcome

@@ -6,7 +6,6 @@ use standardwebhooks::Webhook;
 
 use crate::harness::{
     Dispatcher, FakeCore, OK, SECRET, answering, attempt, config, delivered, failed, notification,
-    soon,
 };
 
 #[tokio::test]
@@ -114,8 +113,7 @@ async fn a_connection_is_kept_for_the_next_notification() {
         stream.record(&outcome).await;
     }
 
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
@@ -133,6 +131,5 @@ async fn what_cannot_be_signed_is_not_sent() {
     assert_eq!(outcome.failure(), Failure::Protocol);
     assert!(received.try_recv().is_err());
     stream.record(&outcome).await;
-    dispatcher.shut_down();
-    soon(dispatcher.ended()).await;
+    dispatcher.shut_down_with(stream).await;
 }

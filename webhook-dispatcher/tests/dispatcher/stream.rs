@@ -8,7 +8,7 @@ use tokio::sync::{
     mpsc::{self, UnboundedReceiver},
 };
 
-use crate::harness::{Dispatcher, FakeCore, OK, answering, config, notification, receiver};
+use crate::harness::{Dispatcher, FakeCore, OK, answering, config, notification, receiver, soon};
 
 /// A receiver that tells of each request and answers it when a permit is added.
 struct PatientReceiver {
@@ -105,9 +105,7 @@ async fn a_core_that_exceeds_its_credit_is_left() {
     let mut next = core.stream().await;
     assert_eq!(next.next_request().await, Some(credit(1)));
     assert!(received.try_recv().is_err());
-    dispatcher.shut_down();
-    drop(next);
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(next).await;
 }
 
 #[tokio::test]
@@ -128,8 +126,7 @@ async fn an_outcome_carries_the_lease_it_was_held_under() {
     );
     assert!(outcome.duration.is_some());
     stream.record(&outcome).await;
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
@@ -149,8 +146,7 @@ async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     let outcome = next.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
     next.record(&outcome).await;
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(next).await;
 }
 
 #[tokio::test]
@@ -167,8 +163,7 @@ async fn an_unconfirmed_outcome_is_reported_again_on_the_next_stream() {
 
     assert_eq!(next.next_outcome().await, reported);
     next.record(&reported).await;
-    dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(next).await;
     assert!(received.recv().await.is_some());
     assert!(received.try_recv().is_err());
 }
@@ -268,7 +263,5 @@ async fn a_token_is_asked_for_once_and_again_when_it_is_refused() {
             scopes: vec!["notifications".to_owned()],
         }
     );
-    dispatcher.shut_down();
-    drop(stream);
-    dispatcher.ended().await;
+    dispatcher.shut_down_with(stream).await;
 }

@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{answering, attempt, attempt_with, delivered, failed};
+use crate::harness::{attempt, attempt_with, delivered, failed, receiver};
 
 /// A receiver with a certificate of its own making. Answers with the HTTP version it was asked in.
 struct TlsReceiver {
@@ -138,10 +138,13 @@ async fn a_trusted_certificate_must_be_current_and_for_the_host() {
 
 #[tokio::test]
 async fn plain_http_where_tls_was_asked_for_is_a_tls_failure() {
-    let (url, _received) = answering("HTTP/1.1 400 Bad Request\r\n\r\n").await;
-    let url = url.replace("http://", "https://");
+    let addr = receiver(|_, mut connection| async move {
+        connection.write(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        connection.closed().await;
+    })
+    .await;
 
-    let outcome = crate::harness::attempt_with(crate::harness::briefly, &url).await;
+    let outcome = attempt(&format!("https://{addr}/")).await;
 
-    assert!(matches!(outcome.failure(), Failure::Tls | Failure::Timeout));
+    assert_eq!(outcome, failed(Failure::Tls, None));
 }

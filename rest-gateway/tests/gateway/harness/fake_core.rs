@@ -17,7 +17,7 @@ use proto::{
     tokens_server::{Tokens, TokensServer},
     webhooks_server::{Webhooks, WebhooksServer},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Notify};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{
     Code, Request, Response, Status, async_trait,
@@ -49,6 +49,7 @@ enum Script {
 struct Desk {
     scripts: Arc<Mutex<VecDeque<Script>>>,
     received: Arc<Mutex<VecDeque<(MetadataMap, Message)>>>,
+    called: Arc<Notify>,
 }
 
 impl FakeCore {
@@ -121,6 +122,11 @@ impl FakeCore {
         (metadata, *message)
     }
 
+    /// Ends once there has been a call.
+    pub(crate) async fn next_call(&self) {
+        self.desk.called.notified().await;
+    }
+
     pub(crate) fn was_called(&self) -> bool {
         !self.desk.received.lock().unwrap().is_empty()
     }
@@ -139,6 +145,7 @@ impl Desk {
             .lock()
             .unwrap()
             .push_back((metadata, Box::new(message)));
+        self.called.notify_one();
         let script = self.scripts.lock().unwrap().pop_front();
         match script {
             Some(Script::Answer(response)) => {

@@ -1,0 +1,123 @@
+//! Who asks for an access token, and for what: HTTP Basic and the form.
+
+use std::collections::HashMap;
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+use crate::resources::tokens::TokenError;
+
+/// In characters; names are the client's and may be of any length.
+const MAX_NAME_SHOWN: usize = 100;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The parameters of the body, each there once at most; never those of the URL.
+pub(super) struct Form(HashMap<String, String>);
+
+impl Form {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, TokenError> {
+        let mut parameters = HashMap::new();
+        for (name, value) in form_urlencoded::parse(body) {
+            let repeated = parameters.insert(name.to_string(), value.into_owned());
+            if repeated.is_some() {
+                let name: String = name.chars().take(MAX_NAME_SHOWN).collect();
+                return Err(TokenError::invalid_request(format!(
+                    "{name} is there more than once"
+                )));
+            }
+        }
+        Ok(Self(parameters))
+    }
+
+    /// A parameter without value is as if it were not there (RFC 6749 §3.2).
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(name)?;
+        Some(value.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+pub(super) struct Credentials {
+    pub(super) api_key: String,
+    pub(super) api_secret: String,
+}
+
+impl Credentials {
+    /// Reads HTTP Basic (RFC 7617), key and secret form-encoded (RFC 6749 §2.3.1).
+    pub(super) fn from_header(headers: &HeaderMap) -> Result<Option<Self>, TokenError> {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let value = match (values.next(), values.next()) {
+            (None, _) => return Ok(None),
+            (Some(value), None) => value,
+            (Some(_), Some(_)) => {
+                return Err(TokenError::invalid_request(
+                    "the Authorization header is there more than once",
+                ));
+            }
+        };
+        Self::parse(value).map(Some).ok_or_else(|| {
+            TokenError::invalid_client(
+                "the Authorization header must be Basic, followed by the Base64 of key:secret",
+            )
+        })
+    }
+
+    fn parse(value: &HeaderValue) -> Option<Self> {
+        let (scheme, encoded) = value.to_str().ok()?.trim().split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return None;
+        }
+        let decoded = BASE64.decode(encoded.trim()).ok()?;
+        let text = String::from_utf8(decoded).ok()?;
+        let (key, secret) = text.split_once(':')?;
+        Some(Self {
+            api_key: form_decode(key)?,
+            api_secret: form_decode(secret)?,
+        })
+    }
+}
+
+fn form_decode(text: &str) -> Option<String> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_read(key in "[^:]*", secret in any::<String>()) {
+            let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let text = BASE64.encode(format!("{}:{}", encode(&key), encode(&secret)));
+            let value = HeaderValue::from_str(&format!("Basic {text}")).unwrap();
+
+            let credentials = Credentials::parse(&value).unwrap();
+
+            prop_assert_eq!((credentials.api_key, credentials.api_secret), (key, secret));
+        }
+
+        #[test]
+        fn nothing_makes_the_readers_panic(bytes in any::<Vec<u8>>()) {
+            let _ = Form::parse(&bytes);
+            let encoded = format!("Basic {}", BASE64.encode(&bytes));
+            let _ = Credentials::parse(&HeaderValue::from_str(&encoded).unwrap());
+            if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+                let _ = Credentials::parse(&value);
+            }
+        }
+    }
+}
