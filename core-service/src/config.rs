@@ -40,13 +40,13 @@ pub struct Config {
     pub token_lifetime: u32,
 
     /// Let webhooks be called over http, not https alone.
-    #[arg(long, env = "DELIVERY_ALLOW_HTTP")]
+    #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
 
     /// Let webhooks be in this network although it is not public (CIDR); repeatable.
     #[arg(
         long = "allow-network",
-        env = "DELIVERY_ALLOW_NETWORKS",
+        env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
         value_delimiter = ','
     )]
     pub allowed_networks: Vec<Network>,
@@ -54,7 +54,7 @@ pub struct Config {
     /// Let no webhook be on this port; repeatable.
     #[arg(
         long = "refuse-port",
-        env = "DELIVERY_REFUSE_PORTS",
+        env = "DELIVERY_WEBHOOK_REFUSE_PORT",
         value_delimiter = ','
     )]
     pub refused_ports: Vec<u16>,

@@ -1,5 +1,6 @@
 //! The use cases: authenticate → parse → decide → store → reply. A file per proto service.
 
+mod addresses;
 mod api_clients;
 mod caller;
 mod definitions;

@@ -256,7 +256,7 @@ fn report(outcome: &proto::Outcome) -> Option<Report> {
         .retry_after
         .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    let duration = outcome.duration.clone().unwrap_or_default();
+    let duration = outcome.duration.unwrap_or_default();
     Some(Report {
         id,
         lease_token,

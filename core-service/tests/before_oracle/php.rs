@@ -35,22 +35,7 @@ pub(crate) fn answers(expressions: &[Expression]) -> Option<Vec<Answer>> {
         .stdout(Stdio::piped())
         .spawn()
         .ok()?;
-    let questions: String = expressions
-        .iter()
-        .map(|expression| {
-            let zone = expression
-                .now
-                .time_zone()
-                .iana_name()
-                .expect("every zone here has a name");
-            let seconds = expression.now.timestamp().as_second();
-            let texts: Vec<&str> = std::iter::once(&expression.text)
-                .chain(&expression.repeated)
-                .map(String::as_str)
-                .collect();
-            format!("{seconds}\x1f{zone}\x1f{}\n", texts.join("\x1f"))
-        })
-        .collect();
+    let questions: String = expressions.iter().map(question).collect();
     let mut stdin = php.stdin.take().expect("it is piped");
     let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
     let output = php
@@ -63,6 +48,23 @@ pub(crate) fn answers(expressions: &[Expression]) -> Option<Vec<Answer>> {
     assert!(output.status.success(), "php failed: {}", output.status);
     let answers = String::from_utf8(output.stdout).expect("the script writes ASCII");
     Some(answers.lines().map(answer).collect())
+}
+
+fn question(expression: &Expression) -> String {
+    let now = &expression.now;
+    let zone = now
+        .time_zone()
+        .iana_name()
+        .expect("every zone here has a name");
+    let texts: Vec<&str> = std::iter::once(&expression.text)
+        .chain(&expression.repeated)
+        .map(String::as_str)
+        .collect();
+    format!(
+        "{}\x1f{zone}\x1f{}\n",
+        now.timestamp().as_second(),
+        texts.join("\x1f")
+    )
 }
 
 fn answer(line: &str) -> Answer {

@@ -220,9 +220,6 @@ mod tests {
 
     #[test]
     fn the_longest_way_wins() {
-        assert_eq!(HOUR.longest(b"24"), Some(2));
-        assert_eq!(HOUR.longest(b"25"), Some(1));
-        assert_eq!(HOUR.longest(b"x"), None);
         const HOUR_THEN_DIGITS: Pattern = Pattern::Seq(&[
             HOUR,
             Pattern::Bytes {
@@ -231,6 +228,10 @@ mod tests {
                 max: 2,
             },
         ]);
+
+        assert_eq!(HOUR.longest(b"24"), Some(2));
+        assert_eq!(HOUR.longest(b"25"), Some(1));
+        assert_eq!(HOUR.longest(b"x"), None);
         assert_eq!(HOUR_THEN_DIGITS.longest(b"930"), Some(3));
         assert_eq!(HOUR_THEN_DIGITS.longest(b"1930"), Some(4));
     }

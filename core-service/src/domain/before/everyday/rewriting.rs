@@ -111,16 +111,14 @@ impl Rewriting {
         let next = words.folded.get(index + length..).unwrap_or_default();
         match sense {
             Sense::LinkButAfterNumber if is_number(self.last()) => {
-                self.push(words.said[index], place)
+                self.push(words.said[index], place);
             }
-            Sense::Link | Sense::LinkButAfterNumber => {}
-            Sense::And if expected.is(Next::Distance) || Unit::named(self.last()).is_some() => {}
+            Sense::And if starts_distance(next) && self.ends_in_unit() => {}
             Sense::In | Sense::Within if starts_distance(next) => {
-                expected.distance(Direction::Forward)
+                expected.distance(Direction::Forward);
             }
             Sense::Since if starts_distance(next) => expected.distance(Direction::Back),
-            Sense::Within => {}
-            Sense::And | Sense::In | Sense::Since => return None,
+            Sense::Link | Sense::LinkButAfterNumber | Sense::Within => {}
             Sense::AtHour => expected.next = Some(Next::Hour),
             Sense::FromNow => expected.direction = Some(Direction::Forward),
             Sense::Ago => {
@@ -133,10 +131,10 @@ impl Rewriting {
             }
             Sense::Words(said) | Sense::Unit(said) => self.push(said, place),
             Sense::Hour if expected.is(Next::Distance) || ends_distance(next) => {
-                self.push("hours", place)
+                self.push("hours", place);
             }
             Sense::OClock if self.last().contains([':', '.']) => {}
-            Sense::Hour | Sense::OClock => return None,
+            Sense::And | Sense::In | Sense::Since | Sense::Hour | Sense::OClock => return None,
             Sense::NextBefore => self.put_before_last("next")?,
             Sense::LastBefore => self.put_before_last("last")?,
             Sense::Evening(hour) => {
@@ -164,6 +162,10 @@ impl Rewriting {
         self.text.insert(start, ' ');
         self.text.insert_str(start, word);
         Some(())
+    }
+
+    fn ends_in_unit(&self) -> bool {
+        Unit::named(self.last()).is_some()
     }
 
     fn last(&self) -> &str {

@@ -1,10 +1,10 @@
 //! Times of day.
 
-#[expect(
-    clippy::wildcard_imports,
-    reason = "the pieces are the words that rules are written in"
-)]
-use super::pieces::*;
+use super::pieces::{
+    BLANKS, CLOCK_START, CLOCK12_LONG, CLOCK12_TINY, CLOCK24_LONG, CLOCK24_SHORT, COLON, DIGIT,
+    DIGITS, FRACTION, HOUR12, HOUR24, HOUR24_PADDED, LETTER, MERIDIAN, MINUTE_PADDED,
+    SECOND_PADDED, T,
+};
 use super::{Field, Meaning, Rule, rule};
 use crate::domain::before::pattern::Pattern::{Any, Exact, Maybe, Seq, Text};
 

@@ -1,10 +1,12 @@
 //! Dates, and dates with times.
 
-#[expect(
-    clippy::wildcard_imports,
-    reason = "the pieces are the words that rules are written in"
-)]
-use super::pieces::*;
+use super::pieces::{
+    AFTER_DAY, AFTER_MONTH, BETWEEN, BLANKS, CLOCK_PADDED, CLOCK12_LONG, CLOCK12_TINY,
+    CLOCK24_LONG, CLOCK24_SHORT, CLOCK24_ZONED, COLONS12, COLONS24, DAY, DAY_MONTH_NAME,
+    DAY_PADDED, DIGIT, FRACTION, HOUR24, LETTER, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY,
+    MONTH_PADDED, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, T, WEEK_OF_YEAR, YEAR, YEAR2,
+    YEAR4, one, padded, short,
+};
 use super::{Field, Meaning, Rule, rule};
 use crate::domain::before::pattern::ByteSet;
 use crate::domain::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};

@@ -1,10 +1,8 @@
 //! Days, distances and zones.
 
-#[expect(
-    clippy::wildcard_imports,
-    reason = "the pieces are the words that rules are written in"
-)]
-use super::pieces::*;
+use super::pieces::{
+    BLANK, BLANKS, COUNT, DIGIT, DIGITS, LETTER, ORDINAL, SIGN, WEEKDAY, ZONE, one,
+};
 use super::{Meaning, Rule, rule};
 use crate::domain::before::pattern::ByteSet;
 use crate::domain::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};

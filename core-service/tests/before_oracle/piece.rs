@@ -1,0 +1,331 @@
+//! Random pieces of expressions: dates, times, days, distances and zones.
+
+use crate::random::Random;
+
+/// A piece of an expression.
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    /// What may be read as a time of day in it.
+    pub(crate) clocks: Vec<String>,
+    /// Sets the time to midnight in PHP; with us only one that stands before it keeps it.
+    pub(crate) is_day: bool,
+}
+
+impl Piece {
+    fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            clocks: Vec::new(),
+            is_day: false,
+        }
+    }
+
+    fn day(text: impl Into<String>) -> Self {
+        Self {
+            is_day: true,
+            ..Self::new(text)
+        }
+    }
+
+    fn clock(text: impl Into<String>, clock: impl Into<String>) -> Self {
+        Self {
+            clocks: vec![clock.into()],
+            ..Self::new(text)
+        }
+    }
+}
+
+pub(crate) const ZONES: [&str; 8] = [
+    "Europe/Paris",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Asia/Kolkata",
+    "UTC",
+    "Europe/London",
+    "Atlantic/Azores",
+    "America/St_Johns",
+];
+pub(crate) const MONTHS: [&str; 26] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "oct",
+    "nov",
+    "dec",
+    "Dec",
+    "II",
+];
+const WEEKDAYS: [&str; 16] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "mon",
+    "tue",
+    "wed",
+    "thu",
+    "fri",
+    "sat",
+    "sun",
+    "Friday",
+    "mondays",
+];
+const UNITS: [&str; 22] = [
+    "sec",
+    "second",
+    "seconds",
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "hour",
+    "hours",
+    "day",
+    "days",
+    "week",
+    "weeks",
+    "fortnight",
+    "month",
+    "months",
+    "year",
+    "years",
+    "weekday",
+    "weekdays",
+    "msec",
+    "ms",
+];
+const ORDINALS: [&str; 12] = [
+    "first", "second", "third", "fourth", "fifth", "sixth", "eighth", "twelfth", "next", "last",
+    "previous", "this",
+];
+
+impl Piece {
+    /// A piece of any kind.
+    pub(crate) fn random(random: &mut Random) -> Piece {
+        match random.below(100) {
+            0..22 => date(random),
+            22..42 => clock(random),
+            42..56 => Piece::day(amount(random)),
+            56..66 => Piece::day(random.pick(&WEEKDAYS)),
+            66..72 => keyword(random),
+            72..76 => Piece::day(format!(
+                "{} {}",
+                random.pick(&ORDINALS),
+                random.pick(&UNITS)
+            )),
+            76..78 => Piece::day(format!(
+                "{} {}",
+                random.pick(&ORDINALS),
+                random.pick(&WEEKDAYS)
+            )),
+            78..82 => Piece::new(format!(
+                "{} week",
+                random.pick(&["this", "next", "last", "previous"])
+            )),
+            82..87 => Piece::day(format!(
+                "{} {} of",
+                random.pick(&ORDINALS),
+                random.pick(&WEEKDAYS)
+            )),
+            87..92 => Piece::new(format!("{} day of", random.pick(&["first", "last"]))),
+            92..94 => Piece::new(random.pick(&MONTHS[..25])),
+            94..98 => Piece::new(zone(random)),
+            _ => Piece::new("ago"),
+        }
+    }
+}
+
+fn keyword(random: &mut Random) -> Piece {
+    match random.below(7) {
+        0 => Piece::new("now"),
+        1 => Piece::new("midnight"),
+        2 => Piece::clock("noon", "noon"),
+        3 => {
+            let quarter = random.pick(&["back of", "front of"]);
+            let text = format!(
+                "{quarter} {}{}",
+                random.between(0, 24),
+                random.pick(&["", "am", " pm"])
+            );
+            Piece::clock(text.clone(), text)
+        }
+        _ => Piece::day(random.pick(&["today", "tomorrow", "yesterday"])),
+    }
+}
+
+fn amount(random: &mut Random) -> String {
+    let sign = random.pick(&["+", "-", "+ ", "", "", "--", "-+"]);
+    let number = if random.chance(3) {
+        random.below(1_000_000)
+    } else {
+        random.below(40)
+    };
+    let blank = random.pick(&["", " "]);
+    let unit = if random.chance(10) {
+        random.pick(&WEEKDAYS)
+    } else {
+        random.pick(&UNITS)
+    };
+    let ago = if random.chance(15) { " ago" } else { "" };
+    format!("{sign}{number}{blank}{unit}{ago}")
+}
+
+fn zone(random: &mut Random) -> String {
+    let hours = random.below(15);
+    match random.below(7) {
+        0 => random.pick(&ZONES[..7]).to_owned(),
+        1 => random
+            .pick(&[
+                "UTC", "CET", "CEST", "EST", "Z", "GMT", "(PST)", "met", "Japan", "BST",
+            ])
+            .to_owned(),
+        2 => format!("+{hours:02}:{:02}", random.pick(&["00", "30", "45"])),
+        3 => format!("-{hours:02}{}", random.pick(&["00", "30"])),
+        4 => format!("GMT+{hours}"),
+        5 => random.pick(&["A", "t", "Y", "Europe/Lutetia"]).to_owned(),
+        _ => format!("-{hours}"),
+    }
+}
+
+fn clock(random: &mut Random) -> Piece {
+    let (hour, minute, second) = (random.below(25), random.below(60), random.below(61));
+    let hour12 = random.between(1, 12);
+    let meridian = random.pick(&["am", "pm", " am", " pm", "AM", " PM", "a.m.", " p.m."]);
+    let zone = match random.below(12) {
+        0 => zone(random),
+        _ => String::new(),
+    };
+    let clock = match random.below(14) {
+        0 | 1 => format!("{hour:02}:{minute:02}"),
+        2 => format!("{hour:02}:{minute:02}:{second:02}"),
+        3 | 4 => format!("{hour12}{meridian}"),
+        5 => format!("{hour12}:{minute:02}{meridian}"),
+        6 => format!("{hour12}:{minute:02}:{second:02}{meridian}"),
+        7 => format!("T{hour:02}:{minute:02}"),
+        8 => format!("{hour}:{minute}"),
+        9 => format!("{hour:02}.{minute:02}"),
+        10 => format!("T{hour:02}{minute:02}{second:02}"),
+        11 => format!("{hour:02}{minute:02}"),
+        12 => format!(
+            "{hour:02}:{minute:02}:{second:02}.{}",
+            random.below(100_000)
+        ),
+        _ => format!("t{hour}"),
+    };
+    Piece::clock(format!("{clock}{zone}"), clock)
+}
+
+fn date(random: &mut Random) -> Piece {
+    let year = random.between(2019, 2037);
+    let (month, day) = if random.chance(25) {
+        [
+            (3, 29),
+            (10, 25),
+            (3, 8),
+            (11, 1),
+            (4, 5),
+            (10, 4),
+            (2, 29),
+            (12, 31),
+        ][usize::try_from(random.below(8)).expect("it is small")]
+    } else if random.chance(4) {
+        (random.below(13), random.below(32))
+    } else {
+        (random.between(1, 12), random.between(1, 28))
+    };
+    let name = random.pick(&MONTHS);
+    let short = random.pick(&MONTHS[12..24]);
+    let two = year % 100;
+    let suffix = random.pick(&["", "", "st", "nd", "rd", "th"]);
+    let (hour, minute, second) = (random.below(24), random.below(60), random.below(60));
+    let time = format!("{hour:02}:{minute:02}:{second:02}");
+    let date = match random.below(34) {
+        0..=2 => format!("{year}-{month:02}-{day:02}"),
+        3 => format!("{year}/{month}/{day}"),
+        4 => format!("{year}/{month:02}/{day:02}"),
+        5 => format!("{month}/{day}/{year}"),
+        6 => format!("{month:02}/{day:02}"),
+        7 => format!("{month}/{day}/{two:02}"),
+        8 => format!("{day:02}.{month:02}.{year}"),
+        9 => format!("{day}-{month}-{year}"),
+        // Also a time, if the numbers are small enough, or the end of one.
+        10 => {
+            let clocks = vec![
+                format!("{day}:{month}:{two:02}"),
+                format!("{month}:{two:02}"),
+            ];
+            return Piece {
+                clocks,
+                ..Piece::new(format!("{day}.{month}.{two:02}"))
+            };
+        }
+        11 => format!("{day}{suffix} {name} {year}"),
+        12 => format!("{day} {name}"),
+        13 => format!("{name} {day}{suffix}"),
+        14 => format!("{name} {day}{suffix}, {year}"),
+        15 => format!("{day}-{short}-{year}"),
+        16 => format!("{short}-{day:02}-{year}"),
+        17 => format!("{year}-{short}-{day:02}"),
+        // The year is a time, if the month has one already.
+        18 => return Piece::clock(format!("{name} {year}"), year.to_string()),
+        19 => format!("{year} {name}"),
+        20 => format!("{year}-{month}"),
+        // After a month, the last four digits are a time.
+        21 => {
+            return Piece::clock(
+                format!("{year}{month:02}{day:02}"),
+                format!("{month:02}{day:02}"),
+            );
+        }
+        22 => format!("{year}-{:03}", random.between(1, 366)),
+        23 => format!("{year}.{:03}", random.between(1, 366)),
+        24 => format!(
+            "{year}-W{:02}-{}",
+            random.between(1, 53),
+            random.between(0, 7)
+        ),
+        25 => format!("{year}W{:02}", random.between(1, 53)),
+        26 => format!(
+            "{year}W{:02}{}",
+            random.between(1, 53),
+            random.between(1, 7)
+        ),
+        27 => format!("@{}", random.below(2_000_000_000)),
+        28 => format!("{two:02}-{month:02}-{day:02}"),
+        29 => return Piece::clock(year.to_string(), year.to_string()),
+        30 => {
+            let time = format!("{time}.{:03}", random.below(1000));
+            return Piece::clock(format!("{year}-{month:02}-{day:02}T{time}"), time);
+        }
+        31 => {
+            return Piece::clock(
+                format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}"),
+                time,
+            );
+        }
+        32 => return Piece::clock(format!("{day}/{short}/{year}:{time} +0200"), time),
+        _ => return Piece::clock(format!("{year}:{month:02}:{day:02} {time}"), time),
+    };
+    Piece::new(date)
+}

@@ -1,0 +1,70 @@
+//! Two whole platforms over one PostgreSQL database: what is true must be true across cores.
+
+use delivery::{Clock, Credentials, Settings};
+use jiff::Timestamp;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{ApiClient, Database, START};
+
+/// One of the platforms.
+pub(crate) struct Twin {
+    base_url: String,
+    demo_client: Credentials,
+    operator_client: Credentials,
+    shutdown: CancellationToken,
+    running: JoinHandle<anyhow::Result<()>>,
+    directory: TempDir,
+}
+
+impl Twin {
+    /// Starts two over a database, with one master key and one clock; `None` without PostgreSQL.
+    pub(crate) async fn start_two() -> Option<[Self; 2]> {
+        let url = Database::postgres()?.url?;
+        let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
+        let first = Self::start(tempfile::tempdir().unwrap(), &url, clock.clone()).await;
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::copy(
+            first.directory.path().join("master.key"),
+            directory.path().join("master.key"),
+        )
+        .unwrap();
+        let second = Self::start(directory, &url, clock).await;
+        Some([first, second])
+    }
+
+    /// The demo shop's program, talking to this one.
+    pub(crate) async fn client(&self) -> ApiClient {
+        let scopes = ["deliveries", "tasks"];
+        ApiClient::authorized(&self.base_url, &self.demo_client, &scopes).await
+    }
+
+    /// A program that completes tasks over REST, talking to this one.
+    pub(crate) async fn dispatch_board(&self) -> ApiClient {
+        ApiClient::authorized(&self.base_url, &self.operator_client, &["tasks:all"]).await
+    }
+
+    /// Ends it, and fails if any part ended otherwise than told.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.running.await.unwrap().unwrap();
+    }
+
+    async fn start(directory: TempDir, url: &str, clock: Clock) -> Self {
+        let settings = Settings {
+            database_url: Some(url.to_owned()),
+            ..Settings::on_free_ports(directory.path())
+        };
+        let platform = delivery::Platform::start(settings, clock).await.unwrap();
+        let shutdown = CancellationToken::new();
+        Self {
+            base_url: platform.base_url.clone(),
+            demo_client: platform.demo.demo_client.clone(),
+            operator_client: platform.demo.operator_client.clone(),
+            running: tokio::spawn(platform.run(shutdown.clone())),
+            shutdown,
+            directory,
+        }
+    }
+}
