@@ -116,6 +116,8 @@ impl CoreService {
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         let overdue = async {
             shutdown.cancelled().await;
+            // Dispatchers' streams would go on for ever; they go on at another core.
+            core.shutdown.cancel();
             tokio::time::sleep(DRAIN).await;
         };
         let result = tokio::select! {

@@ -1,7 +1,7 @@
 //! Notifications: the dispatchers' streams. Each has a loop of its own that claims while there
 //! is credit, and records what comes back.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::Stream;
 use jiff::SignedDuration;
@@ -75,17 +75,26 @@ async fn serve(
 ) -> Result<(), Error> {
     let mut bell = core.bell.subscribe();
     let mut credit: u32 = 0;
+    // What was handed out and not reported, with its lease.
+    let mut held = HashMap::new();
     let mut poll = SHORTEST_POLL;
     loop {
         tokio::select! {
             // What is done is recorded before more is handed out.
             biased;
             request = requests.message() => {
-                let Ok(Some(request)) = request else {
+                let Ok(request) = request else {
                     return Ok(());
+                };
+                let Some(request) = request else {
+                    // After a half-close, what was not reported was not and will not be sent.
+                    return core.release(held).await;
                 };
                 credit = credit.saturating_add(request.credit);
                 if !request.outcomes.is_empty() {
+                    for outcome in &request.outcomes {
+                        held.remove(&outcome.name);
+                    }
                     let recorded = core.record(&request.outcomes).await?;
                     let response = proto::StreamResponse {
                         recorded,
@@ -110,6 +119,9 @@ async fn serve(
                 break;
             };
             credit = credit.saturating_sub(count);
+            for notification in &claimed {
+                held.insert(notification.name.clone(), notification.lease_token.clone());
+            }
             poll = SHORTEST_POLL;
             let response = proto::StreamResponse {
                 notifications: claimed,
@@ -204,6 +216,31 @@ impl Core {
             tracing::warn!(%error, "attempts were recorded but not logged");
         }
         Ok(recorded)
+    }
+
+    /// Makes pending again what a dispatcher gave back unsent.
+    async fn release(&self, held: HashMap<String, String>) -> Result<(), Error> {
+        let held: Vec<_> = held
+            .iter()
+            .filter_map(|(name, lease_token)| {
+                let id = Collection::Notifications.id(name)?;
+                Some((NotificationId(id), Uuid::try_parse(lease_token).ok()?))
+            })
+            .collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        self.storage
+            .write(move |transaction| {
+                let held = held.clone();
+                Box::pin(async move {
+                    storage::notifications::release(transaction, &held).await?;
+                    Ok(())
+                })
+            })
+            .await?;
+        self.bell.send_replace(());
+        Ok(())
     }
 
     /// Makes pending again what dispatchers took and never reported, until told to stop.

@@ -176,14 +176,33 @@ pub(crate) async fn claim(
     Ok(claimed)
 }
 
+/// Makes pending again what is still held under given leases.
+pub(crate) async fn release(
+    transaction: &impl ConnectionTrait,
+    held: &[(NotificationId, Uuid)],
+) -> Result<(), Error> {
+    for (id, lease_token) in held {
+        let under_its_lease = Condition::all()
+            .add(Column::Id.eq(id.0))
+            .add(Column::State.eq(LEASED))
+            .add(Column::LeaseToken.eq(*lease_token));
+        make_pending(transaction, under_its_lease).await?;
+    }
+    Ok(())
+}
+
 /// Makes what was leased pending again once its lease is over, by the database's clock.
 /// How many that were.
 pub(crate) async fn release_expired(transaction: &impl ConnectionTrait) -> Result<u64, Error> {
+    make_pending(transaction, expired(transaction)).await
+}
+
+async fn make_pending(transaction: &impl ConnectionTrait, which: Condition) -> Result<u64, Error> {
     let released = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(expired(transaction))
+        .filter(which)
         .exec(transaction)
         .await?;
     Ok(released.rows_affected)
