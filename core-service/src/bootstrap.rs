@@ -8,7 +8,6 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{
-        address::Address,
         api_client::{ApiClient, Scope, Scopes, SecretHash},
         id::{ApiClientId, StoreId},
     },
@@ -41,70 +40,50 @@ pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
     Vault::open_or_create(&config.master_key_file)?;
     let storage = Storage::connect(&config.database_url).await?;
     let now = Clock::system().now();
-    let mut made = Vec::new();
-    for (name, scopes) in [OPERATOR, DISPATCHER] {
+    let make = async |role| {
         let credentials = Credentials {
             api_key: random::token::<16>(),
             api_secret: random::token::<32>(),
         };
-        let seed = Seed::new(name, scopes);
-        create(&storage, seed, &credentials, now)
+        create(&storage, client(role, None, &credentials, now))
             .await
             .map_err(StartError::Bootstrap)?;
-        made.push(credentials);
-    }
+        Ok::<_, StartError>(credentials)
+    };
+    let bootstrapped = Bootstrapped {
+        operator_client: make(OPERATOR).await?,
+        dispatcher_client: make(DISPATCHER).await?,
+    };
     storage.close().await?;
-    let [operator_client, dispatcher_client] = made
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("two names make two clients"));
-    Ok(Bootstrapped {
-        operator_client,
-        dispatcher_client,
-    })
+    Ok(bootstrapped)
 }
 
 pub(crate) const OPERATOR: (&str, &[Scope]) = ("Operator", &[Scope::TasksAll, Scope::Admin]);
 pub(crate) const DISPATCHER: (&str, &[Scope]) = ("Webhook dispatcher", &[Scope::Notifications]);
 
-/// A client to be.
-pub(crate) struct Seed {
-    pub(crate) store_id: Option<StoreId>,
-    pub(crate) display_name: String,
-    pub(crate) scopes: Scopes,
-    pub(crate) default_address: Option<Address>,
-}
-
-impl Seed {
-    /// A client of the platform itself.
-    pub(crate) fn new(name: &str, scopes: &[Scope]) -> Self {
-        Self {
-            store_id: None,
-            display_name: name.to_owned(),
-            scopes: Scopes::new(scopes.iter().copied()),
-            default_address: None,
-        }
-    }
-}
-
-/// Creates a client with given credentials, unless there is one with its key.
-pub(crate) async fn create(
-    storage: &Storage,
-    seed: Seed,
+/// A client with given credentials.
+pub(crate) fn client(
+    (display_name, scopes): (&str, &[Scope]),
+    store_id: Option<StoreId>,
     credentials: &Credentials,
     now: Timestamp,
-) -> Result<(), Error> {
-    let client = ApiClient {
+) -> ApiClient {
+    ApiClient {
         id: ApiClientId::new(),
-        store_id: seed.store_id,
-        display_name: seed.display_name,
+        store_id,
+        display_name: display_name.to_owned(),
         api_key: credentials.api_key.clone(),
         secret_hash: SecretHash::of(&credentials.api_secret),
         previous_secret: None,
-        scopes: seed.scopes,
-        default_address: seed.default_address,
+        scopes: Scopes::new(scopes.iter().copied()),
+        default_address: None,
         created_at: now,
         disabled_at: None,
-    };
+    }
+}
+
+/// Creates a client, unless there is one with its key.
+pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
     storage
         .write(move |transaction| {
             let client = client.clone();

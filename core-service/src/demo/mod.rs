@@ -2,17 +2,17 @@
 //! what an operator changes of it stays changed.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use jiff::Timestamp;
 use proto::iri::Collection;
-use uuid::Uuid;
 
 use crate::{
-    bootstrap::{self, Credentials, DISPATCHER, OPERATOR, Seed},
+    bootstrap::{self, Credentials, DISPATCHER, OPERATOR},
     domain::{
         address::Address,
         api_client::Scope,
         id::{AddressId, StoreId, TimeSlotId},
         price_list::{PriceList, Zones},
-        store::{self, Country, Store},
+        store::{self, Store},
         time_slot::TimeSlot,
     },
     error::Error,
@@ -44,7 +44,7 @@ const TIME_SLOT: &str = include_str!("time_slot.toml");
 const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
-    /// Creates what is missing of the demo. Its ids and secrets derive from the master key, so
+    /// Creates what is missing of the demo. Its keys and secrets derive from the master key, so
     /// that every start finds the same.
     pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
         ensure(self.core()).await.map_err(StartError::Bootstrap)
@@ -52,73 +52,83 @@ impl CoreService {
 }
 
 async fn ensure(core: &Core) -> Result<Demo, Error> {
-    let store_id = StoreId(derived_id(core, "demo store"));
-    if storage::stores::find(core.storage.reader(), store_id)
-        .await?
-        .is_none()
-    {
-        create_store(core, store_id).await?;
-    }
-
-    let shop = Seed {
-        store_id: Some(store_id),
-        ..Seed::new(SHOP, &[Scope::Deliveries, Scope::Tasks])
+    let demo_client = credentials(core, "demo client");
+    let known =
+        storage::api_clients::find_by_key(core.storage.reader(), &demo_client.api_key).await?;
+    let store_id = match known.and_then(|client| client.store_id) {
+        Some(store_id) => store_id,
+        None => create_shop(core, &demo_client).await?,
     };
+
     Ok(Demo {
         store: Collection::Stores.name(store_id),
-        demo_client: ensure_client(core, "demo client", shop).await?,
-        operator_client: {
-            let (name, scopes) = OPERATOR;
-            ensure_client(core, "demo operator", Seed::new(name, scopes)).await?
-        },
-        dispatcher_client: {
-            let (name, scopes) = DISPATCHER;
-            ensure_client(core, "demo dispatcher", Seed::new(name, scopes)).await?
-        },
+        demo_client,
+        operator_client: ensure_client(core, "demo operator", OPERATOR).await?,
+        dispatcher_client: ensure_client(core, "demo dispatcher", DISPATCHER).await?,
     })
 }
 
-/// The store with its slots and prices, in one transaction.
-async fn create_store(core: &Core, store_id: StoreId) -> Result<(), Error> {
+/// The store with its slots, prices and client, in one transaction: the client is what a later
+/// start finds the store by.
+async fn create_shop(core: &Core, credentials: &Credentials) -> Result<StoreId, Error> {
     let now = core.clock.now();
-    let broken = |what: &str| Error::Bug(format!("the demo's {what} cannot be read"));
-    let country: Country = COUNTRY.parse().map_err(|_| broken("country"))?;
-    let store = Store {
-        id: store_id,
-        display_name: SHOP.to_owned(),
-        time_zone: store::parse_time_zone(TIME_ZONE).map_err(|_| broken("time zone"))?,
-        currency: store::parse_currency(CURRENCY).map_err(|_| broken("currency"))?,
-        default_address: Some(default_address(core).await?),
-        created_at: now,
-        country,
-    };
-    let time_slot = TimeSlot::parse(TIME_SLOT, COUNTRY).map_err(|_| broken("time slot"))?;
+    let store = store(now, default_address(core).await?)?;
+    let store_id = store.id;
+    let time_slot = time_slot(store_id, now)?;
     PriceList::parse(PRICE_LIST, &Zones::default()).map_err(|_| broken("price list"))?;
-    let time_slot = StoredTimeSlot {
-        store_id,
-        id: TimeSlotId::new(),
-        display_name: time_slot.display_name().to_owned(),
-        definition: TIME_SLOT.to_owned(),
-        updated_at: now,
-    };
     let price_list = StoredPriceList {
         store_id,
         version: 1,
         definition: PRICE_LIST.to_owned(),
         created_at: now,
     };
+    let client = bootstrap::client(
+        (SHOP, &[Scope::Deliveries, Scope::Tasks]),
+        Some(store_id),
+        credentials,
+        now,
+    );
     core.storage
         .write(move |transaction| {
-            let (store, time_slot, price_list) =
-                (store.clone(), time_slot.clone(), price_list.clone());
+            let (store, client) = (store.clone(), client.clone());
+            let (time_slot, price_list) = (time_slot.clone(), price_list.clone());
             Box::pin(async move {
                 storage::stores::insert(transaction, &store).await?;
                 storage::time_slots::save(transaction, &time_slot).await?;
                 storage::price_lists::insert(transaction, &price_list).await?;
+                storage::api_clients::insert_if_absent(transaction, &client).await?;
                 Ok(())
             })
         })
-        .await
+        .await?;
+    Ok(store_id)
+}
+
+fn store(now: Timestamp, default_address: Address) -> Result<Store, Error> {
+    Ok(Store {
+        id: StoreId::new(),
+        display_name: SHOP.to_owned(),
+        time_zone: store::parse_time_zone(TIME_ZONE).map_err(|_| broken("time zone"))?,
+        currency: store::parse_currency(CURRENCY).map_err(|_| broken("currency"))?,
+        country: COUNTRY.parse().map_err(|_| broken("country"))?,
+        default_address: Some(default_address),
+        created_at: now,
+    })
+}
+
+fn time_slot(store_id: StoreId, now: Timestamp) -> Result<StoredTimeSlot, Error> {
+    let time_slot = TimeSlot::parse(TIME_SLOT, COUNTRY).map_err(|_| broken("time slot"))?;
+    Ok(StoredTimeSlot {
+        store_id,
+        id: TimeSlotId::new(),
+        display_name: time_slot.display_name().to_owned(),
+        definition: TIME_SLOT.to_owned(),
+        updated_at: now,
+    })
+}
+
+fn broken(what: &str) -> Error {
+    Error::Bug(format!("the demo's {what} cannot be read"))
 }
 
 async fn default_address(core: &Core) -> Result<Address, Error> {
@@ -142,21 +152,22 @@ async fn default_address(core: &Core) -> Result<Address, Error> {
     })
 }
 
-async fn ensure_client(core: &Core, label: &str, seed: Seed) -> Result<Credentials, Error> {
-    let key = core.vault.derive(&format!("{label} key"));
-    let secret = core.vault.derive(&format!("{label} secret"));
-    let credentials = Credentials {
-        api_key: BASE64_URL_SAFE_NO_PAD.encode(&key[..16]),
-        api_secret: BASE64_URL_SAFE_NO_PAD.encode(secret),
-    };
-    bootstrap::create(&core.storage, seed, &credentials, core.clock.now()).await?;
+async fn ensure_client(
+    core: &Core,
+    label: &str,
+    role: (&str, &[Scope]),
+) -> Result<Credentials, Error> {
+    let credentials = credentials(core, label);
+    let client = bootstrap::client(role, None, &credentials, core.clock.now());
+    bootstrap::create(&core.storage, client).await?;
     Ok(credentials)
 }
 
-fn derived_id(core: &Core, label: &str) -> Uuid {
-    let bytes = core.vault.derive(label);
-    let mut id = [0; 16];
-    id.copy_from_slice(&bytes[..16]);
-    // A UUID of the form for values made by a rule of one's own (RFC 9562 §5.8).
-    uuid::Builder::from_custom_bytes(id).into_uuid()
+fn credentials(core: &Core, label: &str) -> Credentials {
+    let key = core.vault.derive(&format!("{label} key"));
+    let secret = core.vault.derive(&format!("{label} secret"));
+    Credentials {
+        api_key: BASE64_URL_SAFE_NO_PAD.encode(&key[..16]),
+        api_secret: BASE64_URL_SAFE_NO_PAD.encode(secret),
+    }
 }
