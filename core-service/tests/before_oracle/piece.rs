@@ -212,11 +212,8 @@ fn clock(random: &mut Random) -> Piece {
     let (hour, minute, second) = (random.below(25), random.below(60), random.below(61));
     let hour12 = random.between(1, 12);
     let meridian = random.pick(&["am", "pm", " am", " pm", "AM", " PM", "a.m.", " p.m."]);
-    let zone = match random.below(12) {
-        0 => zone(random),
-        _ => String::new(),
-    };
-    let clock = match random.below(14) {
+    let shape = random.below(14);
+    let clock = match shape {
         0 | 1 => format!("{hour:02}:{minute:02}"),
         2 => format!("{hour:02}:{minute:02}:{second:02}"),
         3 | 4 => format!("{hour12}{meridian}"),
@@ -232,6 +229,12 @@ fn clock(random: &mut Random) -> Piece {
             random.below(100_000)
         ),
         _ => format!("t{hour}"),
+    };
+    let can_have_zone = !(3..=6).contains(&shape);
+    let zone = if can_have_zone && random.chance(10) {
+        zone(random)
+    } else {
+        String::new()
     };
     Piece::clock(format!("{clock}{zone}"), clock)
 }
@@ -267,7 +270,11 @@ fn date(random: &mut Random) -> Piece {
         5 => format!("{month}/{day}/{year}"),
         6 => format!("{month:02}/{day:02}"),
         7 => format!("{month}/{day}/{two:02}"),
-        8 => format!("{day:02}.{month:02}.{year}"),
+        // After a day and a month its day is a year, and its month begins a time.
+        8 => {
+            let date = format!("{day:02}.{month:02}.{year}");
+            return Piece::clock(date, format!("{month:02}:{}", year / 100));
+        }
         9 => format!("{day}-{month}-{year}"),
         // Also a time, if the numbers are small enough, or the end of one.
         10 => {

@@ -11,6 +11,9 @@ use jiff::{Span, Timestamp, Zoned};
 
 const SECONDS_OF_DAY: i64 = 86_400;
 
+/// The days of 400 years.
+const DAYS_OF_CYCLE: i64 = 146_097;
+
 /// The instant that a reading means, in whole seconds.
 pub(super) fn resolve(mut reading: Reading, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = date_said(&reading, now)?;
@@ -38,45 +41,27 @@ pub(super) fn resolve(mut reading: Reading, now: &Zoned) -> Result<Timestamp, Er
             return Timestamp::from_second(utc.as_second() - seconds)
                 .map_err(|_| Error::OutOfRange);
         }
-        Some(Zone::Named(zone)) => offset_at(zone, local, reading.has_zone().then_some(now))?,
-        None => offset_at(now.time_zone(), local, None)?,
+        Some(Zone::Named(zone)) => offset_at(zone, local, reading.has_zone())?,
+        None => offset_at(now.time_zone(), local, false)?,
     };
     offset.to_timestamp(local).map_err(|_| Error::OutOfRange)
 }
 
 /// The offset of a local time. One that the clocks skip moves forward with them. Of two that they
-/// repeat, PHP takes the later east of Greenwich and the earlier west of it; if the text names the
-/// zone, the one that is on summer time just when `named_at` is.
-pub(super) fn offset_at(
-    zone: &TimeZone,
-    local: DateTime,
-    named_at: Option<&Zoned>,
-) -> Result<Offset, Error> {
-    let (before, after) = match zone.to_ambiguous_timestamp(local).offset() {
-        AmbiguousOffset::Unambiguous { offset } => return Ok(offset),
-        AmbiguousOffset::Gap { before, .. } => return Ok(before),
-        AmbiguousOffset::Fold { before, after } => (before, after),
-    };
-    let is_summer = |offset: Offset| {
-        let instant = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
-        Ok(zone.to_offset_info(instant).dst().is_dst())
-    };
-    let as_if_utc = Offset::UTC
-        .to_timestamp(local)
-        .map_err(|_| Error::OutOfRange)?;
-    let is_east = zone.to_offset(as_if_utc) == after;
-    let summer_now = named_at.map(|now| {
-        now.time_zone()
-            .to_offset_info(now.timestamp())
-            .dst()
-            .is_dst()
-    });
-    Ok(match summer_now {
-        Some(true) if is_east && !is_summer(after)? => before,
-        Some(false) if !is_east && before.seconds() < 0 && is_summer(before)? => after,
-        _ if is_east => after,
-        _ => before,
-    })
+/// repeat the earlier is meant if the text names the zone; otherwise, as PHP has it, the later one
+/// east of Greenwich and the earlier one west of it.
+pub(super) fn offset_at(zone: &TimeZone, local: DateTime, is_named: bool) -> Result<Offset, Error> {
+    match zone.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Unambiguous { offset } => Ok(offset),
+        AmbiguousOffset::Gap { before, .. } => Ok(before),
+        AmbiguousOffset::Fold { before, .. } if is_named => Ok(before),
+        AmbiguousOffset::Fold { .. } => {
+            let as_if_utc = Offset::UTC
+                .to_timestamp(local)
+                .map_err(|_| Error::OutOfRange)?;
+            Ok(zone.to_offset(as_if_utc))
+        }
+    }
 }
 
 fn date_said(reading: &Reading, now: &Zoned) -> Result<(i64, i64, i64), Error> {
@@ -197,13 +182,15 @@ fn days_of_workdays(count: i64, date: Date) -> i64 {
     weeks + over_weekend + rest
 }
 
-/// A date whose month and day may run over into other years and months.
+/// A date whose month and day may run over into other years and months, however far. Counting
+/// starts in the year of the calendar's 400-year cycle that 2000 begins.
 fn civil(year: i64, month: i64, day: i64) -> Result<Date, Error> {
     let months = year * 12 + month - 1;
-    let year = i16::try_from(months.div_euclid(12)).map_err(|_| Error::OutOfRange)?;
-    let month = i8::try_from(months.rem_euclid(12) + 1).map_err(|_| Error::OutOfRange)?;
+    let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
+    let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;
+    let month = i8::try_from(month_of_cycle % 12 + 1).map_err(|_| Error::OutOfRange)?;
     let first = Date::new(year, month, 1).map_err(|_| Error::OutOfRange)?;
-    add_days(first, day - 1)
+    add_days(first, (cycles - 5) * DAYS_OF_CYCLE + day - 1)
 }
 
 fn add_days(date: Date, days: i64) -> Result<Date, Error> {

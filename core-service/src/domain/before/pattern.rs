@@ -36,6 +36,22 @@ pub(super) enum Pattern {
 pub(super) struct ByteSet(u128);
 
 impl ByteSet {
+    const EMPTY: Self = Self(0);
+
+    /// With the first letter of a word, small and capital. A letter beyond ASCII is left out: no
+    /// word of the grammar that begins a rule has one.
+    const fn with_initial(self, word: &str) -> Self {
+        let initial = word.as_bytes()[0];
+        if initial.is_ascii() {
+            self.and(Self::of(&[
+                initial.to_ascii_lowercase(),
+                initial.to_ascii_uppercase(),
+            ]))
+        } else {
+            self
+        }
+    }
+
     pub(super) const fn of(bytes: &[u8]) -> Self {
         let mut set = 0;
         let mut i = 0;
@@ -66,6 +82,56 @@ impl ByteSet {
 }
 
 impl Pattern {
+    /// What the first byte of a match can be, and whether there may be none.
+    pub(super) const fn begins(&self) -> (ByteSet, bool) {
+        match self {
+            Self::Bytes { of, min, .. } => (*of, *min == 0),
+            Self::Number { .. } => (ByteSet::range(b'0', b'9'), false),
+            Self::Text(literal) | Self::Exact(literal) => {
+                (ByteSet::EMPTY.with_initial(literal), false)
+            }
+            Self::Word(table) => {
+                let mut set = ByteSet::EMPTY;
+                let mut value = 0;
+                while value < table.len() {
+                    let mut name = 0;
+                    while name < table[value].len() {
+                        set = set.with_initial(table[value][name]);
+                        name += 1;
+                    }
+                    value += 1;
+                }
+                (set, false)
+            }
+            Self::Seq(parts) => {
+                let mut set = ByteSet::EMPTY;
+                let mut part = 0;
+                while part < parts.len() {
+                    let (begins, may_be_empty) = parts[part].begins();
+                    set = set.and(begins);
+                    if !may_be_empty {
+                        return (set, false);
+                    }
+                    part += 1;
+                }
+                (set, true)
+            }
+            Self::Any(choices) => {
+                let (mut set, mut may_be_empty) = (ByteSet::EMPTY, false);
+                let mut choice = 0;
+                while choice < choices.len() {
+                    let (begins, empty) = choices[choice].begins();
+                    set = set.and(begins);
+                    may_be_empty |= empty;
+                    choice += 1;
+                }
+                (set, may_be_empty)
+            }
+            Self::Maybe(part) => (part.begins().0, true),
+            Self::Repeat(part) => part.begins(),
+        }
+    }
+
     /// How many bytes of `text` the longest match takes, from its beginning. One more than there
     /// are if the end of the text is part of the match.
     pub(super) fn longest(&self, text: &[u8]) -> Option<usize> {

@@ -32,7 +32,12 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
     if text.len() == 1 {
         return None;
     }
-    abbreviation(text)
+    let abbreviated = if text.contains('/') {
+        None
+    } else {
+        abbreviation(text)
+    };
+    abbreviated
         .map(Zone::Fixed)
         .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
 }

@@ -68,8 +68,8 @@ fn iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
         .to_datetime(pieces.time().unwrap_or(Time::midnight()));
     let offset = match (pieces.to_numeric_offset(), &zone) {
         (Some(offset), _) => offset,
-        (None, Some(zone)) => offset_at(zone, local, None)?,
-        (None, None) => offset_at(now.time_zone(), local, None)?,
+        (None, Some(zone)) => offset_at(zone, local, true)?,
+        (None, None) => offset_at(now.time_zone(), local, false)?,
     };
     let instant = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
     let is_zulu = pieces

@@ -113,7 +113,7 @@ impl Rewriting {
             Sense::LinkButAfterNumber if is_number(self.last()) => {
                 self.push(words.said[index], place);
             }
-            Sense::And if starts_distance(next) && self.ends_in_unit() => {}
+            Sense::And if self.ends_in_unit() && is_distance(next) => {}
             Sense::In | Sense::Within if starts_distance(next) => {
                 expected.distance(Direction::Forward);
             }
@@ -181,13 +181,14 @@ impl<'a> Words<'a> {
             folded: Vec::new(),
         };
         for word in text.split_whitespace() {
-            let said = word.trim_end_matches(',');
+            let bare = word.trim_end_matches(',');
+            // A comma keeps numbers apart, but a meridian must not have one.
+            let is_meridian = bare.trim_end_matches('.').ends_with(['m', 'M']);
             // The word is a part of the text, so the difference of their places is its place.
-            words
-                .places
-                .push(word.as_ptr().addr() - text.as_ptr().addr());
-            words.said.push(said);
-            words.folded.push(fold(said));
+            let place = word.as_ptr().addr() - text.as_ptr().addr();
+            words.places.push(place);
+            words.said.push(if is_meridian { bare } else { word });
+            words.folded.push(fold(bare));
         }
         words
     }
@@ -293,6 +294,12 @@ fn starts_distance(words: &[String]) -> bool {
         Some((Sense::Words(said), _)) => starts_with_digit(said),
         _ => words.first().is_some_and(|word| starts_with_digit(word)),
     }
+}
+
+/// A distance is these words: a number and a unit.
+fn is_distance(words: &[String]) -> bool {
+    let unit = words.get(1..).and_then(at_start);
+    starts_distance(words) && matches!(unit, Some((Sense::Unit(_) | Sense::Hour, _)))
 }
 
 /// A distance ends before these words.

@@ -1,9 +1,8 @@
 //! Times of day.
 
 use super::pieces::{
-    BLANKS, CLOCK_START, CLOCK12_LONG, CLOCK12_TINY, CLOCK24_LONG, CLOCK24_SHORT, COLON, DIGIT,
-    DIGITS, FRACTION, HOUR12, HOUR24, HOUR24_PADDED, LETTER, MERIDIAN, MINUTE_PADDED,
-    SECOND_PADDED, T,
+    BLANKS, CLOCK12_LONG, CLOCK12_TINY, CLOCK24_LONG, CLOCK24_SHORT, COLON, DIGITS, FRACTION,
+    HOUR12, HOUR24, HOUR24_PADDED, MERIDIAN, MINUTE_PADDED, SECOND_PADDED, T,
 };
 use super::{Field, Meaning, Rule, rule};
 use crate::domain::before::pattern::Pattern::{Any, Exact, Maybe, Seq, Text};
@@ -27,7 +26,6 @@ pub(in super::super) const CLOCK24_FIELDS: &[Field] = &[
 pub(super) const RULES: &[Rule] = &[
     rule(
         Meaning::QuarterOfHour,
-        LETTER,
         Seq(&[
             Any(&[Text("back of "), Text("front of ")]),
             HOUR24,
@@ -36,12 +34,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(CLOCK12_FIELDS),
-        DIGIT,
         Any(&[CLOCK12_TINY, CLOCK12_LONG]),
     ),
     rule(
         Meaning::Fields(CLOCK12_FIELDS),
-        DIGIT,
         Seq(&[
             HOUR12,
             Exact(":"),
@@ -55,7 +51,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(CLOCK24_FIELDS),
-        CLOCK_START,
         Any(&[
             Seq(&[Text("t"), HOUR24]),
             CLOCK24_SHORT,
@@ -64,12 +59,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::ClockOrYear,
-        CLOCK_START,
         Seq(&[T, HOUR24_PADDED, MINUTE_PADDED]),
     ),
     rule(
         Meaning::Fields(CLOCK24_FIELDS),
-        CLOCK_START,
         Seq(&[T, HOUR24_PADDED, MINUTE_PADDED, SECOND_PADDED]),
     ),
 ];

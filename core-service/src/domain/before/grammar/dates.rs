@@ -3,8 +3,8 @@
 use super::pieces::{
     AFTER_DAY, AFTER_MONTH, BETWEEN, BLANKS, CLOCK_PADDED, CLOCK12_LONG, CLOCK12_TINY,
     CLOCK24_LONG, CLOCK24_SHORT, CLOCK24_ZONED, COLONS12, COLONS24, DAY, DAY_MONTH_NAME,
-    DAY_PADDED, DIGIT, FRACTION, HOUR24, LETTER, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY,
-    MONTH_PADDED, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, T, WEEK_OF_YEAR, YEAR, YEAR2,
+    DAY_PADDED, DIGIT, FRACTION, HOUR24, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY,
+    MONTH_PADDED, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, WEEK_OF_YEAR, YEAR, YEAR2,
     YEAR4, one, padded, short,
 };
 use super::{Field, Meaning, Rule, rule};
@@ -29,12 +29,10 @@ const MONTH_NAME_DAY_FIELDS: &[Field] = &[Field::MonthName, Field::Day, Field::Y
 pub(super) const RULES: &[Rule] = &[
     rule(
         Meaning::MonthFirst,
-        DIGIT,
         Seq(&[MONTH, Exact("/"), DAY, Maybe(&Seq(&[Exact("/"), YEAR]))]),
     ),
     rule(
         Meaning::DayFirst,
-        DIGIT,
         Seq(&[
             short(13, 31),
             Exact("/"),
@@ -44,7 +42,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(DATE_FIELDS),
-        DIGIT.and(SIGN),
         Any(&[
             Seq(&[
                 Any(&[
@@ -76,27 +73,22 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(DATE_FIELDS),
-        DIGIT,
         Seq(&[YEAR2, Exact("-"), MONTH_PADDED, Exact("-"), DAY_PADDED]),
     ),
     rule(
         Meaning::Fields(&[Field::Year, Field::Month, Field::FirstOfMonth]),
-        DIGIT,
         Seq(&[YEAR4, Exact("-"), MONTH]),
     ),
     rule(
         Meaning::Fields(DATE_FIELDS),
-        DIGIT,
         Seq(&[YEAR, Exact("-"), MONTH, Exact("-"), DAY]),
     ),
     rule(
         Meaning::Fields(&[Field::Day, Field::MonthName, Field::Year]),
-        DIGIT,
         Seq(&[DAY_MONTH_NAME, BETWEEN, YEAR]),
     ),
     rule(
         Meaning::Fields(DAY_MONTH_YEAR),
-        DIGIT,
         Seq(&[
             DAY,
             one(ByteSet::of(b".\t-")),
@@ -107,22 +99,18 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(DAY_MONTH_YEAR),
-        DIGIT,
         Seq(&[DAY, one(ByteSet::of(b".\t")), MONTH, Exact("."), YEAR2]),
     ),
     rule(
         Meaning::Fields(&[Field::MonthName, Field::Year, Field::FirstOfMonth]),
-        LETTER,
         Seq(&[MONTH_TEXT, BETWEEN, YEAR4]),
     ),
     rule(
         Meaning::Fields(&[Field::Year, Field::MonthName, Field::FirstOfMonth]),
-        DIGIT,
         Seq(&[YEAR4, BETWEEN, MONTH_TEXT]),
     ),
     rule(
         Meaning::Fields(MONTH_NAME_DAY_FIELDS),
-        LETTER,
         Any(&[
             Seq(&[MONTH_TEXT, BETWEEN, DAY, AFTER_DAY, YEAR]),
             MONTH_NAME_DAY,
@@ -130,17 +118,14 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(&[Field::Day, Field::MonthName]),
-        DIGIT,
         DAY_MONTH_NAME,
     ),
     rule(
         Meaning::Fields(DATE_FIELDS),
-        DIGIT,
         Seq(&[YEAR4, MONTH_PADDED, DAY_PADDED]),
     ),
     rule(
         Meaning::Fields(DATE_CLOCK_FIELDS),
-        DIGIT,
         Any(&[
             Seq(&[
                 YEAR4,
@@ -199,12 +184,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(&[Field::Year, Field::DayOfYear]),
-        DIGIT,
         Seq(&[YEAR4, Maybe(&one(ByteSet::of(b".-"))), padded(3, 1, 366)]),
     ),
     rule(
         Meaning::Fields(&[Field::Year, Field::Week, Field::WeekDay]),
-        DIGIT,
         Seq(&[
             YEAR4,
             Maybe(&Exact("-")),
@@ -215,7 +198,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(MONTH_NAME_DAY_FIELDS),
-        LETTER,
         Seq(&[
             Word(MONTH_ABBREVIATIONS),
             Exact("-"),
@@ -226,7 +208,6 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::Fields(&[Field::Year, Field::MonthName, Field::Day]),
-        DIGIT,
         Seq(&[
             YEAR,
             Exact("-"),
@@ -245,7 +226,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Zone,
         ]),
-        DIGIT,
         Seq(&[
             DAY,
             Exact("/"),
@@ -258,7 +238,7 @@ pub(super) const RULES: &[Rule] = &[
             OFFSET,
         ]),
     ),
-    rule(Meaning::Year, DIGIT, YEAR4),
+    rule(Meaning::Year, YEAR4),
     rule(
         Meaning::Fields(&[
             Field::MonthName,
@@ -268,7 +248,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Meridian,
         ]),
-        LETTER,
         Seq(&[MONTH_NAME_DAY, Any(&[CLOCK12_TINY, CLOCK12_LONG])]),
     ),
     rule(
@@ -280,7 +259,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Zone,
         ]),
-        LETTER,
         Seq(&[
             MONTH_NAME_DAY,
             Any(&[CLOCK24_LONG, CLOCK24_SHORT, CLOCK24_ZONED]),
@@ -296,7 +274,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Meridian,
         ]),
-        DIGIT,
         Seq(&[DAY_MONTH_NAME, AFTER_MONTH, Any(&[CLOCK12_TINY, COLONS12])]),
     ),
     rule(
@@ -308,7 +285,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Fraction,
         ]),
-        DIGIT,
         Seq(&[DAY_MONTH_NAME, AFTER_MONTH, COLONS24]),
     ),
 ];

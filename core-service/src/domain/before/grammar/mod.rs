@@ -74,7 +74,8 @@ pub(super) struct Rule {
     pub(super) pattern: Pattern,
 }
 
-const fn rule(meaning: Meaning, begins: ByteSet, pattern: Pattern) -> Rule {
+const fn rule(meaning: Meaning, pattern: Pattern) -> Rule {
+    let (begins, _) = pattern.begins();
     Rule {
         meaning,
         begins,

@@ -8,7 +8,6 @@ pub(super) const DIGIT: ByteSet = ByteSet::range(b'0', b'9');
 pub(super) const LETTER: ByteSet = ByteSet::range(b'a', b'z').and(ByteSet::range(b'A', b'Z'));
 pub(super) const SIGN: ByteSet = ByteSet::of(b"+-");
 pub(super) const BLANK: ByteSet = ByteSet::of(b" \t");
-pub(super) const CLOCK_START: ByteSet = DIGIT.and(ByteSet::of(b"tT"));
 
 pub(super) const fn one(of: ByteSet) -> Pattern {
     Pattern::Bytes { of, min: 1, max: 1 }

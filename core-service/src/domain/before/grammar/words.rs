@@ -1,23 +1,20 @@
 //! Days, distances and zones.
 
-use super::pieces::{
-    BLANK, BLANKS, COUNT, DIGIT, DIGITS, LETTER, ORDINAL, SIGN, WEEKDAY, ZONE, one,
-};
+use super::pieces::{BLANKS, COUNT, DIGIT, DIGITS, ORDINAL, WEEKDAY, ZONE, one};
 use super::{Meaning, Rule, rule};
 use crate::domain::before::pattern::ByteSet;
 use crate::domain::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};
 use crate::domain::before::words::{DEICTICS, MONTHS, UNITS, WEEK, WEEKDAYS};
 
 pub(super) const RULES: &[Rule] = &[
-    rule(Meaning::Yesterday, LETTER, Text("yesterday")),
-    rule(Meaning::Now, LETTER, Text("now")),
-    rule(Meaning::Noon, LETTER, Text("noon")),
-    rule(Meaning::Midnight, LETTER, Text("midnight")),
-    rule(Meaning::Today, LETTER, Text("today")),
-    rule(Meaning::Tomorrow, LETTER, Text("tomorrow")),
+    rule(Meaning::Yesterday, Text("yesterday")),
+    rule(Meaning::Now, Text("now")),
+    rule(Meaning::Noon, Text("noon")),
+    rule(Meaning::Midnight, Text("midnight")),
+    rule(Meaning::Today, Text("today")),
+    rule(Meaning::Tomorrow, Text("tomorrow")),
     rule(
         Meaning::Timestamp,
-        ByteSet::of(b"@"),
         Seq(&[
             Exact("@"),
             Maybe(&Exact("-")),
@@ -34,40 +31,31 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         Meaning::BoundaryOfMonth,
-        LETTER,
         Any(&[Text("first day of"), Text("last day of")]),
     ),
     rule(
         Meaning::WeekdayOfMonth,
-        LETTER,
         Seq(&[ORDINAL, BLANKS, Word(WEEKDAYS), BLANKS, Text("of")]),
     ),
-    rule(Meaning::Ago, LETTER, Text("ago")),
-    rule(Meaning::Weekday, LETTER, WEEKDAY),
+    rule(Meaning::Ago, Text("ago")),
+    rule(Meaning::Weekday, WEEKDAY),
     rule(
         Meaning::WeekOfCalendar,
-        LETTER,
         Seq(&[Word(DEICTICS), BLANKS, Word(WEEK)]),
     ),
     rule(
         Meaning::Next,
-        LETTER,
         Seq(&[ORDINAL, BLANKS, Any(&[Word(UNITS), WEEKDAY])]),
     ),
-    rule(Meaning::Month, LETTER, Word(MONTHS)),
-    rule(Meaning::Zone, LETTER.and(SIGN).and(ByteSet::of(b"(")), ZONE),
+    rule(Meaning::Month, Word(MONTHS)),
+    rule(Meaning::Zone, ZONE),
     rule(
         Meaning::Amount,
-        DIGIT.and(SIGN).and(BLANK),
         Seq(&[
             COUNT,
             Maybe(&BLANKS),
             Any(&[Word(UNITS), Word(WEEK), WEEKDAY]),
         ]),
     ),
-    rule(
-        Meaning::Blank,
-        ByteSet::of(b" \t.,\n"),
-        Any(&[BLANKS, one(ByteSet::of(b".,\n"))]),
-    ),
+    rule(Meaning::Blank, Any(&[BLANKS, one(ByteSet::of(b".,\n"))])),
 ];

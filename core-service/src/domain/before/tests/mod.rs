@@ -242,6 +242,12 @@ fn clock_changes_are_read_as_php_reads_them() {
             "2026-04-05 01:45",
             "2026-04-04T15:15:00Z",
         ),
+        // The earlier wherever the zone is named.
+        (
+            "Asia/Kolkata",
+            "2026-10-25 02:30 Europe/Paris",
+            "2026-10-25T00:30:00Z",
+        ),
         // A time that the clocks skip moves forward with them.
         ("Europe/Paris", "2026-03-29 02:30", "2026-03-29T01:30:00Z"),
         (
