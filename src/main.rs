@@ -100,6 +100,7 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn")),
         )
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .init();
     let shutdown = on_signal()?;
     let data_dir = settings.data_dir.clone();

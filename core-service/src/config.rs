@@ -10,6 +10,8 @@ use crate::domain::store::{Country, parse_time_zone};
 
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
+// Where these settings are optional as a whole, the database says whether they are there.
+#[group(id = "core", args = ["database_url"])]
 pub struct Config {
     /// Where gRPC is served; port 0 takes any free one.
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
@@ -76,7 +78,7 @@ pub struct PlatformConfig {
     pub timezone: TimeZone,
 
     /// The language of labels where a client asks for none that is known (BCP 47).
-    #[arg(long, env = "DELIVERY_LOCALE", default_value = "en")]
+    #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
     pub locale: String,
 
     /// The country of stores that name none: national telephone numbers are read in it
@@ -88,6 +90,12 @@ pub struct PlatformConfig {
         default_value = "FR"
     )]
     pub country: Country,
+}
+
+fn locale(tag: &str) -> Result<String, String> {
+    tag.parse::<icu_locale_core::Locale>()
+        .map(|_| tag.to_owned())
+        .map_err(|_| format!("{tag:?} is not a language; give a BCP 47 tag, such as en or fr-BE"))
 }
 
 impl Default for PlatformConfig {

@@ -36,24 +36,24 @@ const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 /// Why a core can't start, or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}")]
     Listen {
         addr: SocketAddr,
         source: std::io::Error,
     },
-    #[error("cannot open the database: {0}")]
+    #[error("cannot open the database")]
     Database(#[from] storage::Error),
     #[error(transparent)]
     MasterKey(#[from] vault::Error),
-    #[error("the token signing keys cannot be used: {0}")]
+    #[error("the token signing keys cannot be used")]
     SigningKeys(#[source] Error),
-    #[error("the gazetteer cannot be read: {0}")]
+    #[error("the gazetteer cannot be read")]
     Gazetteer(#[from] GazetteerError),
-    #[error("the first clients cannot be created: {0}")]
+    #[error("the first clients cannot be created")]
     Bootstrap(#[source] Error),
-    #[error("gRPC cannot be served: {0}")]
+    #[error("gRPC cannot be served")]
     Serve(#[from] tonic::transport::Error),
-    #[error("gRPC reflection cannot be served: {0}")]
+    #[error("gRPC reflection cannot be served")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
@@ -136,12 +136,16 @@ impl CoreService {
 }
 
 async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
-    let vault = if config.create_master_key {
+    let storage = Storage::connect(&config.database_url).await?;
+    // A new master key could open nothing of what an old one sealed.
+    let is_new = storage::signing_keys::list(storage.reader())
+        .await?
+        .is_empty();
+    let vault = if config.create_master_key && is_new {
         Vault::open_or_create(&config.master_key_file)?
     } else {
         Vault::open(&config.master_key_file)?
     };
-    let storage = Storage::connect(&config.database_url).await?;
     let issuer = config.public_url.clone();
     let signing_keys = SigningKeys::load(&storage, &vault, &clock, issuer)
         .await

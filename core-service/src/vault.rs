@@ -25,9 +25,9 @@ pub(crate) enum Purpose {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot read the master key {path}: {source}")]
+    #[error("cannot read the master key {path}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("cannot create the master key {path}: {source}")]
+    #[error("cannot create the master key {path}")]
     Create { path: PathBuf, source: io::Error },
     #[error(
         "the master key {path} is not 32 bytes of Base64; restore it from your backup, nothing sealed with it can be read without it"

@@ -1,11 +1,16 @@
 //! Opening a database: its pools and pragmas, what it must promise, and its schema.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use migrations::{Migrator, MigratorTrait};
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
-    sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous},
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
+    Statement,
+    sqlx::{
+        Connection as _,
+        postgres::PgConnection,
+        sqlite::{SqliteJournalMode, SqliteSynchronous},
+    },
 };
 
 use super::Error;
@@ -54,6 +59,13 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
 }
 
 async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    // A pool would try until its time is out, and not say why.
+    let probe = tokio::time::timeout(ACQUIRE, PgConnection::connect(url)).await;
+    if let Ok(Err(error)) = probe {
+        return Err(Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(
+            Arc::new(error),
+        ))));
+    }
     let pool = Database::connect(pool_options(url, 20)).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;

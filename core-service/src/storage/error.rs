@@ -4,10 +4,10 @@ use sea_orm::{DbErr, RuntimeErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the database could not do it: {0}")]
+    #[error("the database could not do it")]
     Database(#[source] DbErr),
     /// Not there, shutting down, out of connections or of disk: later may do.
-    #[error("the database is not available: {0}")]
+    #[error("the database is not available")]
     Unavailable(#[source] DbErr),
     /// More writes wait than may wait.
     #[error("too many writes are waiting")]
