@@ -13,16 +13,23 @@ use crate::{
     },
     error::Error,
     random,
-    service::StartError,
+    service::{StartError, open_vault},
     storage::{self, Storage},
-    vault::Vault,
 };
 
 /// What an API client proves itself with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     pub api_key: String,
     pub api_secret: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials")
+            .field("api_key", &self.api_key)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The clients that [`bootstrap`] creates.
@@ -37,8 +44,8 @@ pub struct Bootstrapped {
 /// Prepares an empty platform: master key, schema, first clients. Each call makes new clients;
 /// their secrets are not kept.
 pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
-    Vault::open_or_create(&config.master_key_file)?;
     let storage = Storage::connect(&config.database_url).await?;
+    open_vault(&storage, &config.master_key_file, true).await?;
     let now = Clock::system().now();
     let make = async |role| {
         let credentials = Credentials {

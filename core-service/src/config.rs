@@ -17,8 +17,12 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
     pub listen: SocketAddr,
 
+    /// Let gRPC be served without TLS beyond loopback: tokens and secrets pass in the clear.
+    #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
+    pub allow_plaintext: bool,
+
     /// `postgres://…`, or `sqlite://FILE?mode=rwc`.
-    #[arg(long, env = "DELIVERY_DATABASE_URL")]
+    #[arg(long, env = "DELIVERY_DATABASE_URL", hide_env_values = true)]
     pub database_url: String,
 
     /// The key that seals secrets at rest; the same for every core of a platform. `bootstrap`
@@ -113,6 +117,7 @@ impl Config {
     pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            allow_plaintext: false,
             database_url,
             master_key_file,
             public_url: "http://127.0.0.1:8080".to_owned(),

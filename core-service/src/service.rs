@@ -1,6 +1,6 @@
 //! A core: storage, keys and gRPC services on one listener.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use proto::{
     api_clients_server::ApiClientsServer, deliveries_server::DeliveriesServer,
@@ -30,6 +30,9 @@ use crate::{
 /// How long what is in flight may take after a core was told to end.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// How often a silent connection is asked whether it is still there.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
 /// Messages are small; more is a mistake or an attack.
 const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
@@ -41,6 +44,10 @@ pub enum StartError {
         addr: SocketAddr,
         source: std::io::Error,
     },
+    #[error(
+        "gRPC on {addr} would pass tokens and secrets in the clear; listen on loopback behind something that speaks TLS, or say --allow-plaintext"
+    )]
+    Plaintext { addr: SocketAddr },
     #[error("cannot open the database")]
     Database(#[from] storage::Error),
     #[error(transparent)]
@@ -84,6 +91,9 @@ impl CoreService {
             addr: config.listen,
             source,
         })?;
+        if !addr.ip().is_loopback() && !config.allow_plaintext {
+            return Err(StartError::Plaintext { addr });
+        }
         let core = Arc::new(open(config, clock).await?);
         Ok(Self {
             core,
@@ -112,6 +122,8 @@ impl CoreService {
             .spawn(async move { leases.release_expired_leases().await });
         let stop = shutdown.clone();
         let served = Server::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE / 2))
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         let overdue = async {
@@ -122,7 +134,10 @@ impl CoreService {
         };
         let result = tokio::select! {
             served = served => served.map_err(StartError::from),
-            () = overdue => Ok(()),
+            () = overdue => {
+                tracing::warn!("calls were still under way after {DRAIN:?}");
+                Ok(())
+            }
         };
 
         core.shutdown.cancel();
@@ -137,15 +152,7 @@ impl CoreService {
 
 async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
     let storage = Storage::connect(&config.database_url).await?;
-    // A new master key could open nothing of what an old one sealed.
-    let is_new = storage::signing_keys::list(storage.reader())
-        .await?
-        .is_empty();
-    let vault = if config.create_master_key && is_new {
-        Vault::open_or_create(&config.master_key_file)?
-    } else {
-        Vault::open(&config.master_key_file)?
-    };
+    let vault = open_vault(&storage, &config.master_key_file, config.create_master_key).await?;
     let issuer = config.public_url.clone();
     let signing_keys = SigningKeys::load(&storage, &vault, &clock, issuer)
         .await
@@ -164,6 +171,21 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
         bell: watch::Sender::new(()),
         shutdown: CancellationToken::new(),
         loops: TaskTracker::new(),
+    })
+}
+
+/// Opens the vault, with a new master key only for a database in which nothing is sealed yet:
+/// it could open nothing of what another has sealed.
+pub(crate) async fn open_vault(
+    storage: &Storage,
+    master_key_file: &Path,
+    create: bool,
+) -> Result<Vault, StartError> {
+    let keys = storage::signing_keys::list(storage.reader()).await?;
+    Ok(if create && keys.is_empty() {
+        Vault::open_or_create(master_key_file)?
+    } else {
+        Vault::open(master_key_file)?
     })
 }
 

@@ -69,13 +69,11 @@ impl Vault {
     /// As [`Vault::open`], with a new master key if there is no file, readable by its owner
     /// alone.
     pub(crate) fn open_or_create(path: &Path) -> Result<Self, Error> {
-        match create_master_key(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::Create {
-                path: path.to_owned(),
-                source: error,
-            }),
-            _ => Self::open(path),
-        }
+        create_master_key(path).map_err(|source| Error::Create {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::open(path)
     }
 
     fn new(key: &[u8; KEY]) -> Self {
@@ -147,15 +145,32 @@ impl std::fmt::Debug for Vault {
     }
 }
 
+/// Writes a new key beside its place, and then puts it there whole, unless there is one: a
+/// crash leaves no half a key, and what is sealed is never flushed before its key.
 fn create_master_key(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Ok(());
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let draft = path.with_extension(format!("key.{}", std::process::id()));
     let mut file = fs::OpenOptions::new()
         .write(true)
-        .create_new(true)
+        .create(true)
+        .truncate(true)
         .mode(0o600)
-        .open(path)?;
+        .open(&draft)?;
     let key = BASE64_STANDARD.encode(crate::random::bytes::<KEY>());
     writeln!(file, "{key}")?;
-    file.sync_all()
+    file.sync_all()?;
+    let placed = fs::hard_link(&draft, path);
+    fs::remove_file(&draft)?;
+    match placed {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => fs::File::open(directory)?.sync_all(),
+    }
 }
 
 fn expand(master: &hkdf::Prk, label: &[u8]) -> [u8; KEY] {

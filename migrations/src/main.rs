@@ -9,7 +9,7 @@ use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 #[command(name = "migrations")]
 struct Arguments {
     /// `postgres://…` or `sqlite://<file>?mode=rwc`.
-    #[arg(long, env = "DELIVERY_DATABASE_URL")]
+    #[arg(long, env = "DELIVERY_DATABASE_URL", hide_env_values = true)]
     database_url: String,
 
     /// Only say what would be applied.

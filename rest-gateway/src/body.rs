@@ -28,8 +28,10 @@ pub(crate) async fn read(
 ) -> Result<Bytes, Error> {
     let announced = body.size_hint().lower();
     let limit = limits.size;
-    // A client that waits for `100 Continue` is told before it sends anything.
-    if exceeds(announced, limit) && headers.contains_key(EXPECT) {
+    // A client that waits for `100 Continue` is told before it sends anything, and one that
+    // announces more than would be read is told at once.
+    let unwelcome = headers.contains_key(EXPECT) && exceeds(announced, limit);
+    if unwelcome || exceeds(announced, limit.saturating_mul(PATIENCE)) {
         return Err(Error::TooLarge { limit });
     }
     tokio::time::timeout(limits.time, collect(body, limit))

@@ -18,15 +18,9 @@ pub(crate) enum MediaType {
 }
 
 impl MediaType {
-    /// The form of a resource. A request that accepts errors alone (`application/problem+json`)
-    /// has said nothing about resources, so it gets them as JSON-LD.
+    /// The form of a resource.
     pub(crate) fn of_resource(headers: &HeaderMap) -> Result<Self, Error> {
-        let ranges = ranges(headers);
-        match best(&ranges, &[Self::JsonLd, Self::Json]) {
-            Some(media_type) => Ok(media_type),
-            None if best(&ranges, &[Self::Problem]).is_some() => Ok(Self::JsonLd),
-            None => Err(Error::NotAcceptable),
-        }
+        best(&ranges(headers), &[Self::JsonLd, Self::Json]).ok_or(Error::NotAcceptable)
     }
 
     /// The form of an error: told in any case.
@@ -228,7 +222,7 @@ mod tests {
             ("application/ld+json;q=0, */*", Some(MediaType::Json)),
             ("text/html, */*; q=.2", Some(MediaType::JsonLd)),
             ("application/json;Q=0.001", Some(MediaType::Json)),
-            ("application/problem+json", Some(MediaType::JsonLd)),
+            ("application/problem+json", None),
             ("garbage", Some(MediaType::JsonLd)),
             ("text/html", None),
             ("*/*;q=0", None),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use proto::{Notification, Outcome, StreamResponse};
+use proto::{Notification, Outcome, StreamRequest, StreamResponse};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Duration, timeout},
@@ -109,6 +109,12 @@ impl Exchange {
             self.collect_finished();
             let accepting = !self.shutdown.is_cancelled();
             if !accepting && self.ledger.is_reported() {
+                let finished = StreamRequest {
+                    finished: true,
+                    ..StreamRequest::default()
+                };
+                // A core that has gone away has nothing to hear.
+                let _ = stream.requests.send(finished).await;
                 return Ok(stream.responses);
             }
 
@@ -154,7 +160,7 @@ impl Exchange {
             match response {
                 Ok(Some(response)) => {
                     // Sent before core saw the half-close. Their outcomes could not be reported,
-                    // so they are not sent: the lease gives them to another dispatcher.
+                    // so they are not sent, and core gives them to another dispatcher.
                     if !response.notifications.is_empty() {
                         let count = response.notifications.len();
                         tracing::info!(count, "left to their lease, being on the way out");

@@ -99,6 +99,7 @@ impl Ledger {
         StreamRequest {
             credit: u32::try_from(grant).unwrap_or(u32::MAX),
             outcomes,
+            finished: false,
         }
     }
 
@@ -166,6 +167,7 @@ mod tests {
             StreamRequest {
                 credit: 1,
                 outcomes: vec![outcome(1)],
+                finished: false,
             }
         );
         assert!(!ledger.has_request(true));
@@ -199,6 +201,7 @@ mod tests {
             StreamRequest {
                 credit: 3,
                 outcomes: vec![outcome(2)],
+                finished: false,
             }
         );
     }

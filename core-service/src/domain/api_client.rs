@@ -162,6 +162,16 @@ impl ApiClient {
         (current | previous) && self.disabled_at.is_none()
     }
 
+    /// Replaces the secret; the one before stays good until an instant. An overlap that is
+    /// still running goes on instead: what is replaced then is a secret that perhaps nobody
+    /// saw, and a shop lives on the older one.
+    pub fn rotate_secret(&mut self, new: SecretHash, until: Timestamp, now: Timestamp) {
+        let running = self.previous_secret.filter(|(_, until)| now < *until);
+        let (kept, _) = running.unwrap_or((self.secret_hash, until));
+        self.previous_secret = Some((kept, until));
+        self.secret_hash = new;
+    }
+
     /// The scopes of a token, given what was asked for: nothing means `deliveries`, or all of
     /// the client's if that is not among them.
     pub fn grant(&self, asked: &[String]) -> Result<Scopes, ScopeNotPermitted> {
@@ -246,8 +256,9 @@ mod tests {
         assert!(!client.accepts("Secret", at(0)));
         assert!(!client.accepts("", at(0)));
 
-        client.previous_secret = Some((client.secret_hash, at(100)));
-        client.secret_hash = SecretHash::of("new");
+        client.rotate_secret(SecretHash::of("unseen"), at(50), at(0));
+        client.rotate_secret(SecretHash::of("new"), at(100), at(1));
+        assert!(!client.accepts("unseen", at(1)));
         assert!(client.accepts("new", at(99)) && client.accepts("secret", at(99)));
         assert!(client.accepts("new", at(100)) && !client.accepts("secret", at(100)));
 

@@ -1,5 +1,5 @@
 //! The rules, pure: no async, no tonic, no sea-orm, no clock. `now`, randomness and the zone
-//! come in as arguments.
+//! come in as arguments; only new ids are made here, and nothing depends on their value.
 
 pub mod address;
 pub mod api_client;

@@ -2,9 +2,15 @@
 
 use super::{Core, caller::Caller, drafts::AddressDraft};
 use crate::{
-    domain::{address::Address, id::AddressId, store::Store, violation::Violations},
+    domain::{
+        address::{Address, LatLng},
+        id::AddressId,
+        store::Store,
+        violation::Violations,
+    },
     error::Error,
     geocoding::{Answer, Query},
+    routing::great_circle_meters,
 };
 
 impl Core {
@@ -78,6 +84,10 @@ impl Core {
             country: draft.country.clone(),
         };
         if let Some(lat_lng) = draft.lat_lng {
+            if let Some(swapped) = store.and_then(|store| likely_swapped(store, lat_lng)) {
+                violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
+                return Ok(None);
+            }
             return Ok(Some(address(lat_lng)));
         }
         if violations.is_at_or_below(&format!("{field}.lat_lng")) {
@@ -127,4 +137,20 @@ impl Core {
             }
         }
     }
+}
+
+/// How far from its address a store delivers at most, for all that is known of it, in metres.
+const AREA: f64 = 100_000.0;
+
+/// Says so if a point is far from the store and would not be the other way round.
+fn likely_swapped(store: &Store, point: LatLng) -> Option<String> {
+    let home = store.default_address.as_ref()?.lat_lng;
+    let swapped = LatLng::new(point.longitude(), point.latitude()).ok()?;
+    let is_near = |point| great_circle_meters(home, point) <= AREA;
+    (!is_near(point) && is_near(swapped)).then(|| {
+        let (first, second) = (point.latitude(), point.longitude());
+        format!(
+            "latitude comes first: [{first}, {second}] is far from the store, and [{second}, {first}] is near it; did you mean that?"
+        )
+    })
 }

@@ -36,7 +36,7 @@ impl proto::api_clients_server::ApiClients for Core {
             .write(move |transaction| {
                 let client = client.clone();
                 Box::pin(async move {
-                    storage::api_clients::insert_if_absent(transaction, &client).await?;
+                    storage::api_clients::insert(transaction, &client).await?;
                     Ok(())
                 })
             })
@@ -116,8 +116,7 @@ impl proto::api_clients_server::ApiClients for Core {
                         message: "the client is disabled; create another".to_owned(),
                     });
                 }
-                client.previous_secret = Some((client.secret_hash, until));
-                client.secret_hash = hash;
+                client.rotate_secret(hash, until, now);
                 Ok(())
             })
             .await?;

@@ -31,7 +31,8 @@ fn outdated(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
 /// The definitions in use, by what makes them differ.
 pub(crate) struct Definitions {
     price_lists: moka::sync::Cache<(StoreId, i64), Arc<PriceList>>,
-    time_slots: moka::sync::Cache<(TimeSlotId, jiff::Timestamp, String), Arc<TimeSlot>>,
+    /// By definition and country.
+    time_slots: moka::sync::Cache<(String, String), Arc<TimeSlot>>,
 }
 
 impl Definitions {
@@ -78,7 +79,7 @@ impl Core {
             return Ok(None);
         };
         let country = store.country.as_str();
-        let key = (stored.id, stored.updated_at, country.to_owned());
+        let key = (stored.definition.clone(), country.to_owned());
         if let Some(known) = self.definitions.time_slots.get(&key) {
             return Ok(Some((stored.id, known)));
         }

@@ -8,6 +8,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 use crate::domain::{
     address::LatLng,
     before::{self, DateOrder},
+    store::Country,
     task::{Package, TimeWindow},
     telephone,
     time_slot::window,
@@ -99,16 +100,33 @@ pub(super) fn address_object(
     let mut text = |name: &str, text: Option<String>, limit| {
         checked_text(&format!("{field}.{name}"), &text?, limit, violations)
     };
-    let street_address = text("street_address", draft.street_address, TEXT);
+    let has_point = draft.lat_lng.is_some();
+    let street_address =
+        text("street_address", draft.street_address.clone(), TEXT).map(|trimmed| {
+            // Beside a point, the text is the client's own and stays exactly as it is.
+            draft
+                .street_address
+                .filter(|_| has_point)
+                .unwrap_or(trimmed)
+        });
     let mut address = AddressDraft {
         place_name: text("place_name", draft.place_name, NAME),
         contact_name: text("contact_name", draft.contact_name, NAME),
         description: text("description", draft.description, LONG_TEXT),
         postal_code: text("postal_code", draft.postal_code, NAME),
         locality: text("address_locality", draft.address_locality, NAME),
-        country: text("address_country", draft.address_country, NAME),
         ..AddressDraft::default()
     };
+    if let Some(code) = draft.address_country.filter(|code| !code.trim().is_empty()) {
+        let parsed = code.trim().parse::<Country>();
+        address.country = violations
+            .check(
+                format!("{field}.address_country"),
+                "UNKNOWN_COUNTRY",
+                parsed,
+            )
+            .map(|country| country.as_str().to_owned());
+    }
     if let Some(number) = draft.telephone {
         let field = format!("{field}.telephone");
         let parsed = telephone::parse(&number, country);
@@ -116,7 +134,6 @@ pub(super) fn address_object(
             .check(field, "INVALID_TELEPHONE", parsed)
             .flatten();
     }
-    let has_point = draft.lat_lng.is_some();
     if let Some(point) = draft.lat_lng {
         let parsed = LatLng::new(point.latitude, point.longitude);
         address.lat_lng = violations.check(format!("{field}.lat_lng"), "INVALID_POINT", parsed);

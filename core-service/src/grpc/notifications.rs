@@ -8,13 +8,13 @@ use jiff::SignedDuration;
 use proto::iri::Collection;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 use uuid::Uuid;
 
 use super::Core;
 use crate::{
     domain::{api_client::Scope, id::NotificationId, notification::Outcome, webhook::Secret},
-    error::Error,
+    error::{Error, Unauthenticated},
     random,
     storage::{
         self,
@@ -34,6 +34,9 @@ const BATCH: u32 = 128;
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(1);
 
+/// How often it is asked whether a stream's client still may hold it.
+const PERMISSION_CHECK: Duration = Duration::from_secs(30);
+
 type Responses = mpsc::Sender<Result<proto::StreamResponse, Status>>;
 
 /// So that the stream type can be named without its generics.
@@ -52,22 +55,45 @@ impl proto::notifications_server::Notifications for Notifications {
         request: Request<Streaming<proto::StreamRequest>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
         let core = Arc::clone(&self.0);
-        let caller = core.authenticate(request.metadata()).await?;
-        caller.require(Scope::Notifications)?;
+        let token = request.metadata().clone();
+        core.authenticate(&token)
+            .await?
+            .require(Scope::Notifications)?;
 
         let (responses, stream) = mpsc::channel(4);
         let requests = request.into_inner();
         self.0.loops.spawn(async move {
-            if let Err(error) = serve(&core, requests, &responses).await {
+            let served = tokio::select! {
+                served = serve(&core, requests, &responses) => served,
+                refused = still_permitted(&core, &token) => refused,
+                // Also while the dispatcher reads nothing.
+                () = core.shutdown.cancelled() => Ok(()),
+            };
+            if let Err(error) = served {
                 // A dispatcher that has gone away hears nothing; its leases end by themselves.
-                let _ = responses.send(Err(error.into())).await;
+                let _ = responses.try_send(Err(error.into()));
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 }
 
-/// Serves a stream until its dispatcher half-closes or goes away, or core shuts down.
+/// Ends when the token's client may hold a stream no more; that its token has expired since the
+/// stream was opened does not matter.
+async fn still_permitted(core: &Core, token: &MetadataMap) -> Result<(), Error> {
+    loop {
+        tokio::time::sleep(PERMISSION_CHECK).await;
+        match core.authenticate(token).await {
+            Ok(caller) => caller.require(Scope::Notifications)?,
+            Err(Error::Unauthenticated(Unauthenticated::ExpiredToken)) => {}
+            Err(error @ Error::Unauthenticated(_)) => return Err(error),
+            // The database may be away for a while; that takes nothing from anybody.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Serves a stream until its dispatcher half-closes or goes away.
 async fn serve(
     core: &Core,
     mut requests: Streaming<proto::StreamRequest>,
@@ -87,13 +113,14 @@ async fn serve(
                     return Ok(());
                 };
                 let Some(request) = request else {
-                    // After a half-close, what was not reported was not and will not be sent.
-                    return core.release(held).await;
+                    return Ok(());
                 };
                 credit = credit.saturating_add(request.credit);
                 if !request.outcomes.is_empty() {
                     for outcome in &request.outcomes {
-                        held.remove(&outcome.name);
+                        if held.get(&outcome.name) == Some(&outcome.lease_token) {
+                            held.remove(&outcome.name);
+                        }
                     }
                     let recorded = core.record(&request.outcomes).await?;
                     let response = proto::StreamResponse {
@@ -104,9 +131,12 @@ async fn serve(
                         return Ok(());
                     }
                 }
+                if request.finished {
+                    credit = 0;
+                    core.release(std::mem::take(&mut held)).await?;
+                }
                 poll = SHORTEST_POLL;
             }
-            () = core.shutdown.cancelled() => return Ok(()),
             _ = bell.changed(), if credit > 0 => poll = SHORTEST_POLL,
             () = core.clock.moved(), if credit > 0 => poll = SHORTEST_POLL,
             () = tokio::time::sleep(poll), if credit > 0 => {
@@ -114,10 +144,10 @@ async fn serve(
             }
         }
         while credit > 0 {
-            let claimed = core.claim(credit.min(BATCH)).await?;
-            let Some(count) = u32::try_from(claimed.len()).ok().filter(|count| *count > 0) else {
+            let Some(claimed) = core.claim(credit.min(BATCH)).await? else {
                 break;
             };
+            let count = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
             credit = credit.saturating_sub(count);
             for notification in &claimed {
                 held.insert(notification.name.clone(), notification.lease_token.clone());
@@ -135,28 +165,42 @@ async fn serve(
 }
 
 impl Core {
-    /// Takes due notifications under a lease.
-    async fn claim(&self, most: u32) -> Result<Vec<proto::Notification>, Error> {
+    /// Takes due notifications under a lease; none when nothing was due.
+    async fn claim(&self, most: u32) -> Result<Option<Vec<proto::Notification>>, Error> {
         let now = self.clock.now();
         if !storage::notifications::is_any_due(self.storage.reader(), now).await? {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let lease_token = Uuid::now_v7();
-        let claimed = self
+        let claim = self
             .storage
             .write(move |transaction| {
                 Box::pin(async move {
                     let lease = (lease_token, LEASE);
-                    let claimed =
-                        storage::notifications::claim(transaction, most.into(), lease, now).await?;
-                    Ok(claimed)
+                    Ok(storage::notifications::claim(transaction, most.into(), lease, now).await?)
                 })
             })
             .await?;
-        claimed
-            .into_iter()
-            .map(|claimed| self.notification(claimed, lease_token))
-            .collect()
+        let mut notifications = Vec::with_capacity(claim.claimed.len());
+        let mut unreadable = Vec::new();
+        for claimed in claim.claimed {
+            let id = claimed.id;
+            match self.notification(claimed, lease_token) {
+                Ok(notification) => notifications.push(notification),
+                Err(error) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        notification.id = %id,
+                        "a notification cannot be sent"
+                    );
+                    unreadable.push(unsent(id, lease_token));
+                }
+            }
+        }
+        if !unreadable.is_empty() {
+            self.record_reports(unreadable).await?;
+        }
+        Ok(claim.found_any.then_some(notifications))
     }
 
     fn notification(
@@ -189,6 +233,11 @@ impl Core {
     async fn record(&self, outcomes: &[proto::Outcome]) -> Result<Vec<proto::Recorded>, Error> {
         let recorded = outcomes.iter().map(recorded).collect();
         let reports: Vec<_> = outcomes.iter().filter_map(report).collect();
+        self.record_reports(reports).await?;
+        Ok(recorded)
+    }
+
+    async fn record_reports(&self, reports: Vec<Report>) -> Result<(), Error> {
         let now = self.clock.now();
         let attempts = self
             .storage
@@ -200,7 +249,7 @@ impl Core {
             })
             .await?;
         if attempts.is_empty() {
-            return Ok(recorded);
+            return Ok(());
         }
         let logged = self
             .storage
@@ -213,9 +262,12 @@ impl Core {
             })
             .await;
         if let Err(error) = logged {
-            tracing::warn!(%error, "attempts were recorded but not logged");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "attempts were recorded but not logged"
+            );
         }
-        Ok(recorded)
+        Ok(())
     }
 
     /// Makes pending again what a dispatcher gave back unsent.
@@ -257,7 +309,10 @@ impl Core {
                     tracing::info!(count, "leases ended without an outcome");
                     self.bell.send_replace(());
                 }
-                Err(error) => tracing::warn!(%error, "leases could not be looked at"),
+                Err(error) => tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "leases could not be looked at"
+                ),
             }
         }
     }
@@ -285,10 +340,10 @@ fn recorded(outcome: &proto::Outcome) -> proto::Recorded {
 
 /// An outcome that names no notification or lease of ours is as one whose lease is over.
 fn report(outcome: &proto::Outcome) -> Option<Report> {
-    let failure = failure_name(outcome.failure());
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
+    let failure = failure_name(outcome.failure, status);
     let retry_after = outcome
         .retry_after
         .as_ref()
@@ -316,10 +371,34 @@ fn report(outcome: &proto::Outcome) -> Option<Report> {
     })
 }
 
-const fn failure_name(failure: proto::outcome::Failure) -> Option<&'static str> {
+/// A notification that could not even be handed out, as a failed attempt: the schedule goes on
+/// and ends it.
+fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
+    Report {
+        id,
+        lease_token,
+        outcome: Outcome::Failed {
+            status: None,
+            retry_after: None,
+        },
+        status: None,
+        failure: Some("secret"),
+        duration: 0,
+        answer: String::new(),
+        jitter: random::below(u64::MAX),
+    }
+}
+
+/// None only for what was surely delivered: a failure of a kind that a newer dispatcher knows
+/// is one all the same.
+fn failure_name(failure: i32, status: Option<u16>) -> Option<&'static str> {
     use proto::outcome::Failure;
+    let Ok(failure) = Failure::try_from(failure) else {
+        return Some("unknown");
+    };
     match failure {
-        Failure::Unspecified => None,
+        Failure::Unspecified if matches!(status, Some(200..=299)) => None,
+        Failure::Unspecified => Some("unknown"),
         Failure::Dns => Some("dns"),
         Failure::AddressRefused => Some("address_refused"),
         Failure::Connect => Some("connect"),

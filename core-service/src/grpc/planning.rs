@@ -23,6 +23,9 @@ use crate::{
     storage::slot_bookings::Booking,
 };
 
+/// How many violations of a caller's own finding are repeated.
+const MOST_VIOLATIONS: usize = 100;
+
 /// How long a task lasts whose client gives its end only.
 const WINDOW: SignedDuration = SignedDuration::from_mins(15);
 
@@ -150,7 +153,7 @@ impl Core {
 /// The violations a gateway found.
 pub(super) fn violations(found_before: Vec<proto::Violation>) -> Violations {
     let mut violations = Violations::new();
-    for violation in found_before {
+    for violation in found_before.into_iter().take(MOST_VIOLATIONS) {
         violations.add(violation.field, violation.reason, violation.description);
     }
     violations

@@ -33,6 +33,7 @@ impl proto::price_lists_server::PriceLists for Core {
             .write(move |transaction| {
                 let definition = definition.clone();
                 Box::pin(async move {
+                    storage::stores::lock(transaction, store_id).await?;
                     let version =
                         storage::price_lists::current_version(transaction, store_id).await?;
                     let stored = StoredPriceList {
@@ -45,14 +46,7 @@ impl proto::price_lists_server::PriceLists for Core {
                     Ok(stored)
                 })
             })
-            .await
-            .map_err(|error| match error {
-                Error::Storage(error) if error.is_unique_violation() => Error::Conflict {
-                    reason: "CONCURRENT_CHANGE",
-                    message: "somebody else applied a price list at the same moment; look at it and apply yours again".to_owned(),
-                },
-                other => other,
-            })?;
+            .await?;
 
         Ok(Response::new(price_list(stored, list.warnings())))
     }

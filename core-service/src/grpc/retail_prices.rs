@@ -14,6 +14,9 @@ use crate::{
     vault::Purpose,
 };
 
+/// How many rules that counted a price's name carries at most.
+const MOST_KEPT: usize = 10;
+
 #[tonic::async_trait]
 impl proto::retail_prices_server::RetailPrices for Core {
     async fn calculate_retail_price(
@@ -72,9 +75,13 @@ impl proto::retail_prices_server::RetailPrices for Core {
 }
 
 impl Core {
-    /// The name that carries the price itself, readable by its store alone.
+    /// The name that carries the price itself, readable by its store alone. Of the calculation
+    /// it keeps what counted: a name has to fit into a URL, whatever the list's length.
     fn seal_price(&self, store_id: StoreId, retail_price: &proto::RetailPrice) -> String {
-        let plain = retail_price.encode_to_vec();
+        let mut kept = retail_price.clone();
+        kept.calculation.retain(|outcome| outcome.matched);
+        kept.calculation.truncate(MOST_KEPT);
+        let plain = kept.encode_to_vec();
         let sealed = self
             .vault
             .seal(Purpose::RetailPrice, store_id.0.as_bytes(), &plain);

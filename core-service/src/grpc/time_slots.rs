@@ -82,6 +82,7 @@ impl proto::time_slots_server::TimeSlots for Core {
             .write(move |transaction| {
                 let mut stored = stored.clone();
                 Box::pin(async move {
+                    storage::stores::lock(transaction, stored.store_id).await?;
                     let known =
                         storage::time_slots::find_default(transaction, stored.store_id).await?;
                     if let Some(known) = known {

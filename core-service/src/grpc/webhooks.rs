@@ -37,8 +37,7 @@ impl proto::webhooks_server::Webhooks for Core {
             .write(move |transaction| {
                 let (webhook, sealed_secret) = (webhook.clone(), sealed_secret.clone());
                 Box::pin(async move {
-                    // Two at the same moment may overstep the limit by one: it guards against
-                    // heaps, not against the hundred and first.
+                    storage::stores::lock(transaction, webhook.store_id).await?;
                     let count = storage::webhooks::count(transaction, owner).await?;
                     if count >= MOST_PER_CLIENT {
                         return Err(Error::Quota {
@@ -84,11 +83,18 @@ impl proto::webhooks_server::Webhooks for Core {
         let name = request.into_inner().name;
         let not_found = || Error::NotFound { name: name.clone() };
         let id = Collection::Webhooks.id(&name).ok_or_else(not_found)?;
+        let (webhook_id, now) = (WebhookId(id), self.clock.now());
         let deleted = self
             .storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    Ok(storage::webhooks::delete(transaction, owner, WebhookId(id)).await?)
+                    let (store_id, _) = owner;
+                    let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
+                    if deleted {
+                        storage::notifications::drop_owed(transaction, store_id, webhook_id, now)
+                            .await?;
+                    }
+                    Ok(deleted)
                 })
             })
             .await?;

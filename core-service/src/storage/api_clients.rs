@@ -22,6 +22,11 @@ pub(crate) async fn find_by_key(
     connection: &impl ConnectionTrait,
     api_key: &str,
 ) -> Result<Option<ApiClient>, Error> {
+    // Other keys are never issued, and PostgreSQL takes not every text.
+    let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !api_key.bytes().all(is_key) {
+        return Ok(None);
+    }
     let row = Entity::find()
         .filter(Column::ApiKey.eq(api_key))
         .one(connection)
@@ -62,6 +67,16 @@ pub(crate) async fn list(
         .all(connection)
         .await?;
     rows.into_iter().map(ApiClient::try_from).collect()
+}
+
+pub(crate) async fn insert(
+    connection: &impl ConnectionTrait,
+    client: &ApiClient,
+) -> Result<(), Error> {
+    Entity::insert(row(client))
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
 }
 
 /// Adds a client, unless there is one with its key.

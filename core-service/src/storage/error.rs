@@ -96,12 +96,18 @@ fn is_unavailable(error: &DbErr) -> bool {
     }
 }
 
-/// `PostgreSQL`: class 08 (connection), 53 (out of resources), 57P (operator intervention).
+/// `PostgreSQL`: 25006 (read-only, as after a failover), class 08 (connection), 53 (out of
+/// resources), 57P (operator intervention), 58 (system error).
 /// `SQLite` (extended codes, the primary one in the low byte): 5 BUSY, 6 LOCKED, 8 READONLY,
 /// 10 IOERR, 13 FULL, 14 CANTOPEN.
 fn is_unavailable_code(code: &str) -> bool {
     match code.parse::<u32>() {
         Ok(sqlite) if code.len() < 5 => matches!(sqlite & 0xff, 5 | 6 | 8 | 10 | 13 | 14),
-        _ => code.starts_with("08") || code.starts_with("53") || code.starts_with("57P"),
+        _ => {
+            code == "25006"
+                || ["08", "53", "57P", "58"]
+                    .iter()
+                    .any(|class| code.starts_with(class))
+        }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn current_version(
     Ok(version)
 }
 
-/// Adds a version. Fails on the unique key when another took the number first.
+/// Adds a version.
 pub(crate) async fn insert(
     connection: &impl ConnectionTrait,
     price_list: &StoredPriceList,

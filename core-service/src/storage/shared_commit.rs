@@ -78,7 +78,9 @@ impl Writer {
     async fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) -> Result<(), Error> {
         let mut batch = Vec::with_capacity(BATCH);
         while waiting.recv_many(&mut batch, BATCH).await > 0 {
-            if batch.len() == 1 || self.commit(&mut batch).await.is_err() {
+            // While the disk stood still, callers gave up and may have asked again elsewhere.
+            batch.retain(|job| job.is_wanted());
+            if batch.len() <= 1 || self.commit(&mut batch).await.is_err() {
                 // One that breaks the transaction must not take its neighbours with it.
                 for job in &mut batch {
                     if let Err(error) = self.commit(std::slice::from_mut(job)).await {
@@ -144,6 +146,8 @@ enum Ran {
 
 /// A [`Write`] of any type.
 trait Job: Send {
+    /// Whether anybody waits for the answer.
+    fn is_wanted(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, Ran>;
     /// Notes that the commit failed, unless the work has an error of its own to tell.
     fn fail(&mut self, error: Error);
@@ -161,6 +165,10 @@ where
     W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>> + Send,
     T: Send,
 {
+    fn is_wanted(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, Ran> {
         let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
         async move {

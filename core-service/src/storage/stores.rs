@@ -1,6 +1,6 @@
 //! Stores.
 
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder};
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
 use super::{
     ConnectionTrait, Error,
@@ -17,6 +17,23 @@ pub(crate) async fn find(
 ) -> Result<Option<Store>, Error> {
     let row = Entity::find_by_id(id.0).one(connection).await?;
     row.map(Store::try_from).transpose()
+}
+
+/// As [`find`], and nobody else changes it until the transaction ends.
+pub(crate) async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    id: StoreId,
+) -> Result<Option<Store>, Error> {
+    let row = Entity::find_by_id(id.0)
+        .lock_exclusive()
+        .one(transaction)
+        .await?;
+    row.map(Store::try_from).transpose()
+}
+
+/// Makes those who change what belongs to a store follow one another.
+pub(crate) async fn lock(transaction: &impl ConnectionTrait, id: StoreId) -> Result<(), Error> {
+    find_and_lock(transaction, id).await.map(|_| ())
 }
 
 /// All stores, oldest first.

@@ -1,8 +1,12 @@
 //! Webhooks, their secrets sealed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, sea_query::Expr,
+    ActiveValue::Set,
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter,
+    sea_query::{Expr, ExprTrait as _},
 };
 
 use super::{
@@ -97,10 +101,10 @@ pub(super) async fn for_events(
 /// Where to send and what to sign with, of the enabled ones among some webhooks of any store.
 pub(super) async fn targets(
     connection: &impl ConnectionTrait,
-    ids: impl IntoIterator<Item = WebhookId>,
+    webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
 ) -> Result<Vec<Target>, Error> {
     let rows = Entity::find()
-        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(any_of(webhooks))
         .filter(Column::DisabledAt.is_null())
         .all(connection)
         .await?;
@@ -124,16 +128,31 @@ pub(crate) struct Target {
 /// Disables webhooks whose receivers are gone.
 pub(super) async fn disable(
     connection: &impl ConnectionTrait,
-    ids: impl IntoIterator<Item = WebhookId>,
+    webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
     now: Timestamp,
 ) -> Result<(), Error> {
     Entity::update_many()
         .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
-        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(any_of(webhooks))
         .filter(Column::DisabledAt.is_null())
         .exec(connection)
         .await?;
     Ok(())
+}
+
+fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -> Condition {
+    let by_store = webhooks.into_iter().fold(
+        BTreeMap::<_, BTreeSet<_>>::new(),
+        |mut by_store, (store_id, id)| {
+            by_store.entry(store_id.0).or_default().insert(id.0);
+            by_store
+        },
+    );
+    by_store
+        .into_iter()
+        .fold(Condition::any(), |any, (store_id, ids)| {
+            any.add(Column::StoreId.eq(store_id).and(Column::Id.is_in(ids)))
+        })
 }
 
 impl TryFrom<Model> for Webhook {

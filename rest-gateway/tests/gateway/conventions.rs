@@ -62,7 +62,6 @@ async fn what_cannot_be_accepted_is_not_done() {
 async fn an_error_is_a_problem_when_that_is_preferred() {
     let platform = Platform::start().await;
     for (accept, content_type) in [
-        ("application/problem+json", "application/problem+json"),
         (
             "application/ld+json;q=0.5, application/problem+json",
             "application/problem+json",

@@ -50,7 +50,14 @@ impl PatientReceiver {
 fn credit(credit: u32) -> StreamRequest {
     StreamRequest {
         credit,
-        outcomes: Vec::new(),
+        ..StreamRequest::default()
+    }
+}
+
+fn finished() -> StreamRequest {
+    StreamRequest {
+        finished: true,
+        ..StreamRequest::default()
     }
 }
 
@@ -86,6 +93,7 @@ async fn credit_is_what_fits_and_returns_with_the_outcome() {
     stream.record(&request.outcomes[0]).await;
 
     dispatcher.shut_down();
+    assert_eq!(stream.next_request().await, Some(finished()));
     assert_eq!(stream.next_request().await, None);
     drop(stream);
     dispatcher.ended().await;
@@ -183,6 +191,7 @@ async fn a_shutdown_finishes_what_is_held_and_waits_for_its_confirmation() {
 
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (0, 1));
+    assert_eq!(stream.next_request().await, Some(finished()));
     assert_eq!(stream.next_request().await, None);
     stream.record(&request.outcomes[0]).await;
     drop(stream);
@@ -207,8 +216,10 @@ async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
         Some(StreamRequest {
             credit: 0,
             outcomes: vec![outcome.clone()],
+            finished: false,
         })
     );
+    assert_eq!(next.next_request().await, Some(finished()));
     assert_eq!(next.next_request().await, None);
     next.record(&outcome).await;
     drop(next);

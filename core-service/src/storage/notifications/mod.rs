@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Expr, ExprTrait as _, LockBehavior, LockType, OnConflict, SimpleExpr},
 };
 use uuid::Uuid;
@@ -118,6 +118,14 @@ pub(crate) struct Claimed {
     pub(crate) target: Target,
 }
 
+/// What a claim found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claim {
+    pub(crate) claimed: Vec<Claimed>,
+    /// Whether anything was due, even if all of it was dropped.
+    pub(crate) found_any: bool,
+}
+
 /// Takes due notifications under a lease, the longest due first. On `PostgreSQL` concurrent
 /// claims step past each other's rows; on `SQLite` they follow one another.
 pub(crate) async fn claim(
@@ -125,16 +133,22 @@ pub(crate) async fn claim(
     most: u64,
     lease: (Uuid, Duration),
     now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
+) -> Result<Claim, Error> {
     let (lease_token, lease) = lease;
-    let mut longest_due = Entity::find()
+    // Not a subquery of the update: PostgreSQL may run that once a row, and so exceed the limit.
+    let longest_due: Vec<Uuid> = Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(due(now))
         .order_by_asc(Column::DueAt)
         .limit(most)
-        .into_query();
-    longest_due.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    if longest_due.is_empty() {
+        return Ok(Claim::default());
+    }
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(LEASED))
         .col_expr(Column::LeaseToken, Expr::value(lease_token))
@@ -145,15 +159,14 @@ pub(crate) async fn claim(
                 i64::try_from(lease.as_micros()).unwrap_or(i64::MAX),
             ),
         )
-        .filter(Column::Id.in_subquery(longest_due))
+        .filter(Column::Id.is_in(longest_due))
         .exec_with_returning(transaction)
         .await?;
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
 
-    let webhook_ids = rows.iter().map(|row| WebhookId(row.webhook_id));
-    let targets: HashMap<_, _> = webhooks::targets(transaction, webhook_ids)
+    let webhooks = rows
+        .iter()
+        .map(|row| (StoreId(row.store_id), WebhookId(row.webhook_id)));
+    let targets: HashMap<_, _> = webhooks::targets(transaction, webhooks)
         .await?
         .into_iter()
         .map(|target| (target.webhook_id.0, target))
@@ -172,8 +185,46 @@ pub(crate) async fn claim(
             None => dropped.push(row.id),
         }
     }
-    finish(transaction, dropped, DROPPED, now).await?;
-    Ok(claimed)
+    drop_all(
+        transaction,
+        Condition::all().add(Column::Id.is_in(dropped)),
+        now,
+    )
+    .await?;
+    Ok(Claim {
+        claimed,
+        found_any: true,
+    })
+}
+
+/// Drops what is owed to a webhook that ends.
+pub(crate) async fn drop_owed(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    webhook_id: WebhookId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let owed = Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::WebhookId.eq(webhook_id.0))
+        .add(Column::State.eq(PENDING));
+    drop_all(transaction, owed, now).await
+}
+
+async fn drop_all(
+    transaction: &impl ConnectionTrait,
+    which: Condition,
+    now: Timestamp,
+) -> Result<(), Error> {
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(DROPPED))
+        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
+        .filter(which)
+        .exec(transaction)
+        .await?;
+    Ok(())
 }
 
 /// Makes pending again what is still held under given leases.
@@ -252,7 +303,7 @@ pub(crate) async fn record(
     reports: &[Report],
     now: Timestamp,
 ) -> Result<Vec<Attempt>, Error> {
-    let held: HashMap<_, _> = Entity::find()
+    let mut held: HashMap<_, _> = Entity::find()
         .filter(Column::Id.is_in(reports.iter().map(|report| report.id.0)))
         .filter(Column::State.eq(LEASED))
         .lock_exclusive()
@@ -264,10 +315,12 @@ pub(crate) async fn record(
     let mut attempts = Vec::with_capacity(reports.len());
     let (mut delivered, mut given_up, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     for report in reports {
-        let Some(row) = held
-            .get(&report.id.0)
-            .filter(|row| row.lease_token == Some(report.lease_token))
-        else {
+        // One lease has one outcome: what comes after it is stale.
+        let row = held
+            .remove(&report.id.0)
+            .filter(|row| row.lease_token == Some(report.lease_token));
+        let Some(row) = row else {
+            tracing::info!(notification.id = %report.id, "an outcome came after its lease");
             continue;
         };
         let number = row.attempts + 1;
@@ -278,7 +331,7 @@ pub(crate) async fn record(
             Next::GivenUp => given_up.push(row.id),
             Next::Gone => {
                 given_up.push(row.id);
-                gone.push(WebhookId(row.webhook_id));
+                gone.push((StoreId(row.store_id), WebhookId(row.webhook_id)));
             }
         }
         attempts.push(Attempt {

@@ -63,7 +63,8 @@ impl Owed {
                 Box::pin(async move { Ok(claim(transaction, 10, (token, lease), now).await?) })
             })
             .await
-            .unwrap();
+            .unwrap()
+            .claimed;
         claimed
             .into_iter()
             .map(|claimed| (token, claimed))

@@ -31,6 +31,9 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         return Ok(instant);
     }
     let rewriting = Rewriting::of(context)?;
+    if rewriting.text.trim().is_empty() && rewriting.evening.is_none() {
+        return Err(Error::not_understood(context.original, 0));
+    }
     let rewritten = Context {
         origins: &rewriting.origins,
         ..context

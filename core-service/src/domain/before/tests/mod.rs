@@ -298,3 +298,16 @@ proptest::proptest! {
         let _ = parse(&words.join(" "), &now(), DateOrder::MonthFirst);
     }
 }
+
+#[test]
+fn a_word_that_only_leads_to_a_time_is_none() {
+    for text in [
+        "at", "by", "in", "before", "à", "um", "alle", "a las", "at at",
+    ] {
+        let parsed = parse(text, &now(), DateOrder::DayFirst);
+        assert!(
+            matches!(parsed, Err(Error::NotUnderstood { .. })),
+            "{text:?}: {parsed:?}"
+        );
+    }
+}

@@ -54,8 +54,8 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     match text.split_once('/') {
         Some((start, end)) => {
             let window = TimeWindow {
-                after: instant(start, zone)?,
-                before: instant(end, zone)?,
+                after: whole_seconds(instant(start, zone)?),
+                before: whole_seconds(instant(end, zone)?),
             };
             match window.after.cmp(&window.before) {
                 std::cmp::Ordering::Less => Ok(window),
@@ -65,6 +65,11 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
         }
         None => date_and_range(text, zone),
     }
+}
+
+/// Nobody plans by fractions of a second, and not every store keeps them.
+fn whole_seconds(instant: Timestamp) -> Timestamp {
+    Timestamp::from_second(instant.as_second()).unwrap_or(instant)
 }
 
 /// A window in words an operator or shop can send back: the short form where it says the
