@@ -10,6 +10,10 @@ use crate::domain::store::{Country, parse_time_zone};
 
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 // Where these settings are optional as a whole, the database says whether they are there.
 #[group(id = "core", args = ["database_url"])]
 pub struct Config {

@@ -103,7 +103,8 @@ impl Core {
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
         let mut judged = self.signing_keys.ring().verify(token, now);
-        if judged == Err(access_token::Error::UnknownKey) && self.reload_signing_keys().await? {
+        if judged == Err(access_token::Error::UnknownKey) {
+            self.reload_signing_keys().await?;
             judged = self.signing_keys.ring().verify(token, now);
         }
         judged.map_err(|error| {

@@ -1,6 +1,11 @@
 //! The ring of token signing keys that a core holds, and where it comes from.
 
-use std::sync::{Arc, RwLock, atomic::AtomicI64, atomic::Ordering};
+use std::{
+    sync::{Arc, RwLock},
+    time::Duration,
+};
+
+use tokio::{sync::Mutex, time::Instant};
 
 use super::Core;
 use crate::{
@@ -12,13 +17,13 @@ use crate::{
 };
 
 /// Tokens with made-up key ids must not become a query each.
-const RELOAD_PAUSE: i64 = 1;
+const RELOAD_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct SigningKeys {
     ring: RwLock<Arc<Keyring>>,
     issuer: String,
-    /// Seconds since 1970.
-    reloaded: AtomicI64,
+    /// When they were last read again; held by whoever does.
+    reloaded: Mutex<Option<Instant>>,
 }
 
 impl SigningKeys {
@@ -59,7 +64,7 @@ impl SigningKeys {
         Ok(Self {
             ring: RwLock::new(Arc::new(ring)),
             issuer,
-            reloaded: AtomicI64::new(i64::MIN),
+            reloaded: Mutex::new(None),
         })
     }
 
@@ -73,13 +78,13 @@ impl SigningKeys {
 }
 
 impl Core {
-    /// Reads the keys again, unless that was done just now. Whether it was read.
-    pub(super) async fn reload_signing_keys(&self) -> Result<bool, Error> {
+    /// Reads the keys again, unless that was done just now. Who comes while another reads waits
+    /// for what it finds.
+    pub(super) async fn reload_signing_keys(&self) -> Result<(), Error> {
         let keys = &self.signing_keys;
-        let now = self.clock.now().as_second();
-        let last = keys.reloaded.swap(now, Ordering::Relaxed);
-        if now.saturating_sub(last) < RELOAD_PAUSE {
-            return Ok(false);
+        let mut reloaded = keys.reloaded.lock().await;
+        if reloaded.is_some_and(|at| at.elapsed() < RELOAD_PAUSE) {
+            return Ok(());
         }
         if let Some(ring) = read(&self.storage, &self.vault, &keys.issuer).await? {
             *keys
@@ -87,7 +92,8 @@ impl Core {
                 .write()
                 .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(ring);
         }
-        Ok(true)
+        *reloaded = Some(Instant::now());
+        Ok(())
     }
 }
 

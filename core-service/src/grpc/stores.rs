@@ -1,6 +1,7 @@
 //! Stores: kept by operators, read by their own clients.
 
 use iso_currency::Currency;
+use jiff::tz::TimeZone;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
@@ -17,6 +18,33 @@ use crate::{
     storage,
 };
 
+/// What is to be changed of a store; what is absent stays.
+#[derive(Clone)]
+struct Changes {
+    display_name: Option<String>,
+    time_zone: Option<TimeZone>,
+    currency: Option<Currency>,
+    country: Option<Country>,
+    default_address: Option<Address>,
+}
+
+impl Changes {
+    fn apply(self, store: &mut Store) {
+        fn set<T>(place: &mut T, change: Option<T>) {
+            if let Some(value) = change {
+                *place = value;
+            }
+        }
+        set(&mut store.display_name, self.display_name);
+        set(&mut store.time_zone, self.time_zone);
+        set(&mut store.currency, self.currency);
+        set(&mut store.country, self.country);
+        if self.default_address.is_some() {
+            store.default_address = self.default_address;
+        }
+    }
+}
+
 #[tonic::async_trait]
 impl proto::stores_server::Stores for Core {
     async fn create_store(
@@ -27,7 +55,7 @@ impl proto::stores_server::Stores for Core {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = Store {
+        let mut store = Store {
             id: StoreId::new(),
             display_name: String::new(),
             time_zone: self.config.platform.timezone.clone(),
@@ -44,7 +72,7 @@ impl proto::stores_server::Stores for Core {
             currency_code: request.currency_code,
             country_code: request.country_code,
         };
-        let store = self.changed(store, changes).await?;
+        self.changes(changes, &store).await?.apply(&mut store);
 
         let reply = messages::store(&store);
         self.storage
@@ -102,18 +130,29 @@ impl proto::stores_server::Stores for Core {
 
         let request = request.into_inner();
         let store = self.find_store(&request.name).await?;
-        let store = self.changed(store, request).await?;
+        let changes = self.changes(request, &store).await?;
 
-        let reply = messages::store(&store);
-        self.storage
+        let store_id = store.id;
+        let updated = self
+            .storage
             .write(move |transaction| {
-                let store = store.clone();
+                let changes = changes.clone();
                 Box::pin(async move {
+                    // As it is now: another may have changed the rest of it meanwhile.
+                    let store = storage::stores::find_and_lock(transaction, store_id).await?;
+                    let Some(mut store) = store else {
+                        return Ok(None);
+                    };
+                    changes.apply(&mut store);
                     storage::stores::update(transaction, &store).await?;
-                    Ok(())
+                    Ok(Some(store))
                 })
             })
             .await?;
+        let updated = updated.ok_or_else(|| Error::NotFound {
+            name: Collection::Stores.name(store_id),
+        })?;
+        let reply = messages::store(&updated);
         self.callers.forget();
         Ok(Response::new(reply))
     }
@@ -130,44 +169,45 @@ impl Core {
             .ok_or_else(not_found)
     }
 
-    /// A store with what is given in place of what it has.
-    async fn changed(
+    /// What is to be changed of a store, checked.
+    async fn changes(
         &self,
-        mut store: Store,
-        changes: proto::UpdateStoreRequest,
-    ) -> Result<Store, Error> {
+        request: proto::UpdateStoreRequest,
+        store: &Store,
+    ) -> Result<Changes, Error> {
         let mut violations = Violations::new();
-        if let Some(name) = changes.display_name {
-            store.display_name = drafts::display_name("display_name", &name, &mut violations);
-        }
-        if let Some(name) = changes.time_zone {
+        let display_name = request
+            .display_name
+            .map(|name| drafts::display_name("display_name", &name, &mut violations));
+        let time_zone = request.time_zone.and_then(|name| {
             let parsed = store::parse_time_zone(&name);
-            if let Some(zone) = violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed) {
-                store.time_zone = zone;
-            }
-        }
-        if let Some(code) = changes.currency_code {
+            violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed)
+        });
+        let currency = request.currency_code.and_then(|code| {
             let parsed = store::parse_currency(&code);
-            if let Some(code) = violations.check("currency_code", "UNKNOWN_CURRENCY", parsed) {
-                store.currency = code;
-            }
-        }
-        if let Some(code) = changes.country_code {
+            violations.check("currency_code", "UNKNOWN_CURRENCY", parsed)
+        });
+        let country = request.country_code.and_then(|code| {
             let parsed = code.parse::<Country>();
-            if let Some(code) = violations.check("country_code", "UNKNOWN_COUNTRY", parsed) {
-                store.country = code;
+            violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
+        });
+        let default_address = match request.default_address {
+            Some(draft) => {
+                self.default_address(draft, Some(store), &mut violations)
+                    .await?
             }
+            None => None,
+        };
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
         }
-        if let Some(draft) = changes.default_address {
-            store.default_address = self
-                .default_address(draft, Some(&store), &mut violations)
-                .await?;
-        }
-        if violations.is_empty() {
-            Ok(store)
-        } else {
-            Err(Error::Invalid(violations))
-        }
+        Ok(Changes {
+            display_name,
+            time_zone,
+            currency,
+            country,
+            default_address,
+        })
     }
 
     /// A default address, of a store or a client.
