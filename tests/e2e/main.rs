@@ -9,6 +9,14 @@
 #[macro_use]
 mod harness;
 
+mod completing;
+mod deliveries;
+mod errors;
 mod journey;
 mod operator;
+mod retail_prices;
 mod startup;
+mod tasks;
+mod time_slots;
+mod tokens;
+mod webhooks;

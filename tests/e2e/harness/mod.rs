@@ -21,22 +21,32 @@
 
 pub(crate) mod all_in_one;
 mod api_client;
+pub(crate) mod assertions;
+mod awkward_receiver;
 mod courier;
+pub(crate) mod definitions;
+mod disabling;
+mod faults;
 mod operator;
 mod platform;
 mod postgres;
+pub(crate) mod raw;
+mod shared_database;
 mod webhook_receiver;
 
 pub(crate) use api_client::{Answer, ApiClient};
+pub(crate) use awkward_receiver::AwkwardReceiver;
 pub(crate) use courier::Courier;
+pub(crate) use faults::Faults;
 pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform, START};
+pub(crate) use shared_database::Twin;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 
 /// Runs each claim on SQLite and on PostgreSQL, as the tests `<claim>::sqlite` and
 /// `<claim>::postgres`. A claim is an `async fn` that takes `&Platform`.
 macro_rules! on_both_databases {
-    ($($(#[$attribute:meta])* async fn $claim:ident($platform:ident: $type:ty) $body:block)+) => {$(
+    ($($(#[$attribute:meta])* async fn $claim:ident($platform:ident: $type:ty $(,)?) $body:block)+) => {$(
         $(#[$attribute])*
         mod $claim {
             use super::*;

@@ -123,6 +123,8 @@ async fn serve(
 ) {
     let service = service_fn(|request: Request<Incoming>| async {
         let (parts, body) = request.into_parts();
+        // Before the test hears of it, and changes the answer for the next.
+        let answer = Response::builder().status(status.load(Ordering::SeqCst));
         // A sender that breaks off has sent nothing.
         if let Ok(body) = body.collect().await {
             let _ = sender.send(Notification {
@@ -132,7 +134,6 @@ async fn serve(
                 body: body.to_bytes(),
             });
         }
-        let answer = Response::builder().status(status.load(Ordering::SeqCst));
         Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
     });
     let _ = hyper::server::conn::http1::Builder::new()

@@ -1,0 +1,324 @@
+//! Where a task happens: texts, address objects, points, telephones ("Address object").
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{order, order_with};
+use crate::harness::{Database, Faults, Platform};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_string_is_geocoded_whatever_its_case_accents_and_commas() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut points = BTreeSet::new();
+    let known = [
+        ("24", "24 Rue de la Paix", "75002"),
+        ("101", "101 Rue de la Paix", ""),
+        ("44", "44 Rue de Rivoli", "75004"),
+        ("48", "48 Rue de Rivoli", "75004"),
+        ("52", "52 Rue de Rivoli", "75004"),
+        ("64", "64 Rue de Rivoli", "75004"),
+        ("45", "45 Rue d'Ulm", "75005"),
+        ("272", "272 Rue Saint-Honoré", "75001"),
+    ];
+    let mut faults = Faults::default();
+
+    for (number, street, postcode) in known {
+        let mut found = BTreeSet::new();
+        let mut spellings = vec![
+            street.to_owned(),
+            format!("{street}, Paris"),
+            format!("{street} Paris"),
+            street.to_uppercase(),
+            format!("{}, PARIS", street.to_uppercase()),
+            street.to_lowercase().replace('é', "e"),
+            street.replacen(' ', ", ", 1),
+            format!("  {}  ", street.replace(' ', "  ")),
+            // An accent as a character of its own, and a typographer's apostrophe.
+            street.replace('é', "e\u{301}"),
+            street.replace('\'', "’"),
+        ];
+        if !postcode.is_empty() {
+            spellings.push(format!("{street}, {postcode} Paris"));
+            spellings.push(format!("{street} {postcode} paris"));
+            spellings.push(format!("{street}, {postcode}"));
+            spellings.push(format!("{street}, {postcode} Paris, France"));
+        }
+        for spelling in spellings {
+            let order = order_with("dropoff.address", json!(spelling));
+            let answer = client.post("/api/deliveries", order).await;
+
+            if answer.status != 201 {
+                faults.equal(&spelling, answer.status, 201);
+                continue;
+            }
+            let address = &answer.json["dropoff"]["address"];
+            found.insert((
+                address["streetAddress"].to_string(),
+                address["geo"].to_string(),
+            ));
+            let text = address["streetAddress"].as_str().unwrap();
+            faults.holds(&spelling, text.starts_with(number), text);
+        }
+        // "Replaced by the geocoder's formatted one": one text, one point.
+        faults.equal(street, found.len(), 1);
+        points.extend(found.into_iter().map(|(_, geo)| geo));
+    }
+    faults.equal("points", points.len(), known.len());
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_with_a_point_keeps_it_and_its_text_and_one_without_is_geocoded() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let by_text = client.create_delivery(order()).await;
+    let geocoded = by_text["dropoff"]["address"]["geo"].clone();
+    let point = |latitude: f64, longitude: f64| json!({ "@type": "GeoCoordinates", "latitude": latitude, "longitude": longitude });
+    let text = " 48 rue de rivoli, behind the  CHURCH ";
+    let mut faults = Faults::default();
+
+    for (mut address, expected) in [
+        (
+            json!({ "latLng": [48.856_614, 2.352_221_9] }),
+            point(48.856_614, 2.352_221_9),
+        ),
+        (
+            json!({ "latLng": [48.123_456_789_012_345, 2.1] }),
+            point(48.123_456_789_012_345, 2.1),
+        ),
+        (json!({ "latLng": [49, 2] }), point(49.0, 2.0)),
+        (
+            json!({ "geo": { "latitude": 48.85, "longitude": 2.35 } }),
+            point(48.85, 2.35),
+        ),
+        (
+            json!({ "latLng": null, "geo": { "@type": "GeoCoordinates", "latitude": 48.85, "longitude": 2.35 } }),
+            point(48.85, 2.35),
+        ),
+        (
+            json!({ "latLng": [48.86, 2.36], "geo": { "latitude": 48.86, "longitude": 2.36 } }),
+            point(48.86, 2.36),
+        ),
+    ] {
+        let case = address.to_string();
+        address["streetAddress"] = json!(text);
+        let answer = client
+            .post("/api/deliveries", order_with("dropoff.address", address))
+            .await;
+
+        faults.equal(&case, answer.status, 201);
+        let seen = &answer.json["dropoff"]["address"];
+        for coordinate in ["latitude", "longitude"] {
+            let [got, expected] = [&seen["geo"], &expected].map(|geo| geo[coordinate].as_f64());
+            faults.equal(&case, got, expected);
+        }
+        faults.equal(case, &seen["streetAddress"], &json!(text));
+    }
+    for address in [
+        json!({ "streetAddress": "48 Rue de Rivoli, 75004 Paris" }),
+        json!({ "streetAddress": "48 rue de rivoli" }),
+        json!({
+            "streetAddress": "48 Rue de Rivoli", "postalCode": "75004",
+            "addressLocality": "Paris", "addressCountry": "FR", "name": "Our customer",
+        }),
+    ] {
+        let case = address.to_string();
+        let answer = client
+            .post("/api/deliveries", order_with("dropoff.address", address))
+            .await;
+        faults.equal(&case, answer.status, 201);
+        faults.equal(case, &answer.json["dropoff"]["address"]["geo"], &geocoded);
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_that_cannot_be_geocoded_well_enough_is_a_violation_of_its_address() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for text in [
+        "1 Nowhere Street, Atlantis",
+        "Atlantis",
+        "Paris",
+        "75004 Paris",
+        "48",
+        "4800 Rue de Rivoli, Paris",
+        "48 Rue de Rivoli, 69001 Lyon",
+        "48 Rue de Rivoli, Lyon",
+        "🚲🚲🚲",
+        ",,,",
+        "' OR 1=1 --",
+        "%_*\"()",
+    ] {
+        for address in [json!(text), json!({ "streetAddress": text })] {
+            let case = format!("{address}");
+            let body = json!({
+                "pickup": { "address": address },
+                "dropoff": { "address": address, "before": "tomorrow 13:00" },
+            });
+            let answer = client.post("/api/deliveries", body).await;
+            faults.violations(case, &answer, &["pickup.address", "dropoff.address"]);
+        }
+    }
+    // "Naming what was understood."
+    let body = order_with("dropoff.address", json!("1 Nowhere Street, Atlantis"));
+    let answer = client.post("/api/deliveries", body).await;
+    let message = answer.json["violations"][0]["message"].to_string();
+    let is_named = message.to_lowercase().contains("nowhere street");
+    faults.holds("1 Nowhere Street, Atlantis", is_named, message);
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lat_lng_is_two_numbers_in_range_latitude_first() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for wrong in [
+        json!([90.1, 2]),
+        json!([-90.1, 2]),
+        json!([48, 180.1]),
+        json!([48, -180.1]),
+        json!([1e300, 2]),
+        json!([200, 200]),
+        json!([48]),
+        json!([]),
+        json!([48, 2, 3]),
+        json!(["48", "2"]),
+        json!([48, null]),
+        json!([[48, 2]]),
+        json!([true, false]),
+        json!("48,2"),
+        json!(""),
+        json!(48.85),
+        json!(true),
+        json!({}),
+        json!({ "lat": 48, "lng": 2 }),
+    ] {
+        let case = wrong.to_string();
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.address.latLng", wrong),
+            )
+            .await;
+        faults.violations(case, &answer, &["dropoff.address.latLng"]);
+    }
+    // Valid only the other way round; outside the service area while the swap is inside.
+    for (swapped, meant) in [
+        (json!([100.5, 48.8]), "[48.8, 100.5]"),
+        (json!([2.3522, 48.8566]), "[48.8566, 2.3522]"),
+    ] {
+        let case = format!("swapped {swapped}");
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.address.latLng", swapped),
+            )
+            .await;
+        faults.violations(&case, &answer, &["dropoff.address.latLng"]);
+        let message = answer.json["violations"][0]["message"].to_string();
+        let is_told = message.to_lowercase().contains("swap") || message.contains(meant);
+        faults.holds(case, is_told, message);
+    }
+    for wrong in [
+        json!("48,2"),
+        json!([48, 2]),
+        json!({}),
+        json!({ "latitude": 48 }),
+        json!({ "longitude": 2 }),
+        json!({ "latitude": "48", "longitude": "2" }),
+        json!({ "latitude": 91, "longitude": 2 }),
+        json!({ "latitude": 48, "longitude": 181 }),
+        json!({ "latitude": null, "longitude": null }),
+    ] {
+        let case = format!("geo {wrong}");
+        let address = json!({ "streetAddress": "By the river", "geo": wrong });
+        let answer = client
+            .post("/api/deliveries", order_with("dropoff.address", address))
+            .await;
+        faults.violations(case, &answer, &["dropoff.address.geo"]);
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_telephone_is_written_internationally_or_is_not_one() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for (given, expected) in [
+        (json!("+33612345678"), json!("+33612345678")),
+        (json!("0612345678"), json!("+33612345678")),
+        (json!("06 12 34 56 78"), json!("+33612345678")),
+        (json!("06.12.34.56.78"), json!("+33612345678")),
+        (json!("+33 6 12 34 56 78"), json!("+33612345678")),
+        (json!("+33 (0)6 12 34 56 78"), json!("+33612345678")),
+        (json!("0033612345678"), json!("+33612345678")),
+        (json!("+49 30 901820"), json!("+4930901820")),
+        (json!("+14155552671"), json!("+14155552671")),
+        (json!(""), Value::Null),
+        (json!("   "), Value::Null),
+        (json!(false), Value::Null),
+        (json!(null), Value::Null),
+    ] {
+        let case = given.to_string();
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.address.telephone", given),
+            )
+            .await;
+        faults.equal(&case, answer.status, 201);
+        faults.equal(
+            case,
+            &answer.json["dropoff"]["address"]["telephone"],
+            &expected,
+        );
+    }
+    for wrong in [
+        json!("abc"),
+        json!("1"),
+        json!("+"),
+        json!("call me"),
+        json!("+999999999999999999999"),
+        json!("0612345678".repeat(10_000)),
+        json!(612_345_678),
+        json!(true),
+        json!([]),
+        json!({}),
+    ] {
+        let is_string = wrong.is_string();
+        let case: String = wrong.to_string().chars().take(30).collect();
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.address.telephone", wrong),
+            )
+            .await;
+        faults.violations(&case, &answer, &["dropoff.address.telephone"]);
+        let description = answer.json["hydra:description"]
+            .as_str()
+            .unwrap_or_default();
+        let sentence = "The string supplied did not seem to be a phone number.";
+        let is_told = description.ends_with(sentence) || !is_string;
+        faults.holds(case, is_told, description);
+    }
+
+    faults.none();
+    platform.stop().await;
+}

@@ -1,0 +1,91 @@
+//! The grammar of `before` ("Task description").
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::{elapsed, order_with};
+use crate::harness::{Database, Faults, Platform};
+
+/// It is Thursday 2 April 2020, 11:00 in Paris.
+const BEFORE: [(&str, &str); 51] = [
+    ("2020-04-03T13:00:00+02:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T11:00:00Z", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T11:00:00.000Z", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T20:00:00+09:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T06:00:00-05:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T13:00:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03T13:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03 13:00", "2020-04-03T13:00:00+02:00"),
+    ("2020-04-03 13:00:30", "2020-04-03T13:00:30+02:00"),
+    ("  2020-04-03 13:00  ", "2020-04-03T13:00:00+02:00"),
+    ("2020-12-01 10:00", "2020-12-01T10:00:00+01:00"),
+    ("2020-02-29 10:00", "2020-02-29T10:00:00+01:00"),
+    // The hour that is skipped, and the one that comes twice.
+    ("2021-03-28 02:30", "2021-03-28T03:30:00+02:00"),
+    ("2020-10-25 02:30", "2020-10-25T02:30:00+01:00"),
+    ("2020-10-25T02:30:00+02:00", "2020-10-25T02:30:00+02:00"),
+    ("today 18:00", "2020-04-02T18:00:00+02:00"),
+    ("today 18:00:15", "2020-04-02T18:00:15+02:00"),
+    ("today 6pm", "2020-04-02T18:00:00+02:00"),
+    ("today at 6pm", "2020-04-02T18:00:00+02:00"),
+    ("today at 18:00", "2020-04-02T18:00:00+02:00"),
+    ("today noon", "2020-04-02T12:00:00+02:00"),
+    ("tomorrow 13:00", "2020-04-03T13:00:00+02:00"),
+    ("tomorrow 1pm", "2020-04-03T13:00:00+02:00"),
+    ("tomorrow 1:30pm", "2020-04-03T13:30:00+02:00"),
+    ("tomorrow 1:30 PM", "2020-04-03T13:30:00+02:00"),
+    ("tomorrow 12am", "2020-04-03T00:00:00+02:00"),
+    ("tomorrow 12pm", "2020-04-03T12:00:00+02:00"),
+    ("tomorrow noon", "2020-04-03T12:00:00+02:00"),
+    ("tomorrow at noon", "2020-04-03T12:00:00+02:00"),
+    ("Tomorrow 9am", "2020-04-03T09:00:00+02:00"),
+    ("TOMORROW 9AM", "2020-04-03T09:00:00+02:00"),
+    ("thursday 13:00", "2020-04-02T13:00:00+02:00"),
+    ("next thursday 13:00", "2020-04-09T13:00:00+02:00"),
+    ("friday 18:00", "2020-04-03T18:00:00+02:00"),
+    ("friday at 6pm", "2020-04-03T18:00:00+02:00"),
+    ("Friday noon", "2020-04-03T12:00:00+02:00"),
+    ("monday 9am", "2020-04-06T09:00:00+02:00"),
+    ("next monday 09:00", "2020-04-06T09:00:00+02:00"),
+    ("next monday at noon", "2020-04-06T12:00:00+02:00"),
+    ("next wednesday 12:00", "2020-04-08T12:00:00+02:00"),
+    ("wednesday 12:00", "2020-04-08T12:00:00+02:00"),
+    ("17:00", "2020-04-02T17:00:00+02:00"),
+    ("17:30:15", "2020-04-02T17:30:15+02:00"),
+    ("5pm", "2020-04-02T17:00:00+02:00"),
+    ("at 6pm", "2020-04-02T18:00:00+02:00"),
+    ("noon", "2020-04-02T12:00:00+02:00"),
+    ("+2 hours", "2020-04-02T13:00:00+02:00"),
+    ("in 2 hours", "2020-04-02T13:00:00+02:00"),
+    ("+90 minutes", "2020-04-02T12:30:00+02:00"),
+    ("+1 day 3 hours", "2020-04-03T14:00:00+02:00"),
+    ("+2 days", "2020-04-04T11:00:00+02:00"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn before_is_read_as_people_write_times_in_the_stores_zone() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for (before, expected) in BEFORE {
+        let order = order_with("dropoff.before", json!(before));
+        let answer = client.post("/api/deliveries", order).await;
+
+        faults.equal(before, answer.status, 201);
+        let dropoff = &answer.json["dropoff"];
+        faults.equal(before, &dropoff["before"], &json!(expected));
+        faults.equal(before, &dropoff["doneBefore"], &json!(expected));
+        // "`after` not given: `before` − 15 min."
+        let quarter = SignedDuration::from_mins(-15);
+        faults.equal(
+            before,
+            elapsed(&dropoff["before"], &dropoff["after"]),
+            Some(quarter),
+        );
+        faults.equal(before, &dropoff["doneAfter"], &dropoff["after"]);
+    }
+
+    faults.none();
+    platform.stop().await;
+}

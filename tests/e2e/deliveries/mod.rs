@@ -1,0 +1,42 @@
+//! `POST /api/deliveries` and `GET /api/deliveries/{id}`.
+
+mod addresses;
+mod bad_input;
+mod before;
+mod creating;
+mod hostile_bodies;
+mod hostile_values;
+mod times;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+/// The smallest order: to one of the gazetteer's addresses, tomorrow.
+fn order() -> Value {
+    json!({ "dropoff": dropoff() })
+}
+
+fn dropoff() -> Value {
+    json!({ "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" })
+}
+
+/// The smallest order with a member set, or replaced. To set a member of the address makes it an
+/// object with a point of its own.
+fn order_with(path: &str, value: Value) -> Value {
+    let mut order = order();
+    if path.starts_with("dropoff.address.") {
+        order["dropoff"]["address"] =
+            json!({ "streetAddress": "By the river", "latLng": [48.8566, 2.3522] });
+    }
+    let member = path
+        .split('.')
+        .fold(&mut order, |parent, name| &mut parent[name]);
+    *member = value;
+    order
+}
+
+/// From one written instant to another.
+fn elapsed(from: &Value, to: &Value) -> Option<SignedDuration> {
+    let [from, to] = [from, to].map(|written| written.as_str()?.parse::<Timestamp>().ok());
+    Some(to?.duration_since(from?))
+}

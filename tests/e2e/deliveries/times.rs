@@ -1,0 +1,323 @@
+//! When a task must happen: `timeSlot`, `after`, and what follows from them ("Task description").
+
+use jiff::{SignedDuration, Timestamp};
+use proto::{AddressDraft, CreateStoreRequest};
+use serde_json::json;
+
+use super::{elapsed, order, order_with};
+use crate::harness::{Database, Faults, Platform};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_wins_over_before() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let choices = client.get("/api/time_slots/choices").await.expect(200);
+    let offered = choices["choices"][0]["value"].as_str().unwrap();
+    let (start, end) = offered.split_once('/').unwrap();
+    let zoned = |instant: &str| {
+        let instant: Timestamp = instant.parse().unwrap();
+        let paris = instant.in_tz("Europe/Paris").unwrap();
+        paris.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    };
+    let offered_bounds = (zoned(start), zoned(end));
+    let noon_to_two = ("2020-04-03T12:00:00+02:00", "2020-04-03T14:00:00+02:00");
+    let mut faults = Faults::default();
+
+    for (slot, (start, end)) in [
+        (offered, (&*offered_bounds.0, &*offered_bounds.1)),
+        ("2020-04-03 12:00-14:00", noon_to_two),
+        ("2020-04-03T10:00:00Z/2020-04-03T12:00:00Z", noon_to_two),
+        (
+            "2020-04-03T12:00:00+02:00/2020-04-03T14:00:00+02:00",
+            noon_to_two,
+        ),
+        (
+            "2020-04-03T10:00:00.000Z/2020-04-03T12:00:00.000Z",
+            noon_to_two,
+        ),
+        (
+            "2020-12-01 09:00-10:30",
+            ("2020-12-01T09:00:00+01:00", "2020-12-01T10:30:00+01:00"),
+        ),
+        (
+            "2019-04-03 12:00-14:00",
+            ("2019-04-03T12:00:00+02:00", "2019-04-03T14:00:00+02:00"),
+        ),
+    ] {
+        for before in [None, Some("tomorrow 18:00"), Some("gibberish")] {
+            let case = format!("{slot}, before {before:?}");
+            let mut body = order_with("dropoff.timeSlot", json!(slot));
+            body["dropoff"]["before"] = json!(before);
+            let answer = client.post("/api/deliveries", body).await;
+
+            if before == Some("gibberish") {
+                // Whether what loses must be sound is not said; it may only not win.
+                faults.holds(&case, [201, 400].contains(&answer.status), answer.status);
+            } else {
+                faults.equal(&case, answer.status, 201);
+                let dropoff = &answer.json["dropoff"];
+                let bounds = (&dropoff["after"], &dropoff["before"]);
+                faults.equal(&case, bounds, (&json!(start), &json!(end)));
+            }
+        }
+    }
+    for (member, after) in [
+        ("after", "2020-04-03T12:30:00+02:00"),
+        ("doneAfter", "2020-04-03T12:30:00+02:00"),
+        ("doneBefore", "2020-04-03T12:00:00+02:00"),
+    ] {
+        let mut body = order_with("dropoff.timeSlot", json!("2020-04-03 12:00-14:00"));
+        body["dropoff"][member] = json!("tomorrow 12:30");
+        let answer = client.post("/api/deliveries", body).await;
+        faults.equal(member, answer.status, 201);
+        let dropoff = &answer.json["dropoff"];
+        let bounds = (&dropoff["after"], &dropoff["before"]);
+        faults.equal(member, bounds, (&json!(after), &json!(noon_to_two.1)));
+    }
+    for nothing in [json!(""), json!(null)] {
+        let case = format!("timeSlot {nothing}");
+        let answer = client
+            .post("/api/deliveries", order_with("dropoff.timeSlot", nothing))
+            .await;
+        faults.equal(&case, answer.status, 201);
+        let before = &answer.json["dropoff"]["before"];
+        faults.equal(case, before, &json!("2020-04-03T13:00:00+02:00"));
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_names_of_times_are_read_where_the_new_are_absent() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let address = "48 Rue de Rivoli, 75004 Paris";
+    let mut faults = Faults::default();
+
+    for (case, times, after, before) in [
+        (
+            "old names alone",
+            json!({ "doneAfter": "tomorrow 12:00", "doneBefore": "tomorrow 13:00" }),
+            "12:00",
+            "13:00",
+        ),
+        (
+            "both",
+            json!({
+                "after": "tomorrow 10:00", "doneAfter": "tomorrow 12:00",
+                "before": "tomorrow 11:00", "doneBefore": "tomorrow 13:00",
+            }),
+            "10:00",
+            "11:00",
+        ),
+        (
+            "null new names",
+            json!({
+                "after": null, "doneAfter": "tomorrow 12:00",
+                "before": null, "doneBefore": "tomorrow 13:00",
+            }),
+            "12:00",
+            "13:00",
+        ),
+        (
+            "one of each",
+            json!({ "after": "tomorrow 12:00", "doneBefore": "tomorrow 13:00" }),
+            "12:00",
+            "13:00",
+        ),
+    ] {
+        let mut dropoff = times;
+        dropoff["address"] = json!(address);
+        let answer = client
+            .post("/api/deliveries", json!({ "dropoff": dropoff }))
+            .await;
+
+        faults.equal(case, answer.status, 201);
+        let dropoff = &answer.json["dropoff"];
+        for (member, time) in [
+            ("after", after),
+            ("doneAfter", after),
+            ("before", before),
+            ("doneBefore", before),
+        ] {
+            let expected = format!("2020-04-03T{time}:00+02:00");
+            faults.equal(case, &dropoff[member], &json!(expected));
+        }
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pickup_without_time_is_before_the_dropoffs_minus_the_travel_time() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for pickup in [
+        json!(null),
+        json!({}),
+        json!({ "address": "101 Rue de la Paix, Paris" }),
+        json!({ "address": "45 Rue d'Ulm", "timeSlot": "", "before": null }),
+    ] {
+        for (member, value) in [
+            ("before", json!("tomorrow 13:00")),
+            ("timeSlot", json!("2020-04-03 11:00-13:00")),
+        ] {
+            let case = format!("{pickup} {member}");
+            let mut body = order_with(&format!("dropoff.{member}"), value);
+            body["pickup"] = pickup.clone();
+            let answer = client.post("/api/deliveries", body).await;
+
+            faults.equal(&case, answer.status, 201);
+            let created = &answer.json;
+            let travel = created["duration"].as_i64().map(SignedDuration::from_secs);
+            let between = elapsed(&created["pickup"]["before"], &created["dropoff"]["before"]);
+            faults.equal(&case, between, travel);
+            let waiting = elapsed(&created["pickup"]["after"], &created["pickup"]["before"]);
+            faults.equal(case, waiting, Some(SignedDuration::from_mins(15)));
+        }
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_are_read_and_written_in_the_stores_own_zone() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let operator = platform.operator().await;
+    let store = operator
+        .create_store_as(CreateStoreRequest {
+            display_name: "Far shop".to_owned(),
+            time_zone: Some("America/New_York".to_owned()),
+            default_address: Some(AddressDraft {
+                street_address: Some("45 Rue d'Ulm, Paris".to_owned()),
+                ..AddressDraft::default()
+            }),
+            ..CreateStoreRequest::default()
+        })
+        .await;
+    let scopes = ["deliveries", "tasks"];
+    let credentials = operator.create_client(&store, &scopes).await;
+    let client = platform.client_of(&credentials, &scopes).await;
+    let mut faults = Faults::default();
+
+    for (member, value, expected) in [
+        ("before", "2020-04-03 13:00", "2020-04-03T13:00:00-04:00"),
+        (
+            "before",
+            "2020-04-03T13:00:00Z",
+            "2020-04-03T09:00:00-04:00",
+        ),
+        // There it is still five in the morning.
+        ("before", "today 13:00", "2020-04-02T13:00:00-04:00"),
+        ("before", "+2 hours", "2020-04-02T07:00:00-04:00"),
+        (
+            "timeSlot",
+            "2020-04-03 11:00-13:00",
+            "2020-04-03T13:00:00-04:00",
+        ),
+    ] {
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with(&format!("dropoff.{member}"), json!(value)),
+            )
+            .await;
+        faults.equal(value, answer.status, 201);
+        faults.equal(value, &answer.json["dropoff"]["before"], &json!(expected));
+        let created_at = &answer.json["dropoff"]["createdAt"];
+        faults.equal(value, created_at, &json!("2020-04-02T05:00:00-04:00"));
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_that_contradict_each_other_or_are_absurd_are_violations_and_past_ones_are_not() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let mut faults = Faults::default();
+
+    for past in [
+        "2019-01-01 10:00",
+        "2000-01-02 00:00",
+        "today 08:00",
+        "2030-04-01 12:00",
+    ] {
+        let answer = client
+            .post("/api/deliveries", order_with("dropoff.before", json!(past)))
+            .await;
+        faults.equal(past, answer.status, 201);
+    }
+    for absurd in [
+        "1999-12-31 12:00",
+        "1970-01-01T00:00:00Z",
+        "2030-04-03 12:00",
+        "9999-12-31 23:59",
+        "+4000 days",
+        "+9999999999 hours",
+        "+99999999999999999999999999 hours",
+        "in 9223372036854775807 hours",
+    ] {
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.before", json!(absurd)),
+            )
+            .await;
+        faults.violations(absurd, &answer, &["dropoff.before"]);
+    }
+    for absurd in [
+        "1999-12-31 10:00-11:00",
+        "2031-04-03 10:00-11:00",
+        "2031-04-03T10:00:00Z/2031-04-03T11:00:00Z",
+    ] {
+        let answer = client
+            .post(
+                "/api/deliveries",
+                order_with("dropoff.timeSlot", json!(absurd)),
+            )
+            .await;
+        faults.violations(absurd, &answer, &["dropoff.timeSlot"]);
+    }
+    for after in ["tomorrow 13:00", "tomorrow 14:00", "2020-05-01 10:00"] {
+        for member in ["after", "doneAfter"] {
+            let path = format!("dropoff.{member}");
+            let case = format!("{member} {after}");
+            let answer = client
+                .post("/api/deliveries", order_with(&path, json!(after)))
+                .await;
+            faults.violations(case, &answer, &[&path]);
+        }
+    }
+    for (member, late) in [
+        ("before", "tomorrow 13:01"),
+        ("before", "2020-05-01 10:00"),
+        ("doneBefore", "tomorrow 13:01"),
+        ("timeSlot", "2020-04-03 12:00-14:00"),
+    ] {
+        let mut body = order();
+        body["pickup"] = json!({ member: late });
+        let answer = client.post("/api/deliveries", body).await;
+        let case = format!("pickup {member} {late}");
+        faults.violations(case, &answer, &[&format!("pickup.{member}")]);
+    }
+    // A way so long that it begins before any time that is allowed: derived, so not the
+    // client's mistake, but never a failure of ours.
+    let mut body = order_with("dropoff.before", json!("2000-01-02 00:00"));
+    body["dropoff"]["address"] = json!({ "streetAddress": "Antipodes", "latLng": [-48.8, -177.6] });
+    let answer = client.post("/api/deliveries", body).await;
+    faults.holds(
+        "antipodes",
+        [201, 400].contains(&answer.status),
+        answer.status,
+    );
+
+    faults.none();
+    platform.stop().await;
+}

@@ -1,0 +1,431 @@
+//! "`RetailPrice`" and `POST /api/retail_prices/calculate`: amounts, tax, promises and refusals.
+
+use jiff::SignedDuration;
+use proto::CreateStoreRequest;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::harness::{
+    Answer, Platform,
+    assertions::{assert_error, assert_violations, json_ld},
+    definitions::{Definitions, violated_fields},
+};
+
+const CALCULATE: &str = "/api/retail_prices/calculate";
+
+on_both_databases! {
+    /// `tax = round_half_away_from_zero(gross − gross / (1 + rate))`, the rate in basis points.
+    async fn tax_is_taken_from_the_total_once_and_rounded_half_away_from_zero(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let facts = [
+            (2000, 499, 83),
+            (2000, 500, 83),
+            (2000, 699, 117),
+            (2000, 1299, 217),
+            (2000, 1500, 250),
+            (2000, 1999, 333),
+            (2000, 200, 33),
+            (2000, 0, 0),
+            (2000, 1_000_000_000, 166_666_667),
+            (550, 499, 26),
+            (0, 499, 0),
+            // An exact half, twice.
+            (10_000, 1, 1),
+            (10_000, 3, 2),
+        ];
+
+        for (rate, amount, tax) in facts {
+            operator
+                .apply_price_list(&platform.store, &fixed_price("EUR", rate, amount))
+                .await;
+            let with_tax = price(&client.post(CALCULATE, order()).await);
+            let without_tax = price(&client.post(&excluded(), order()).await);
+
+            let fact = format!("{amount} at {rate}");
+            assert_eq!(with_tax, retail_price(amount, "EUR", tax, true), "{fact}");
+            assert_eq!(
+                without_tax,
+                retail_price(amount - tax, "EUR", tax, false),
+                "{fact}"
+            );
+        }
+    }
+
+    /// "With the value `excluded`, the returned price is tax excluded. When absent, the price is
+    /// tax included." `tax=included` or absent: included. Any other value: 400 violation `tax`.
+    async fn a_price_includes_tax_unless_the_request_asks_for_it_excluded(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        operator
+            .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
+            .await;
+
+        for (query, expected) in [
+            ("", retail_price(499, "EUR", 83, true)),
+            ("?tax=included", retail_price(499, "EUR", 83, true)),
+            ("?tax=excluded", retail_price(416, "EUR", 83, false)),
+            (
+                "?colour=red&tax=excluded",
+                retail_price(416, "EUR", 83, false),
+            ),
+        ] {
+            let answer = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            assert_eq!(price(&answer), expected, "{query}");
+        }
+        for query in [
+            "?tax=none",
+            "?tax=",
+            "?tax",
+            "?tax=EXCLUDED",
+            "?tax=excluded&tax=included",
+        ] {
+            let answer = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            assert_violations(&answer, &["tax"]);
+        }
+    }
+
+    /// `amount` in the currency's minor units (ISO 4217 exponent: EUR 2, JPY 0), `currency` upper
+    /// case.
+    async fn an_amount_is_in_minor_units_of_the_stores_currency(platform: &Platform) {
+        let operator = platform.operator().await;
+
+        for (currency, amount, tax) in [("JPY", 499, 83), ("KWD", 1500, 250), ("USD", 200, 33)] {
+            let store = operator
+                .create_store_as(CreateStoreRequest {
+                    display_name: format!("A shop that takes {currency}"),
+                    currency_code: Some(currency.to_owned()),
+                    ..CreateStoreRequest::default()
+                })
+                .await;
+            let credentials = operator.create_client(&store, &["deliveries"]).await;
+            operator
+                .apply_price_list(&store, &fixed_price(currency, 2000, amount))
+                .await;
+
+            let client = platform.client_of(&credentials, &["deliveries"]).await;
+            let answer = client.post(CALCULATE, order()).await;
+
+            assert_eq!(price(&answer), retail_price(amount, currency, tax, true));
+        }
+    }
+
+    /// `strategy = "first"`: the first rule that matches; `"sum"`: all that match, taxed once.
+    async fn the_first_rule_that_matches_makes_the_price_or_the_sum_of_all(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let bands = "[[rule]]\nname = \"Near\"\nwhen = \"distance <= 3000.0\"\nprice = 499\n\n\
+                     [[rule]]\nname = \"Far\"\nwhen = \"distance <= 100000\"\nprice = 699\n";
+
+        for (strategy, near, far) in [
+            ("first", (499, 83), (699, 117)),
+            ("sum", (1198, 200), (699, 117)),
+        ] {
+            operator
+                .apply_price_list(&platform.store, &price_list("EUR", 2000, strategy, bands))
+                .await;
+
+            for (order, (amount, tax)) in [(order(), near), (far_order(), far)] {
+                let answer = client.post(CALCULATE, order).await;
+                assert_eq!(
+                    price(&answer),
+                    retail_price(amount, "EUR", tax, true),
+                    "{strategy}"
+                );
+            }
+        }
+    }
+
+    /// `{ percent = 11500 }`: "of the running subtotal; 10000 neutral".
+    async fn a_percentage_is_taken_of_the_sum_so_far(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let rule = |name: &str, price: &str| {
+            format!("[[rule]]\nname = \"{name}\"\nwhen = \"distance >= 0\"\nprice = {price}\n\n")
+        };
+
+        for (prices, amount, tax) in [
+            (&["500", "{ percent = 11500 }"][..], 575, 96),
+            (&["500", "{ percent = 10000 }"], 500, 83),
+            (&["500", "{ percent = 11500 }", "100"], 675, 113),
+            (&["500", "100", "{ percent = 5000 }"], 300, 50),
+        ] {
+            let rules: String = prices
+                .iter()
+                .enumerate()
+                .map(|(position, price)| rule(&format!("Rule {position}"), price))
+                .collect();
+            let definition = price_list("EUR", 2000, "sum", &rules);
+            operator
+                .apply_price_list(&platform.store, &definition)
+                .await;
+
+            let answer = client.post(CALCULATE, order()).await;
+
+            assert_eq!(
+                price(&answer),
+                retail_price(amount, "EUR", tax, true),
+                "{prices:?}"
+            );
+        }
+    }
+
+    /// "No rule matches: 400 \"The delivery price could not be calculated.\" with `calculation`
+    /// saying, rule by rule, why."
+    async fn a_delivery_that_no_rule_matches_is_told_why_by_each(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let narrow = "[[rule]]\nname = \"Next door\"\nwhen = \"distance < 1\"\nprice = 499\n\n\
+                      [[rule]]\nname = \"Abroad\"\nwhen = \"distance > 900000.0\"\nprice = 699\n";
+        operator
+            .apply_price_list(&platform.store, &price_list("EUR", 2000, "first", narrow))
+            .await;
+
+        let answer = client.post(CALCULATE, order()).await;
+
+        let rules = answer.json["calculation"].as_array().unwrap().clone();
+        assert_eq!(rules.len(), 2, "{}", answer.json);
+        for (rule, name) in rules.iter().zip(["Next door", "Abroad"]) {
+            assert!(rule.to_string().contains(name), "{rule}");
+        }
+        let mut error = answer;
+        error.json.as_object_mut().unwrap().remove("calculation");
+        assert_error(&error, 400);
+        assert_eq!(
+            error.json["hydra:description"],
+            "The delivery price could not be calculated."
+        );
+
+        let unpriced = platform.client_of_a_new_store().await;
+        let answer = unpriced.post(CALCULATE, order()).await;
+        assert_eq!(
+            (answer.status, &answer.json["hydra:description"]),
+            (400, &json!("The delivery price could not be calculated."))
+        );
+        unpriced.create_delivery(order()).await;
+    }
+
+    /// "`@id` is `/api/retail_prices/<token>` […] it can be read again until it expires"; "a
+    /// resource of another store answers 404, exactly like one that does not exist".
+    async fn a_price_is_read_again_by_its_own_store_until_it_expires(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let other = platform.client_of_a_new_store().await;
+        operator
+            .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
+            .await;
+        let calculated = json_ld(&client.post(CALCULATE, order()).await, 200);
+        let iri = calculated["@id"].as_str().unwrap();
+        let middle = iri.len() - 20;
+        let letter = if iri.as_bytes()[middle] == b'A' {
+            "B"
+        } else {
+            "A"
+        };
+        let altered = format!("{}{letter}{}", &iri[..middle], &iri[middle + 1..]);
+
+        // What is promised stays promised, whatever the price list says by then.
+        operator
+            .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 1999))
+            .await;
+        platform.advance(SignedDuration::from_secs(14 * 60 + 59));
+
+        assert_eq!(json_ld(&client.get(iri).await, 200), calculated);
+        assert_error(&other.get(iri).await, 404);
+        assert_error(&client.get(&altered).await, 404);
+        assert_error(&client.get("/api/retail_prices/nonsense").await, 404);
+        platform.advance(SignedDuration::from_secs(2));
+        assert_error(&client.get(iri).await, 404);
+    }
+
+    /// "Body: same shape as the delivery creation payload (a delivery with at least a dropoff)."
+    async fn what_is_priced_is_checked_like_what_is_created(platform: &Platform) {
+        let client = platform.client().await;
+        let before = "2020-04-03 13:00";
+        let to = |address: Value| json!({ "dropoff": { "address": address, "before": before } });
+
+        for accepted in [
+            order(),
+            to(json!("48 Rue de Rivoli, 75004 Paris")),
+            to(json!({ "streetAddress": "Anywhere", "latLng": [48.8558, 2.3551] })),
+            json!({ "pickup": null, "dropoff": order()["dropoff"] }),
+            json!({ "pickup": {}, "dropoff": order()["dropoff"] }),
+            json!({ "dropoff": {
+                "address": "48 Rue de Rivoli, Paris",
+                "timeSlot": "2020-04-03 12:00-14:00",
+            } }),
+        ] {
+            for path in [CALCULATE, "/api/deliveries"] {
+                let answer = client.post(path, accepted.clone()).await;
+                assert!(matches!(answer.status, 200 | 201), "{accepted}: {answer:?}");
+            }
+        }
+        for (refused, paths) in [
+            (json!({}), &["dropoff"][..]),
+            (
+                json!({ "dropoff": { "before": "2020-04-03 13:00" } }),
+                &["dropoff.address"],
+            ),
+            (
+                json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris" } }),
+                &["dropoff.before"],
+            ),
+            (
+                to(json!({ "latLng": [91, 2.3551] })),
+                &["dropoff.address.latLng"],
+            ),
+            (
+                json!({ "dropoff": {
+                    "address": {
+                        "streetAddress": "Anywhere",
+                        "latLng": [48.8558, 2.3551],
+                        "telephone": "nobody",
+                    },
+                    "before": "no time at all",
+                } }),
+                &["dropoff.address.telephone", "dropoff.before"],
+            ),
+        ] {
+            for path in [CALCULATE, "/api/deliveries"] {
+                assert_violations(&client.post(path, refused.clone()).await, paths);
+            }
+        }
+    }
+
+    /// Scope `deliveries` permits retail prices.
+    async fn a_price_is_for_those_with_the_scope_deliveries(platform: &Platform) {
+        let without = platform.client_of(&platform.demo_client, &["tasks"]).await;
+
+        let forbidden = without.post(CALCULATE, order()).await;
+        let unknown = platform.stranger().post(CALCULATE, order()).await;
+
+        assert_error(&forbidden, 403);
+        assert_eq!(
+            forbidden.header("www-authenticate"),
+            r#"Bearer error="insufficient_scope", scope="deliveries""#
+        );
+        assert_error(&unknown, 401);
+        assert!(unknown.header("www-authenticate").starts_with("Bearer"));
+    }
+
+    /// A definition with mistakes is refused, one violation per mistake at `line:column`, and the
+    /// price list in force stays; none but an operator applies one.
+    async fn a_price_list_with_mistakes_is_refused_and_the_one_in_force_stays(platform: &Platform) {
+        let definitions = Definitions::of_the_operator(platform).await;
+        let shop = Definitions::of(platform, &platform.demo_client, &["deliveries", "tasks"]).await;
+        let sound = fixed_price("EUR", 2000, 499);
+        definitions
+            .apply_price_list(&platform.store, &sound)
+            .await
+            .unwrap();
+
+        for (definition, lines) in [
+            (sound.replace("price = 499", "price = \"499\""), &["9"][..]),
+            (sound.replace("distance >= 0", "distance >="), &["8"]),
+            (sound.replace("distance >= 0", "distanse >= 0"), &["8"]),
+            (sound.replace("\"first\"", "\"best\""), &["3"]),
+            (sound.replace("\"EUR\"", "\"EURO\""), &["1"]),
+            (sound.replace("price = 499", "price = -1"), &["9"]),
+            (sound.replace("[[rule]]", "[[rule]"), &["6"]),
+            (
+                sound
+                    .replace("2000", "-1")
+                    .replace("price = 499", "price = -1"),
+                &["2", "9"],
+            ),
+        ] {
+            let refused = definitions
+                .apply_price_list(&platform.store, &definition)
+                .await
+                .expect_err(&definition);
+            assert_eq!(refused.code(), Code::InvalidArgument, "{definition}");
+            let fields = violated_fields(&refused);
+            let found: Vec<_> = fields
+                .iter()
+                .map(|field| field.split_once(':').unwrap().0)
+                .collect();
+            assert_eq!(found, lines, "{fields:?} {definition}");
+        }
+        let unknown = definitions
+            .apply_price_list("stores/01932e5c-9f4a-7000-8000-00000000000a", &sound)
+            .await
+            .unwrap_err();
+        let forbidden = shop
+            .apply_price_list(&platform.store, &sound)
+            .await
+            .unwrap_err();
+
+        assert_eq!(
+            (unknown.code(), forbidden.code()),
+            (Code::NotFound, Code::PermissionDenied)
+        );
+        let answer = platform.client().await.post(CALCULATE, order()).await;
+        assert_eq!(price(&answer), retail_price(499, "EUR", 83, true));
+    }
+}
+
+/// Some hundred metres.
+fn order() -> Value {
+    json!({
+        "pickup": {
+            "address": { "streetAddress": "44 Rue de Rivoli", "latLng": [48.8566, 2.3530] },
+        },
+        "dropoff": {
+            "address": { "streetAddress": "48 Rue de Rivoli", "latLng": [48.8558, 2.3551] },
+            "before": "2020-04-03 13:00",
+        },
+    })
+}
+
+/// Some ten kilometres.
+fn far_order() -> Value {
+    let mut order = order();
+    order["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
+    order
+}
+
+fn excluded() -> String {
+    format!("{CALCULATE}?tax=excluded")
+}
+
+/// A price list with one rule, which matches every delivery.
+fn fixed_price(currency: &str, rate: u32, price: i64) -> String {
+    let rule = format!("[[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = {price}\n");
+    price_list(currency, rate, "first", &rule)
+}
+
+fn price_list(currency: &str, rate: u32, strategy: &str, rules: &str) -> String {
+    format!(
+        "currency = \"{currency}\"\ntax = {{ name = \"VAT\", rate = {rate} }}\n\
+         strategy = \"{strategy}\"\npromise = \"15 minutes\"\n\n{rules}"
+    )
+}
+
+/// The document, but for its token and for what is told beside the specified members: how far
+/// it is, how the price came about and until when it is promised.
+#[track_caller]
+fn price(answer: &Answer) -> Value {
+    let mut document = json_ld(answer, 200);
+    let id = document["@id"].as_str().unwrap();
+    let token = id.strip_prefix("/api/retail_prices/").unwrap();
+    assert!(!token.is_empty() && !token.contains('/'), "{id}");
+    document["@id"] = json!("/api/retail_prices/…");
+    assert_eq!(document["expiresAt"], "2020-04-02T11:15:00+02:00");
+    assert!(document["distance"].is_u64() && document["duration"].is_u64());
+    assert!(document["calculation"].is_array());
+    for more in ["expiresAt", "distance", "duration", "calculation"] {
+        document.as_object_mut().unwrap().remove(more);
+    }
+    document
+}
+
+fn retail_price(amount: i64, currency: &str, tax: i64, included: bool) -> Value {
+    json!({
+        "@context": "/api/contexts/RetailPrice",
+        "@id": "/api/retail_prices/…",
+        "@type": "RetailPrice",
+        "amount": amount,
+        "currency": currency,
+        "tax": { "amount": tax, "included": included },
+    })
+}

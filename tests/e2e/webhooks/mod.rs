@@ -1,0 +1,30 @@
+//! "Webhooks" and "Events": registering, what is told to whom, and how it is signed.
+
+mod notifications;
+mod registering;
+mod signatures;
+
+use serde_json::{Value, json};
+
+use crate::harness::{ApiClient, Courier};
+
+/// A delivery with a pickup address of its own, so that any store can create it.
+fn order() -> Value {
+    json!({
+        "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
+        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
+    })
+}
+
+/// Creates a delivery, completes both its tasks and gives its IRI.
+async fn deliver(client: &ApiClient, courier: &Courier) -> String {
+    let delivery = client.create_delivery(order()).await;
+    for task in ["pickup", "dropoff"] {
+        courier.complete(iri(&delivery[task])).await;
+    }
+    iri(&delivery).to_owned()
+}
+
+fn iri(resource: &Value) -> &str {
+    resource["@id"].as_str().unwrap()
+}

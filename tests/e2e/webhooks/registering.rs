@@ -1,0 +1,293 @@
+//! `POST /api/webhooks`, and reading and deleting what was registered.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::iri;
+use crate::harness::{
+    Platform,
+    assertions::{assert_error, assert_violations, json_ld},
+};
+
+const WEBHOOKS: &str = "/api/webhooks";
+
+on_both_databases! {
+    /// "Response: the Webhook resource, including `secret`"; 201 with `Location`. "`secret`:
+    /// standard padded Base64 of 32 random bytes (44 characters)." The events are
+    /// `delivery.completed`, `delivery.picked` and `delivery.cancelled`.
+    async fn a_webhook_is_answered_as_sent_with_a_secret_of_its_own(platform: &Platform) {
+        let client = platform.client().await;
+        let url = "http://127.0.0.1:9/hook?shop=1&x=%20y";
+        let mut secrets = Vec::new();
+
+        for event in [
+            "delivery.completed",
+            "delivery.picked",
+            "delivery.cancelled",
+            "delivery.completed",
+        ] {
+            let answer = client
+                .post(WEBHOOKS, json!({ "event": event, "url": url }))
+                .await;
+
+            let webhook = json_ld(&answer, 201);
+            let id = webhook["id"].as_str().unwrap();
+            let secret = webhook["secret"].as_str().unwrap();
+            assert_eq!(uuid::Uuid::parse_str(id).unwrap().get_version_num(), 7);
+            assert_eq!(
+                webhook,
+                json!({
+                    "@context": "/api/contexts/Webhook",
+                    "@id": format!("/api/webhooks/{id}"),
+                    "@type": "Webhook",
+                    "id": id,
+                    "url": url,
+                    "event": event,
+                    "secret": secret,
+                })
+            );
+            assert!(
+                answer.header("location").ends_with(iri(&webhook)),
+                "{answer:?}"
+            );
+            assert_eq!(
+                (secret.len(), STANDARD.decode(secret).unwrap().len()),
+                (44, 32)
+            );
+            secrets.push(secret.to_owned());
+        }
+        secrets.sort();
+        secrets.dedup();
+        assert_eq!(secrets.len(), 4);
+    }
+
+    /// "list and read **without** `secret`; 204": DELETE answers 204, and then it is not there.
+    async fn a_webhook_is_read_without_its_secret_until_it_is_deleted(platform: &Platform) {
+        let client = platform.client().await;
+        let mut webhook = client
+            .create_webhook("delivery.completed", "http://127.0.0.1:9/")
+            .await;
+        let iri = iri(&webhook).to_owned();
+        webhook.as_object_mut().unwrap().remove("secret");
+
+        assert_eq!(json_ld(&client.get(&iri).await, 200), webhook);
+        let deleted = client.delete(&iri).await;
+
+        assert_eq!((deleted.status, deleted.body.as_ref()), (204, &b""[..]));
+        assert_error(&client.get(&iri).await, 404);
+        assert_error(&client.delete(&iri).await, 404);
+    }
+
+    /// "any | […] own webhooks"; "a resource of another store answers 404, exactly like one that
+    /// does not exist".
+    async fn a_webhook_is_its_own_clients_and_nobody_elses(platform: &Platform) {
+        let client = platform.client().await;
+        let operator = platform.operator().await;
+        let colleague = operator
+            .create_client(&platform.store, &["deliveries", "tasks"])
+            .await;
+        let colleague = platform
+            .client_of(&colleague, &["deliveries", "tasks"])
+            .await;
+        let of_another_store = platform.client_of_a_new_store().await;
+        let with_tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        let body = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
+
+        let webhook = json_ld(&with_tasks_alone.post(WEBHOOKS, body.clone()).await, 201);
+        let iri = iri(&webhook);
+
+        for other in [&colleague, &of_another_store] {
+            let mut refused = other.get(iri).await;
+            let absent = other
+                .get("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a")
+                .await;
+            assert_error(&refused, 404);
+            assert_error(&absent, 404);
+            for member in ["hydra:description", "detail", "requestId"] {
+                refused.json[member] = absent.json[member].clone();
+            }
+            assert_eq!(refused.json, absent.json);
+            assert_error(&other.delete(iri).await, 404);
+        }
+        for unknown in [
+            "/api/webhooks/1",
+            "/api/webhooks/%00",
+            "/api/webhooks/..%2F..",
+            "/api/webhooks/é",
+        ] {
+            let unknown = unknown.replace('é', "%C3%A9");
+            assert_error(&client.get(&unknown).await, 404);
+        }
+        let stranger = platform.stranger();
+        for answer in [
+            stranger.post(WEBHOOKS, body).await,
+            stranger.get(iri).await,
+            stranger.delete(iri).await,
+        ] {
+            assert_error(&answer, 401);
+            assert!(answer.header("www-authenticate").starts_with("Bearer"));
+        }
+        json_ld(&client.get(iri).await, 200);
+    }
+
+    /// "`url`: absolute http(s), no credentials, no fragment, host not private; else violation
+    /// `url`. http only where the operator allows it. A name that does not resolve yet is
+    /// accepted." The demo allows http, and loopback; "other private ranges refused".
+    async fn a_url_is_absolute_http_without_credentials_to_no_private_host(platform: &Platform) {
+        let client = platform.client().await;
+        let register = async |url: &Value| {
+            client
+                .post(
+                    WEBHOOKS,
+                    json!({ "event": "delivery.completed", "url": url }),
+                )
+                .await
+        };
+
+        for url in [
+            "http://127.0.0.1:9000/hook",
+            "http://localhost:9000/hook",
+            "http://[::1]:9000/",
+            "https://example.com",
+            "https://example.com:8443/hook?shop=1",
+            "http://example.com/hook",
+            "https://not-yet.example/hook",
+            "https://93.184.216.34/hook",
+            "https://[2606:2800:220:1:248:1893:25c8:1946]/hook",
+            "HTTPS://Example.COM/Hook",
+            "https://example.com/%7Bhook%7D",
+        ] {
+            let answer = register(&json!(url)).await;
+            assert_eq!(
+                (answer.status, &answer.json["url"]),
+                (201, &json!(url)),
+                "{url}: {}",
+                answer.json
+            );
+        }
+        let mut accepted = Vec::new();
+        for url in [
+            // Private, whichever way it is written.
+            json!("http://10.0.0.1/"),
+            json!("https://10.0.0.1/"),
+            json!("http://172.16.0.1/"),
+            json!("http://172.31.255.255/"),
+            json!("http://192.168.0.1/"),
+            json!("http://169.254.169.254/latest/meta-data/"),
+            json!("http://100.64.0.1/"),
+            json!("http://0.0.0.0/"),
+            json!("http://255.255.255.255/"),
+            json!("http://224.0.0.1/"),
+            json!("http://[fd00::1]/"),
+            json!("http://[fe80::1]/"),
+            json!("http://[::]/"),
+            json!("http://[ff02::1]/"),
+            json!("http://[::ffff:10.0.0.1]/"),
+            json!("http://[::ffff:a9fe:a9fe]/"),
+            json!("http://[64:ff9b::a00:1]/"),
+            json!("http://167772161/"),
+            json!("http://0x0a000001/"),
+            json!("http://012.0.0.1/"),
+            json!("http://10.1/"),
+            json!("http://192.168.0.1./"),
+            json!("http://%31%30.0.0.1/"),
+            json!("http://１０.0.0.1/"),
+            // Credentials, fragments.
+            json!("https://user:password@example.com/"),
+            json!("https://user@example.com/"),
+            json!("https://:password@example.com/"),
+            json!("https://example.com/#fragment"),
+            json!("https://example.com/hook#"),
+            // Not absolute http.
+            json!("ftp://example.com/"),
+            json!("file:///etc/passwd"),
+            json!("javascript:alert(1)"),
+            json!("mailto:shop@example.com"),
+            json!("/hook"),
+            json!("//example.com/hook"),
+            json!("example.com/hook"),
+            json!("http://"),
+            json!("http:///hook"),
+            json!("https:/example.com/"),
+            json!("http://example.com:99999/"),
+            json!("https://exa mple.com/"),
+            json!("https://example.com/\r\nX-Injected: 1"),
+            json!("https://example.com/\u{0}"),
+            json!("not a url"),
+            json!(" "),
+            json!(""),
+            json!(format!("https://example.com/{}", "x".repeat(10_000))),
+            // Not a text.
+            json!(null),
+            json!(1),
+            json!(true),
+            json!(["https://example.com/"]),
+            json!({ "url": "https://example.com/" }),
+        ] {
+            let answer = register(&url).await;
+            let shown: String = url.to_string().chars().take(80).collect();
+            if (answer.status, answer.violated()) == (400, vec!["url"]) {
+                assert_violations(&answer, &["url"]);
+            } else {
+                accepted.push(format!("{shown}: {} {}", answer.status, answer.json));
+            }
+        }
+        assert!(accepted.is_empty(), "{accepted:#?}");
+    }
+
+    /// "Anything else: 400, violation `event`, listing the known ones"; **all** violations at
+    /// once; unknown members are ignored.
+    async fn an_unknown_event_is_refused_with_a_list_of_the_known_ones(platform: &Platform) {
+        let client = platform.client().await;
+        let url = "https://example.com/";
+
+        for event in [
+            json!("delivery.created"),
+            json!("Delivery.Completed"),
+            json!(" delivery.completed"),
+            json!("delivery.*"),
+            json!("x".repeat(10_000)),
+        ] {
+            let answer = client
+                .post(WEBHOOKS, json!({ "event": event, "url": url }))
+                .await;
+            assert_violations(&answer, &["event"]);
+            let message = answer.json["violations"][0]["message"].as_str().unwrap();
+            for known in [
+                "delivery.completed",
+                "delivery.picked",
+                "delivery.cancelled",
+            ] {
+                assert!(message.contains(known), "{message}");
+            }
+        }
+        for event in [
+            json!(""),
+            json!(null),
+            json!(1),
+            json!(["delivery.completed"]),
+        ] {
+            let answer = client
+                .post(WEBHOOKS, json!({ "event": event, "url": url }))
+                .await;
+            assert_violations(&answer, &["event"]);
+        }
+        for body in [
+            json!({}),
+            json!({ "event": "x", "url": "y" }),
+            json!({ "event": 1, "url": 2 }),
+        ] {
+            let answer = client.post(WEBHOOKS, body).await;
+            assert_violations(&answer, &["event", "url"]);
+        }
+        let more = json!({
+            "event": "delivery.picked",
+            "url": url,
+            "secret": "mine",
+            "enabled": false,
+            "colour": {},
+        });
+        let webhook = json_ld(&client.post(WEBHOOKS, more).await, 201);
+        assert_ne!(webhook["secret"], "mine");
+    }
+}
