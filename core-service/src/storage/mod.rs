@@ -73,12 +73,18 @@ impl Storage {
     where
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>
             + Send
+            + Sync
             + 'static,
         T: Send + 'static,
     {
         match &self.writer {
             Writer::Shared(shared_commit) => shared_commit.write(work).await,
-            Writer::Own(connection) => write_alone(connection, work).await,
+            Writer::Own(connection) => {
+                // By itself: a caller that goes away does not break off a transaction.
+                tokio::spawn(write_alone(connection.clone(), work))
+                    .await
+                    .unwrap_or_else(|error| Err(CoreError::Bug(error.to_string())))
+            }
         }
     }
 
@@ -92,13 +98,13 @@ impl Storage {
     }
 }
 
-async fn write_alone<T, W>(connection: &DatabaseConnection, work: W) -> Result<T, CoreError>
+async fn write_alone<T, W>(connection: DatabaseConnection, work: W) -> Result<T, CoreError>
 where
-    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>,
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>> + Sync,
 {
     let mut tries = 1;
     loop {
-        match attempt(connection, &work).await {
+        match attempt(&connection, &work).await {
             Err(CoreError::Storage(error)) if error.is_lost_race() && tries < TRIES => {
                 tokio::time::sleep(jitter(tries)).await;
                 tries += 1;
@@ -110,7 +116,7 @@ where
 
 async fn attempt<T, W>(connection: &DatabaseConnection, work: &W) -> Result<T, CoreError>
 where
-    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>,
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>> + Sync,
 {
     let transaction = connection.begin().await.map_err(Error::from)?;
     match work(&transaction).await {
