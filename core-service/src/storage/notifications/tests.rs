@@ -1,13 +1,19 @@
 //! Leases, outcomes and the schedule, against a real database.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
 use super::*;
 use crate::{
-    domain::{id::ApiClientId, webhook::Webhook},
-    storage::{Storage, fixture},
+    domain::{
+        event::EventName,
+        id::{ApiClientId, DeliveryId, StoreId, WebhookId},
+        notification::Outcome,
+        webhook::Webhook,
+    },
+    storage::{Storage, fixture, webhooks},
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
