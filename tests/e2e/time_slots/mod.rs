@@ -1,6 +1,7 @@
 //! "Time slot choices", `GET /api/time_slots/choices`, and the two forms of `timeSlot`.
 
 mod applying;
+mod capacity;
 mod choices;
 mod delivering;
 mod labels;
