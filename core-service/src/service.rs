@@ -15,6 +15,10 @@ use tonic::{
     service::Routes,
     transport::{Server, server::TcpIncoming},
 };
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::{Health, HealthServer},
+};
 
 use crate::{
     clock::Clock,
@@ -115,7 +119,9 @@ impl CoreService {
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
         let core = self.core;
         let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
-        let routes = routes(&core).await?;
+        let (health, health_server) = tonic_health::server::health_reporter();
+        health.set_service_status("", ServingStatus::Serving).await;
+        let routes = routes(&core, health_server)?;
 
         let leases = Arc::clone(&core);
         core.loops
@@ -128,6 +134,9 @@ impl CoreService {
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         let overdue = async {
             shutdown.cancelled().await;
+            health
+                .set_service_status("", ServingStatus::NotServing)
+                .await;
             // Dispatchers' streams would go on for ever; they go on at another core.
             core.shutdown.cancel();
             tokio::time::sleep(DRAIN).await;
@@ -190,16 +199,15 @@ pub(crate) async fn open_vault(
 }
 
 /// Every service a core offers.
-async fn routes(core: &Arc<Core>) -> Result<Routes, StartError> {
+fn routes(
+    core: &Arc<Core>,
+    health_server: HealthServer<impl Health>,
+) -> Result<Routes, StartError> {
     macro_rules! server {
         ($server:ident) => {
             $server::from_arc(Arc::clone(core)).max_decoding_message_size(LARGEST_MESSAGE)
         };
     }
-    let (health, health_server) = tonic_health::server::health_reporter();
-    health
-        .set_service_status("", tonic_health::ServingStatus::Serving)
-        .await;
     let mut routes = Routes::builder();
     routes
         .add_service(health_server)
