@@ -1,8 +1,8 @@
 //! The data directory: made if need be, and held by one process at a time.
 
 use std::{
-    fs::{DirBuilder, File, TryLockError},
-    os::unix::fs::DirBuilderExt,
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -39,6 +39,18 @@ impl DataDir {
                 Err(error).with_context(|| format!("cannot lock the data directory {shown}"))
             }
         }
+    }
+
+    /// A file in it that its owner alone may read, made empty if it is not there.
+    pub(crate) fn private_file(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.file(name);
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
     }
 
     /// A file in it.

@@ -106,12 +106,15 @@ impl Platform {
             () = self.part_ended.cancelled() => false,
         };
 
-        let deadline = Instant::now() + DRAIN;
-        let mut result = Ok(());
-        for part in self.parts {
-            result = result.and(part.stop(deadline).await);
-        }
-        result?;
+        let [gateway, dispatcher, core] = self.parts;
+        let now = Instant::now();
+        // One peer that does not read must not take the time of all: core, which both others
+        // need to the end, always has some left.
+        let (gateway, dispatcher) = tokio::join!(
+            gateway.stop(now + DRAIN / 2),
+            dispatcher.stop(now + DRAIN * 5 / 6)
+        );
+        gateway.and(dispatcher).and(core.stop(now + DRAIN).await)?;
         ensure!(asked, "a part of the platform ended by itself");
         Ok(())
     }
@@ -140,16 +143,17 @@ fn core_config(
 ) -> anyhow::Result<core_service::Config> {
     let database_url = match &settings.database_url {
         Some(url) => url.clone(),
-        None => sqlite_url(&data_dir.file("delivery.sqlite"))?,
+        None => sqlite_url(&data_dir.private_file("delivery.sqlite")?)?,
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
+        allow_plaintext: settings.allow_plaintext,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),
         allow_http: true,
         allowed_networks: loopback()?,
         reflection: true,
-        create_master_key: true,
+        all_in_one: true,
         ..core_service::Config::new(database_url, data_dir.file("master.key"))
     })
 }
@@ -163,6 +167,21 @@ fn gateway_config(
         core_url: vec![core_url.parse().context("the gRPC address has no URL")?],
         public_url: Some(public_url),
         platform_name: settings.platform_name.clone(),
+        platform: rest_gateway::PlatformConfig {
+            timezone: settings
+                .platform
+                .timezone
+                .iana_name()
+                .context("--timezone has no name")?
+                .to_owned(),
+            locale: settings.platform.locale.clone(),
+            country: settings.platform.country.as_str().to_owned(),
+            currency: settings.currency,
+            latlng: settings.latlng,
+        },
+        // There is no other gateway to go to.
+        drain_grace: Duration::ZERO,
+        drain_timeout: DRAIN / 2,
         ..rest_gateway::Config::default()
     })
 }

@@ -110,7 +110,10 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
     platform.run(shutdown).await
 }
 
-/// Cancelled by SIGTERM and Ctrl-C, from now on.
+/// What a shell expects of a process that a signal ended.
+const INTERRUPTED: i32 = 130;
+
+/// Cancelled by SIGTERM and Ctrl-C, from now on. A second one ends the process at once.
 fn on_signal() -> std::io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -122,6 +125,12 @@ fn on_signal() -> std::io::Result<CancellationToken> {
             _ = interrupt.recv() => {}
         }
         signalled.cancel();
+        tracing::warn!("finishing what is in flight; Ctrl-C again ends it now");
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(INTERRUPTED);
     });
     Ok(shutdown)
 }

@@ -38,7 +38,7 @@ impl Part {
     pub(crate) async fn stop(mut self, deadline: Instant) -> anyhow::Result<()> {
         self.shutdown.cancel();
         let Ok(ended) = tokio::time::timeout_at(deadline, &mut self.running).await else {
-            tracing::warn!("the {} had not finished after 30 s", self.name);
+            tracing::warn!("the {} had not finished in time", self.name);
             self.running.abort();
             return Ok(());
         };

@@ -7,6 +7,7 @@ use std::{
 
 use clap::Args;
 use core_service::PlatformConfig;
+use rest_gateway::{Currency, LatLng};
 use url::Url;
 
 /// Where `delivery` keeps everything unless told otherwise.
@@ -65,6 +66,29 @@ pub struct Settings {
     )]
     pub platform_name: String,
 
+    /// The platform's currency, as /api/settings tells it (ISO 4217).
+    #[arg(
+        long,
+        env = "DELIVERY_CURRENCY",
+        value_name = "CODE",
+        default_value = "EUR"
+    )]
+    pub currency: Currency,
+
+    /// Where the platform's maps begin, as /api/settings tells it.
+    #[arg(
+        long,
+        env = "DELIVERY_LATLNG",
+        value_name = "LAT,LNG",
+        allow_hyphen_values = true,
+        default_value_t
+    )]
+    pub latlng: LatLng,
+
+    /// Serve gRPC without TLS beyond this machine: tokens and secrets pass in the clear
+    #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
+    pub allow_plaintext: bool,
+
     #[command(flatten)]
     pub platform: PlatformConfig,
 }
@@ -78,8 +102,11 @@ impl Settings {
             rest_listen: any,
             core_listen: any,
             database_url: None,
+            allow_plaintext: false,
             public_url: None,
             platform_name: "Service".to_owned(),
+            currency: Currency::EUR,
+            latlng: LatLng::default(),
             platform: PlatformConfig::default(),
         }
     }

@@ -73,9 +73,10 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
 
-    /// Create the master key if there is none, as the all-in-one does at its first start.
+    /// This process is the all-in-one: it creates the master key at its first start, and over
+    /// `SQLite` there is no other, so that a lease found at the start is a dead process's.
     #[arg(skip)]
-    pub create_master_key: bool,
+    pub all_in_one: bool,
 }
 
 /// What the platform is to all its shops.
@@ -131,7 +132,7 @@ impl Config {
             allowed_networks: Vec::new(),
             refused_ports: Vec::new(),
             reflection: false,
-            create_master_key: false,
+            all_in_one: false,
         }
     }
 

@@ -1,7 +1,8 @@
 //! A core: storage, keys and gRPC services on one listener.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
+use futures_util::Stream;
 use proto::{
     api_clients_server::ApiClientsServer, deliveries_server::DeliveriesServer,
     notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
@@ -9,12 +10,12 @@ use proto::{
     tasks_server::TasksServer, time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
     webhooks_server::WebhooksServer,
 };
-use tokio::{net::TcpListener, sync::watch};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::{
-    service::Routes,
-    transport::{Server, server::TcpIncoming},
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
 };
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::{service::Routes, transport::Server};
 use tonic_health::{
     ServingStatus,
     pb::health_server::{Health, HealthServer},
@@ -33,6 +34,9 @@ use crate::{
 
 /// How long what is in flight may take after a core was told to end.
 const DRAIN: Duration = Duration::from_secs(30);
+
+/// After an accept failed for want of resources, which only time brings back.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How often a silent connection is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -58,6 +62,8 @@ pub enum StartError {
     MasterKey(#[from] vault::Error),
     #[error("the token signing keys cannot be used")]
     SigningKeys(#[source] Error),
+    #[error("what a dead process left cannot be taken over")]
+    Leases(#[source] Error),
     #[error("the gazetteer cannot be read")]
     Gazetteer(#[from] GazetteerError),
     #[error("the first clients cannot be created")]
@@ -118,7 +124,7 @@ impl CoreService {
     /// Serves until told to shut down, then finishes what is in flight.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
         let core = self.core;
-        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let incoming = connections(self.listener);
         let (health, health_server) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
         let routes = routes(&core, health_server)?;
@@ -159,9 +165,40 @@ impl CoreService {
     }
 }
 
+/// The connections as they come. One that can't be accepted, for want of file descriptors for
+/// one, is not asked for again at once.
+fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
+    futures_util::stream::unfold(listener, async |listener| {
+        loop {
+            match listener.accept().await {
+                Ok((connection, _)) => {
+                    // Small answers wait for nothing.
+                    let connection = connection.set_nodelay(true).map(|()| connection);
+                    return Some((connection, listener));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    })
+}
+
 async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
     let storage = Storage::connect(&config.database_url).await?;
-    let vault = open_vault(&storage, &config.master_key_file, config.create_master_key).await?;
+    let vault = open_vault(&storage, &config.master_key_file, config.all_in_one).await?;
+    if config.all_in_one && storage.has_one_process() {
+        storage
+            .write(|transaction| {
+                Box::pin(async move {
+                    storage::notifications::release_all(transaction).await?;
+                    Ok(())
+                })
+            })
+            .await
+            .map_err(StartError::Leases)?;
+    }
     let issuer = config.public_url.clone();
     let signing_keys = SigningKeys::load(&storage, &vault, &clock, issuer)
         .await

@@ -6,6 +6,10 @@ pub(crate) fn id(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).uuid().not_null().take()
 }
 
+pub(crate) fn optional_id(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).uuid().null().take()
+}
+
 pub(crate) fn text(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).text().not_null().take()
 }

@@ -3,7 +3,8 @@
 use sea_orm_migration::prelude::*;
 
 use crate::columns::{
-    bytes, id, index, instant, optional_bytes, optional_instant, optional_json, table, text,
+    bytes, id, index, instant, optional_bytes, optional_id, optional_instant, optional_json, table,
+    text,
 };
 
 #[derive(DeriveMigrationName)]
@@ -18,7 +19,7 @@ impl MigrationTrait for Migration {
                 [
                     id("id"),
                     // Null for the platform's own programs, which belong to no store.
-                    ColumnDef::new("store_id").uuid().null().take(),
+                    optional_id("store_id"),
                     text("display_name"),
                     text("api_key"),
                     bytes("secret_hash"),

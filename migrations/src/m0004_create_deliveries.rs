@@ -3,8 +3,8 @@
 use sea_orm_migration::prelude::*;
 
 use crate::columns::{
-    flag, id, index, instant, integer, json, optional_instant, optional_integer, optional_text,
-    table, text,
+    flag, id, index, instant, integer, json, optional_id, optional_instant, optional_integer,
+    optional_text, table, text,
 };
 
 #[derive(DeriveMigrationName)]
@@ -24,10 +24,22 @@ impl MigrationTrait for Migration {
                     optional_integer("price_net"),
                     optional_integer("price_tax"),
                     optional_text("price_currency"),
+                    // The place it took in a slot of limited capacity.
+                    optional_id("booked_time_slot_id"),
+                    optional_instant("booked_after"),
+                    optional_instant("booked_before"),
                     instant("created_at"),
                     optional_instant("cancelled_at"),
                 ],
                 &["store_id", "id"],
+            ))
+            .await?;
+        // Lists go by it, newest first.
+        manager
+            .create_index(index(
+                "deliveries_by_creation",
+                "deliveries",
+                &["store_id", "created_at", "id"],
             ))
             .await?;
         manager

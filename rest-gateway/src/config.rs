@@ -10,7 +10,9 @@ use http::Uri;
 use jiff::SignedDuration;
 use url::Url;
 
-#[derive(Clone, Debug, Parser, PartialEq, Eq)]
+use crate::platform::PlatformConfig;
+
+#[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
     version,
     about = "Serves the REST API in front of one or several cores"
@@ -29,6 +31,11 @@ pub struct Config {
     )]
     pub core_url: Vec<Uri>,
 
+    /// Let a core that is not on this machine be called without TLS: tokens and API secrets
+    /// pass in the clear
+    #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT_CORE")]
+    pub allow_plaintext_core: bool,
+
     /// Address under which clients reach the API [default: http://<bound address>]
     #[arg(long, env = "DELIVERY_PUBLIC_URL")]
     pub public_url: Option<Url>,
@@ -36,6 +43,9 @@ pub struct Config {
     /// The platform's name, as people see it
     #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value_t = Config::default().platform_name)]
     pub platform_name: String,
+
+    #[command(flatten)]
+    pub platform: PlatformConfig,
 
     /// How long a request may take from its last header to its answer
     #[arg(
@@ -56,6 +66,17 @@ pub struct Config {
         hide_short_help = true
     )]
     pub read_timeout: Duration,
+
+    /// How long the gateway, told to end, still takes requests while it asks clients to connect
+    /// elsewhere: long enough for a balancer to see `/readyz` fail
+    #[arg(
+        long,
+        env = "DELIVERY_REST_DRAIN_GRACE",
+        default_value = "1s",
+        value_parser = duration,
+        hide_short_help = true
+    )]
+    pub drain_grace: Duration,
 
     /// How long requests in flight may still take when the gateway is told to end
     #[arg(
@@ -100,10 +121,13 @@ impl Default for Config {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
             core_url: vec![Uri::from_static("http://127.0.0.1:50051")],
+            allow_plaintext_core: false,
             public_url: None,
             platform_name: "Service".to_owned(),
+            platform: PlatformConfig::default(),
             request_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(10),
+            drain_grace: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(30),
             max_body: 1 << 20,
             max_requests: 1024,

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error as _,
+    net::IpAddr,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +16,7 @@ use tokio::time::Instant;
 use tonic::{
     ConnectError, Response, Status, TimeoutExpired,
     metadata::{Ascii, MetadataValue},
-    transport::{Channel, Endpoint},
+    transport::{Channel, ClientTlsConfig, Endpoint},
 };
 
 use crate::error::{self, Error};
@@ -58,9 +59,12 @@ pub(crate) enum Repeat {
 
 impl Core {
     /// Connects to none of them yet.
-    pub(crate) fn new(urls: &[Uri]) -> anyhow::Result<Self> {
+    pub(crate) fn new(urls: &[Uri], allow_plaintext: bool) -> anyhow::Result<Self> {
         anyhow::ensure!(!urls.is_empty(), "there is no core to call");
-        let members = urls.iter().map(Member::new).collect::<Result<_, _>>()?;
+        let members = urls
+            .iter()
+            .map(|url| Member::new(url, allow_plaintext))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             members,
             next: AtomicUsize::new(0),
@@ -116,14 +120,25 @@ impl Core {
 }
 
 impl Member {
-    fn new(url: &Uri) -> anyhow::Result<Self> {
+    fn new(url: &Uri, allow_plaintext: bool) -> anyhow::Result<Self> {
         let authority = url.authority().map(http::uri::Authority::as_str);
         anyhow::ensure!(
             matches!(url.scheme_str(), Some("http" | "https")) && authority.is_some(),
             "a core's URL is like `http://127.0.0.1:50051`, not `{url}`"
         );
-        let channel = Endpoint::new(url.clone())
-            .with_context(|| format!("core {url} cannot be called"))?
+        let is_tls = url.scheme_str() == Some("https");
+        anyhow::ensure!(
+            is_tls || allow_plaintext || is_loopback(url),
+            "tokens and secrets would pass in the clear to {url}: use https, or say --allow-plaintext-core"
+        );
+        let mut endpoint =
+            Endpoint::new(url.clone()).with_context(|| format!("core {url} cannot be called"))?;
+        if is_tls {
+            endpoint = endpoint
+                .tls_config(ClientTlsConfig::new().with_native_roots())
+                .with_context(|| format!("core {url} cannot be called over TLS"))?;
+        }
+        let channel = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(PING_INTERVAL)
@@ -168,6 +183,15 @@ impl Call {
     }
 }
 
+fn is_loopback(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
 /// Whether a call was lost on the way, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
@@ -181,10 +205,27 @@ impl Lost {
     fn of(status: &Status) -> Self {
         if status.source().is_none() || error::is_caused_by::<TimeoutExpired>(status) {
             Self::No
-        } else if error::is_caused_by::<ConnectError>(status) {
+        } else if error::is_caused_by::<ConnectError>(status) || never_processed(status) {
             Self::BeforeSent
         } else {
             Self::Underway
         }
     }
+}
+
+/// Whether core was ending and said that it did not, and will not, look at the call: it was
+/// never written, or its stream is beyond the last one that the connection takes (RFC 9113
+/// §6.8), or was refused (§8.7).
+fn never_processed(status: &Status) -> bool {
+    error::causes(status).any(|cause| {
+        let unsent = cause
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_canceled);
+        let refused = cause.downcast_ref::<h2::Error>().is_some_and(|error| {
+            let reason = error.reason();
+            (error.is_go_away() && error.is_remote() && reason == Some(h2::Reason::NO_ERROR))
+                || (error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
+        });
+        unsent || refused
+    })
 }

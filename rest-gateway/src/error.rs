@@ -97,6 +97,18 @@ impl Error {
         ))
     }
 
+    /// A body that broke the rules of HTTP on its way (RFC 9112 §7.1, for one).
+    pub(crate) fn malformed_body() -> Self {
+        Self::Invalid {
+            code: String::new(),
+            violations: vec![Violation {
+                path: String::new(),
+                message: "the body is not well-formed HTTP".to_owned(),
+                code: "malformed".to_owned(),
+            }],
+        }
+    }
+
     /// The gateway itself has more to do than it may.
     pub(crate) fn overloaded() -> Self {
         Self::Overloaded {
@@ -217,7 +229,12 @@ impl From<Status> for Error {
 
 /// Whether an error is among the causes of a status.
 pub(crate) fn is_caused_by<E: StdError + 'static>(status: &Status) -> bool {
-    iter::successors(status.source(), |&error| error.source()).any(<dyn StdError>::is::<E>)
+    causes(status).any(<dyn StdError>::is::<E>)
+}
+
+/// What led to a status, the nearest first.
+pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    iter::successors(status.source(), |&error| error.source())
 }
 
 fn unavailable(status: Status, retry_after: u64) -> Error {

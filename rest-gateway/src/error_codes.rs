@@ -141,6 +141,12 @@ error_codes! {
         cause: "Something has happened to it before; `detail` says what.",
         cure: "Read the resource and decide anew.",
     }
+    TASK_DONE = CONFLICT, retryable: false, {
+        title: "Task done",
+        meaning: "The delivery is under way or over, so it can no longer be cancelled.",
+        cause: "At least one of its tasks was done before this request came.",
+        cure: "Read the delivery to see how far it has come; what is to happen with it now is to be agreed with the courier.",
+    }
     DELIVERY_CANCELLED = CONFLICT, retryable: false, {
         title: "Delivery cancelled",
         meaning: "The delivery is cancelled, so nothing can be done to it or its tasks any more.",

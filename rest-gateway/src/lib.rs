@@ -4,6 +4,7 @@
 //! failure on it is an `error::Error`, turned into an answer by `problem` alone.
 
 mod config;
+mod platform;
 mod service;
 mod stack;
 
@@ -12,6 +13,7 @@ mod routes;
 
 mod body;
 mod client_words;
+mod collection;
 mod core;
 mod error;
 mod error_codes;
@@ -22,6 +24,9 @@ mod problem;
 mod report;
 mod request;
 mod resources;
+mod vocabulary;
 
 pub use config::Config;
+pub use iso_currency::Currency;
+pub use platform::{LatLng, PlatformConfig};
 pub use service::RestGateway;

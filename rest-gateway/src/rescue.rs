@@ -15,7 +15,7 @@ use http::{
 };
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body as _;
-use tower::{BoxError, Layer, Service, layer::layer_fn, load_shed, timeout};
+use tower::{BoxError, Layer, Service, layer::layer_fn, timeout};
 
 use crate::{
     error::Error,
@@ -132,9 +132,7 @@ fn of_layer(error: BoxError) -> Error {
         Ok(error) => return *error,
         Err(error) => error,
     };
-    if error.is::<load_shed::error::Overloaded>() {
-        Error::overloaded()
-    } else if error.is::<timeout::error::Elapsed>() {
+    if error.is::<timeout::error::Elapsed>() {
         Error::Timeout
     } else {
         Error::Internal(error)

@@ -18,7 +18,10 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use matchit::Router;
 use percent_encoding::percent_decode_str;
-use tokio::time::Instant;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 use tower::{BoxError, Service};
 
 use crate::{
@@ -27,12 +30,16 @@ use crate::{
     core::Core,
     error::Error,
     media_type::MediaType,
+    platform::PlatformConfig,
     request::Request,
     resources::{
-        deliveries, entrypoint, error_pages, health, retail_prices, tasks, time_slots, tokens,
-        webhooks,
+        contexts, deliveries, entrypoint, error_pages, health, me, retail_prices, settings, stores,
+        tasks, time_slots, tokens, webhooks,
     },
 };
+
+/// How much of bodies is held at once, in KiB: whoever sends them, and before anybody is known.
+const BUFFERED_KIB: usize = 64 * 1024;
 
 /// What every resource works with.
 pub(crate) struct Gateway {
@@ -40,6 +47,7 @@ pub(crate) struct Gateway {
     /// Without a slash at its end.
     pub(crate) public_url: Arc<str>,
     pub(crate) platform_name: String,
+    pub(crate) platform: PlatformConfig,
 }
 
 /// A resource's answer, or why there is none.
@@ -79,13 +87,24 @@ routes! {
     GET    "/oauth2/jwks"                   Own     tokens::public_keys;
 
     GET    "/api"                           JsonLd  entrypoint::get;
+    GET    "/api/contexts/{name}"           JsonLd  contexts::get;
+    GET    "/api/docs.jsonld"               JsonLd  contexts::get_documentation;
+    GET    "/api/settings"                  JsonLd  settings::get;
+    GET    "/api/deliveries"                JsonLd  deliveries::list;
     POST   "/api/deliveries"                JsonLd  deliveries::create;
+    POST   "/api/deliveries/assert"         JsonLd  deliveries::assert;
     GET    "/api/deliveries/{id}"           JsonLd  deliveries::get;
+    DELETE "/api/deliveries/{id}"           JsonLd  deliveries::cancel;
     GET    "/api/tasks/{id}"                JsonLd  tasks::get;
     PUT    "/api/tasks/{id}/done"           JsonLd  tasks::complete;
     POST   "/api/retail_prices/calculate"   JsonLd  retail_prices::calculate;
     GET    "/api/retail_prices/{token}"     JsonLd  retail_prices::get;
-    GET    "/api/time_slots/choices"        JsonLd  time_slots::list_choices;
+    GET    "/api/time_slots/choices"        JsonLd  time_slots::list_default_choices;
+    GET    "/api/time_slots/{id}"           JsonLd  time_slots::get;
+    GET    "/api/time_slots/{id}/choices"   JsonLd  time_slots::list_choices;
+    GET    "/api/me"                        JsonLd  me::get;
+    GET    "/api/stores/{id}"               JsonLd  stores::get;
+    GET    "/api/webhooks"                  JsonLd  webhooks::list;
     POST   "/api/webhooks"                  JsonLd  webhooks::create;
     GET    "/api/webhooks/{id}"             JsonLd  webhooks::get;
     DELETE "/api/webhooks/{id}"             JsonLd  webhooks::delete;
@@ -104,6 +123,8 @@ struct Inner {
     /// Path → the routes with it, one per method.
     router: Router<Vec<&'static Route>>,
     limits: Limits,
+    /// A permit for each request that is worked on.
+    workers: Semaphore,
     request_timeout: Duration,
 }
 
@@ -115,7 +136,9 @@ impl Routes {
             limits: Limits {
                 size: config.max_body,
                 time: config.read_timeout,
+                memory: Arc::new(Semaphore::new(BUFFERED_KIB)),
             },
+            workers: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
             request_timeout: config.request_timeout,
         }))
     }
@@ -168,14 +191,26 @@ impl Inner {
     ) -> Result<Response<Full<Bytes>>, Error> {
         let deadline = Instant::now() + self.request_timeout;
         let (parts, body) = request.into_parts();
-        let found = self.find(&parts);
         // Read even if it is not wanted: see `body`.
-        let body = body::read(&parts.headers, body, self.limits).await;
+        let found = match self.find(&parts) {
+            Ok(found) => found,
+            Err(error) => {
+                body::discard(body, &self.limits).await;
+                return Err(error);
+            }
+        };
         let Found {
             route,
             parameter,
             media_type,
-        } = found?;
+        } = found;
+        let (body, _memory) = body::read(&parts.headers, body, &self.limits).await;
+        // No queue without bound: what can't be worked on now is refused at once. Whether the
+        // process lives is always said.
+        let _worker = match route.form {
+            Form::JsonLd => Some(self.worker()?),
+            Form::Own => None,
+        };
 
         let request = Request {
             parts,
@@ -186,6 +221,10 @@ impl Inner {
         let answer = (route.handler)(Arc::clone(&self.gateway), request).await?;
 
         Ok(finish(answer, media_type))
+    }
+
+    fn worker(&self) -> Result<SemaphorePermit<'_>, Error> {
+        self.workers.try_acquire().map_err(|_| Error::overloaded())
     }
 
     fn find(&self, request: &Parts) -> Result<Found, Error> {
@@ -255,7 +294,10 @@ fn finish(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Respons
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::vocabulary;
 
     #[test]
     fn every_route_of_the_list_is_found_by_its_method_and_path() {
@@ -271,6 +313,21 @@ mod tests {
             assert_eq!(same.len(), 1, "{} {}", route.method, route.path);
             assert_eq!(same[0].path, route.path);
         }
+    }
+
+    #[test]
+    fn every_resource_of_the_list_is_documented_and_no_other() {
+        const THE_DOCUMENTATION: [&str; 3] = ["/api", "/api/contexts/{name}", "/api/docs.jsonld"];
+
+        let routes: BTreeSet<_> = ROUTES
+            .iter()
+            .filter(|route| matches!(route.form, Form::JsonLd))
+            .filter(|route| !THE_DOCUMENTATION.contains(&route.path))
+            .map(|route| (route.method.as_str(), route.path))
+            .collect();
+        let documented: BTreeSet<_> = vocabulary::method_and_path().collect();
+
+        assert_eq!(documented, routes);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::Context;
+use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -66,9 +67,10 @@ impl RestGateway {
             None => format!("http://{addr}"),
         };
         let gateway = Gateway {
-            core: Core::new(&config.core_url)?,
+            core: Core::new(&config.core_url, config.allow_plaintext_core)?,
             public_url: public_url.into(),
             platform_name: config.platform_name.clone(),
+            platform: config.platform.clone(),
         };
         let stack = stack::new(&config, Routes::new(gateway, &config));
         Ok(Self {
@@ -93,11 +95,22 @@ impl RestGateway {
         let _cut_off_at_the_end = cut_off.clone().drop_guard();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
-        while let Some((stream, permit)) = self.accept(&connections, &shutdown).await {
+        let draining = CancellationToken::new();
+        let ending = end_gently(&shutdown, &draining, self.config.drain_grace);
+        let mut ending = std::pin::pin!(ending);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.accept(&connections) => accepted,
+                () = &mut ending => break,
+            };
+            let Some((stream, permit)) = accepted else {
+                break;
+            };
             let connection = Connection {
                 builder: connection_builder(self.config.read_timeout),
                 stack: self.stack.clone(),
                 read_timeout: self.config.read_timeout,
+                draining: draining.clone(),
                 permit,
             };
             let served = connection.serve(stream, graceful.watcher());
@@ -113,26 +126,31 @@ impl RestGateway {
         }
     }
 
-    /// The next connection; none when it is time to end. A failed accept is not an end.
+    /// The next connection. A failed accept is not an end.
     async fn accept(
         &self,
         connections: &Arc<Semaphore>,
-        shutdown: &CancellationToken,
     ) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-        let next = async {
-            let permit = Arc::clone(connections).acquire_owned().await.ok()?;
-            loop {
-                match self.listener.accept().await {
-                    Ok((stream, _)) => return Some((stream, permit)),
-                    Err(error) => {
-                        tracing::warn!(%error, "a connection could not be accepted");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
+        let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => return Some((stream, permit)),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
-        };
-        shutdown.run_until_cancelled(next).await.flatten()
+        }
     }
+}
+
+/// Waits for `shutdown`, and then for the grace in which requests are still answered, each
+/// with the advice to connect anew: a connection that is closed while its client writes to
+/// it looks to that client like a failure.
+async fn end_gently(shutdown: &CancellationToken, draining: &CancellationToken, grace: Duration) {
+    shutdown.cancelled().await;
+    draining.cancel();
+    tokio::time::sleep(grace).await;
 }
 
 fn connection_builder(read_timeout: Duration) -> auto::Builder<TokioExecutor> {
@@ -155,6 +173,7 @@ struct Connection {
     builder: auto::Builder<TokioExecutor>,
     stack: Stack,
     read_timeout: Duration,
+    draining: CancellationToken,
     permit: OwnedSemaphorePermit,
 }
 
@@ -168,10 +187,21 @@ impl Connection {
         let service = {
             let heard = Arc::clone(&heard);
             let stack = TowerToHyperService::new(self.stack);
-            service_fn(move |request| {
+            let draining = self.draining;
+            service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
                 heard.store(true, Ordering::Relaxed);
+                let is_http1 = request.version() < Version::HTTP_2;
                 let answer = stack.call(request);
-                async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+                let draining = draining.clone();
+                async move {
+                    let mut answer = answer.await.unwrap_or_else(|never| match never {});
+                    if is_http1 && draining.is_cancelled() {
+                        answer
+                            .headers_mut()
+                            .insert(CONNECTION, HeaderValue::from_static("close"));
+                    }
+                    Ok::<_, Infallible>(answer)
+                }
             })
         };
 

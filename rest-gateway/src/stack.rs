@@ -1,19 +1,20 @@
 //! The layers every request passes, outermost first.
 //!
 //! The body's size is limited where bodies are read (`body`): only there is it known whether a
-//! request's body matters.
+//! request's body matters. How much is worked on at once is limited after that (`routes`): a
+//! client that is slow to send must not take the place of one that has sent.
 
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, header::AUTHORIZATION};
+use http::{
+    HeaderName, HeaderValue, Request, Response,
+    header::{AUTHORIZATION, LINK},
+};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
-use tokio::sync::Semaphore;
 use tower::{
     BoxError, ServiceBuilder, ServiceExt,
-    limit::GlobalConcurrencyLimitLayer,
-    load_shed::LoadShedLayer,
     timeout::TimeoutLayer,
     util::{BoxCloneSyncService, MapRequestLayer},
 };
@@ -21,11 +22,12 @@ use tower_http::{
     catch_panic::CatchPanicLayer,
     request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer},
     sensitive_headers::SetSensitiveRequestHeadersLayer,
+    set_header::SetResponseHeaderLayer,
     trace::TraceLayer,
 };
 use uuid::Uuid;
 
-use crate::{config::Config, rescue, routes::Routes};
+use crate::{config::Config, rescue, routes::Routes, vocabulary::DOCUMENTATION};
 
 /// Of every request and every answer.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -40,13 +42,17 @@ pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<Body>, I
 
 pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
     let public_url = routes.public_url();
-    let max_requests = config.max_requests.min(Semaphore::MAX_PERMITS);
     let layers = ServiceBuilder::new()
         // Outermost, so that everything inside and every answer has an id; a client's own is
         // kept if it can be repeated safely.
         .layer(MapRequestLayer::new(drop_malformed_request_id::<Incoming>))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), TimeOrderedId))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
+        // On every answer, so that a program that knows any address finds the documentation.
+        .layer(SetResponseHeaderLayer::appending(
+            LINK,
+            link_to_documentation(&public_url),
+        ))
         // Before anything that logs.
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
         // Sees each answer as the client gets it. Failures are logged where they are handled,
@@ -60,13 +66,18 @@ pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
         .layer(rescue::layer(public_url))
         // A panic ends one request, not the connection with its neighbours.
         .layer(CatchPanicLayer::custom(rescue::panicked))
-        // Refuses at once what the limit below would make wait: no queue without bound.
-        .layer(LoadShedLayer::new())
-        .layer(GlobalConcurrencyLimitLayer::new(max_requests))
         // Innermost: covers the handler's whole work, the calls to core included.
         .layer(TimeoutLayer::new(config.request_timeout));
     let service = layers.service(routes);
     BoxCloneSyncService::new(service.map_response(|answer| answer.map(BodyExt::boxed_unsync)))
+}
+
+/// As Hydra's clients look for it; none if the public address cannot be in a header.
+fn link_to_documentation(public_url: &str) -> Option<HeaderValue> {
+    let link = format!(
+        "<{public_url}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
+    );
+    HeaderValue::from_str(&link).ok()
 }
 
 fn drop_malformed_request_id<B>(mut request: Request<B>) -> Request<B> {

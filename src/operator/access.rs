@@ -9,8 +9,9 @@ use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},
-    transport::{Channel, Endpoint},
+    transport::{Channel, ClientTlsConfig, Endpoint},
 };
+use url::{Host, Url};
 
 use crate::operator::refusal::refused;
 
@@ -43,10 +44,23 @@ pub(crate) struct Access {
     )]
     data_dir: PathBuf,
 
+    /// Let a core that is not on this machine be called without TLS: the operator's secret
+    /// passes in the clear
+    #[arg(
+        long,
+        env = "DELIVERY_ALLOW_PLAINTEXT_CORE",
+        global = true,
+        help_heading = WHOM
+    )]
+    allow_plaintext_core: bool,
+
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
+
+/// Mistakes come back in headers: room for as many as a definition can have.
+const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 
 /// A core, and the right to call it.
 pub(crate) struct Core {
@@ -58,8 +72,7 @@ impl Access {
     /// Gets a token for a scope.
     pub(crate) async fn open(&self, scope: &str) -> anyhow::Result<Core> {
         let (core_url, credentials) = self.target()?;
-        let channel = Endpoint::from_shared(core_url.clone())
-            .with_context(|| format!("`{core_url}` is no address of a core"))?
+        let channel = endpoint(&core_url, self.allow_plaintext_core)?
             .connect()
             .await
             .map_err(|error| unreachable(&core_url, error))?;
@@ -101,6 +114,32 @@ impl Core {
             .metadata_mut()
             .insert("authorization", self.bearer.clone());
         request
+    }
+}
+
+fn endpoint(core_url: &str, allow_plaintext: bool) -> anyhow::Result<Endpoint> {
+    let wrong = || format!("`{core_url}` is no address of a core");
+    let url = Url::parse(core_url).with_context(wrong)?;
+    let endpoint = Endpoint::from_shared(core_url.to_owned())
+        .with_context(wrong)?
+        .http2_max_header_list_size(MAX_HEADER_BYTES);
+    match url.scheme() {
+        "https" => endpoint
+            .tls_config(ClientTlsConfig::new().with_native_roots())
+            .with_context(wrong),
+        _ if allow_plaintext || is_loopback(&url) => Ok(endpoint),
+        _ => anyhow::bail!(
+            "the operator's secret would pass in the clear to {core_url}: use https, or say --allow-plaintext-core"
+        ),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
     }
 }
 

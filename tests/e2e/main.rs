@@ -9,12 +9,15 @@
 #[macro_use]
 mod harness;
 
+mod cancelling;
 mod completing;
 mod deliveries;
 mod errors;
 mod journey;
+mod json_ld;
 mod operator;
 mod retail_prices;
+mod shop;
 mod startup;
 mod tasks;
 mod time_slots;

@@ -8,8 +8,17 @@ use tracing_subscriber::EnvFilter;
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let config = Config::parse();
+async fn main() -> std::process::ExitCode {
+    match run(Config::parse()).await {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("webhook-dispatcher: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")),

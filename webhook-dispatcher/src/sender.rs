@@ -56,6 +56,9 @@ enum Error {
     Timeout(Duration),
 }
 
+/// What the way of an outcome back to core may take.
+const REPORTING: Duration = Duration::from_secs(10);
+
 impl Error {
     fn failure(&self) -> Failure {
         match self {
@@ -158,13 +161,16 @@ impl Sender {
         }
     }
 
-    /// The configured one, but never past the end of the lease: after it the notification may be
-    /// another dispatcher's.
+    /// The configured one, but well before the end of the lease: after it the notification may
+    /// be another dispatcher's, and its outcome would come too late to count.
     fn deadline(&self, notification: &Notification) -> Duration {
         notification
             .lease
             .and_then(|lease| Duration::try_from(lease).ok())
-            .map_or(self.timeout, |lease| lease.min(self.timeout))
+            .map_or(self.timeout, |lease| {
+                let in_time = lease.saturating_sub(REPORTING).max(lease / 2);
+                in_time.min(self.timeout)
+            })
     }
 
     async fn post(&self, notification: &Notification, answer: &mut Answer) -> Result<(), Error> {

@@ -1,11 +1,12 @@
-//! Deliveries: exactly a pickup and a dropoff, and what completing them means.
+//! Deliveries: exactly a pickup and a dropoff, and what completing or cancelling
+//! them means.
 
 use jiff::Timestamp;
 
 use crate::domain::{
-    id::{DeliveryId, StoreId, TaskId},
+    id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
-    task::{Task, TaskKind, TaskPlan, TaskState},
+    task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
 };
 
 /// The way from the pickup to the dropoff.
@@ -23,6 +24,14 @@ pub struct DeliveryPlan {
     pub route: Route,
 }
 
+/// A place in a slot of limited capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Booking {
+    pub time_slot_id: TimeSlotId,
+    /// The slot itself; the task's own window may begin later.
+    pub window: TimeWindow,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivery {
     pub id: DeliveryId,
@@ -31,17 +40,21 @@ pub struct Delivery {
     pub dropoff: Task,
     pub route: Route,
     pub price: Option<Price>,
+    /// The place its dropoff took, if places are counted; a cancelled delivery has given it back.
+    pub booking: Option<Booking>,
     pub created_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
 }
 
-/// What the completion of a task brought about.
+/// What the completion of a task or a cancellation brought about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// `delivery.picked`: the pickup is done.
     Picked,
     /// `delivery.completed`: both tasks are done.
     Completed,
+    /// `delivery.cancelled`: it will not happen.
+    Cancelled,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +63,12 @@ pub enum CompleteTaskError {
     NoSuchTask,
     #[error("the delivery is cancelled")]
     Cancelled,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CancelError {
+    #[error("a task of the delivery is done, so it can no longer be cancelled")]
+    TaskDone,
 }
 
 impl Delivery {
@@ -78,6 +97,7 @@ impl Delivery {
             dropoff: task(TaskKind::Dropoff, plan.dropoff),
             route: plan.route,
             price,
+            booking: None,
             created_at: now,
             cancelled_at: None,
         }
@@ -108,6 +128,25 @@ impl Delivery {
         let picked = (task.kind == TaskKind::Pickup).then_some(Event::Picked);
         let completed = self.is_completed().then_some(Event::Completed);
         Ok(picked.into_iter().chain(completed).collect())
+    }
+
+    /// Cancels it with both its tasks and tells what that brought about: nothing if it was
+    /// cancelled already. What is done cannot be undone. Tasks keep their state.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<Event>, CancelError> {
+        if self.cancelled_at.is_some() {
+            return Ok(None);
+        }
+        let tasks = [&mut self.pickup, &mut self.dropoff];
+        if tasks.iter().any(|task| task.state != TaskState::Todo) {
+            return Err(CancelError::TaskDone);
+        }
+
+        for task in tasks {
+            task.cancelled_at = Some(now);
+            task.updated_at = now;
+        }
+        self.cancelled_at = Some(now);
+        Ok(Some(Event::Cancelled))
     }
 
     /// Whether both tasks are done.

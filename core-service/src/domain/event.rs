@@ -34,6 +34,7 @@ impl From<delivery::Event> for EventName {
         match event {
             delivery::Event::Picked => Self::DeliveryPicked,
             delivery::Event::Completed => Self::DeliveryCompleted,
+            delivery::Event::Cancelled => Self::DeliveryCancelled,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         violation::Violations,
     },
     error::Error,
-    storage,
+    storage::{self, time_slots::StoredTimeSlot},
 };
 
 /// How many of each are kept compiled.
@@ -78,10 +78,20 @@ impl Core {
         let Some(stored) = stored else {
             return Ok(None);
         };
+        let time_slot = self.compile_time_slot(store, &stored)?;
+        Ok(Some((stored.id, time_slot)))
+    }
+
+    /// A store's time slot, ready for use.
+    pub(super) fn compile_time_slot(
+        &self,
+        store: &Store,
+        stored: &StoredTimeSlot,
+    ) -> Result<Arc<TimeSlot>, Error> {
         let country = store.country.as_str();
         let key = (stored.definition.clone(), country.to_owned());
         if let Some(known) = self.definitions.time_slots.get(&key) {
-            return Ok(Some((stored.id, known)));
+            return Ok(known);
         }
         let time_slot = TimeSlot::parse(&stored.definition, country)
             .map_err(|mistakes| outdated("time slot", store.id, &mistakes))?;
@@ -89,7 +99,7 @@ impl Core {
         self.definitions
             .time_slots
             .insert(key, Arc::clone(&time_slot));
-        Ok(Some((stored.id, time_slot)))
+        Ok(time_slot)
     }
 }
 

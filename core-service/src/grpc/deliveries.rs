@@ -1,13 +1,22 @@
-//! Deliveries: created in one transaction with their tasks.
+//! Deliveries: created in one transaction with their tasks, and cancelled with them.
 
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, messages};
+use super::{
+    Core, messages, pages,
+    planning::{self, Planned},
+};
 use crate::{
-    domain::{api_client::Scope, delivery::Delivery, id::DeliveryId},
+    domain::{
+        api_client::Scope,
+        delivery::{CancelError, Delivery},
+        event::EventName,
+        id::{DeliveryId, StoreId},
+        store::Store,
+    },
     error::Error,
-    storage,
+    storage::{self, notifications::record_events, slot_bookings},
 };
 
 #[tonic::async_trait]
@@ -25,37 +34,52 @@ impl proto::deliveries_server::Deliveries for Core {
             .plan(&caller, request.delivery, request.violations)
             .await?;
 
-        // A list that has no price for it does not stand in the way of a delivery.
-        let price = planned.price_list.as_ref().and_then(|price_list| {
-            price_list
-                .calculate(&planned.plan, &store.display_name, &planned.now)
-                .price
-        });
-        let now = planned.now.timestamp();
-        let delivery = Delivery::new(store.id, planned.plan, price, now);
+        let booking = planned.booking;
+        let delivery = order(planned, store);
 
         let reply = messages::delivery(&delivery, store);
-        let booking = planned.booking;
         let created = self
             .storage
             .write(move |transaction| {
                 let delivery = delivery.clone();
                 Box::pin(async move {
-                    if let Some(booking) = booking
-                        && !storage::slot_bookings::book(transaction, booking).await?
-                    {
-                        return Ok(false);
+                    if let Some((booking, capacity)) = booking {
+                        let store_id = delivery.store_id;
+                        let booked =
+                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
+                        if !booked {
+                            return Ok(false);
+                        }
                     }
                     storage::deliveries::insert(transaction, &delivery).await?;
                     Ok(true)
                 })
             })
             .await?;
-        if let (false, Some(booking)) = (created, booking) {
+        if let (false, Some((booking, _))) = (created, booking) {
             return Err(self.slot_is_full(store, booking.window).await.into());
         }
 
         Ok(Response::new(reply))
+    }
+
+    async fn assert_delivery(
+        &self,
+        request: Request<proto::AssertDeliveryRequest>,
+    ) -> Result<Response<proto::Delivery>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Deliveries)?;
+        let store = caller.store()?;
+
+        let request = request.into_inner();
+        let planned = self
+            .plan(&caller, request.delivery, request.violations)
+            .await?;
+
+        Ok(Response::new(messages::preview(
+            &order(planned, store),
+            store,
+        )))
     }
 
     async fn get_delivery(
@@ -75,5 +99,116 @@ impl proto::deliveries_server::Deliveries for Core {
             .ok_or_else(not_found)?;
 
         Ok(Response::new(messages::delivery(&delivery, store)))
+    }
+
+    async fn list_deliveries(
+        &self,
+        request: Request<proto::ListDeliveriesRequest>,
+    ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Deliveries)?;
+        let store = caller.store()?;
+
+        let request = request.into_inner();
+        let mut violations = planning::violations(request.violations);
+        let size = pages::read_size(request.page_size, &mut violations);
+        let start = pages::read_token(&request.page_token, &mut violations);
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations).into());
+        }
+
+        let reader = self.storage.reader();
+        let (page, more) = storage::deliveries::list(reader, store.id, start, size)
+            .await
+            .map_err(Error::from)?;
+        let (next_page_token, previous_page_token) = pages::tokens(start, &page, more);
+        Ok(Response::new(proto::ListDeliveriesResponse {
+            deliveries: page
+                .iter()
+                .map(|delivery| messages::delivery(delivery, store))
+                .collect(),
+            next_page_token,
+            previous_page_token,
+        }))
+    }
+
+    async fn cancel_delivery(
+        &self,
+        request: Request<proto::CancelDeliveryRequest>,
+    ) -> Result<Response<proto::Delivery>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Deliveries)?;
+        let store = caller.store()?;
+
+        let name = request.into_inner().name;
+        let id = Collection::Deliveries.id(&name).map(DeliveryId);
+        let delivery = match id {
+            Some(id) => self.cancel(store.id, id).await?,
+            None => None,
+        };
+        let delivery = delivery.ok_or(Error::NotFound { name })?;
+
+        Ok(Response::new(messages::delivery(&delivery, store)))
+    }
+}
+
+/// The delivery that is planned.
+fn order(planned: Planned, store: &Store) -> Delivery {
+    // A list that has no price for it does not stand in the way of a delivery.
+    let price = planned.price_list.as_ref().and_then(|price_list| {
+        price_list
+            .calculate(&planned.plan, &store.display_name, &planned.now)
+            .price
+    });
+    let now = planned.now.timestamp();
+    Delivery {
+        booking: planned.booking.map(|(booking, _)| booking),
+        ..Delivery::new(store.id, planned.plan, price, now)
+    }
+}
+
+impl Core {
+    /// Cancels a delivery, and commits with it what that brings about. None if there is no such
+    /// delivery.
+    async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
+        let now = self.clock.now();
+        let (delivery, owed) = self
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    // The lock makes a cancellation and a completion follow each other.
+                    let found =
+                        storage::deliveries::find_and_lock(transaction, store_id, id).await?;
+                    let Some(mut delivery) = found else {
+                        return Ok((None, false));
+                    };
+                    let event = delivery.cancel(now).map_err(|error| refused(&error))?;
+                    let Some(event) = event else {
+                        return Ok((Some(delivery), false));
+                    };
+
+                    storage::deliveries::save_cancellation(transaction, &delivery).await?;
+                    if let Some(booking) = delivery.booking {
+                        slot_bookings::give_back(transaction, store_id, booking).await?;
+                    }
+                    let events = [EventName::from(event)];
+                    let owed = record_events(transaction, store_id, id, &events, now).await?;
+                    Ok((Some(delivery), owed))
+                })
+            })
+            .await?;
+        if owed {
+            self.bell.send_replace(());
+        }
+        Ok(delivery)
+    }
+}
+
+fn refused(error: &CancelError) -> Error {
+    match error {
+        CancelError::TaskDone => Error::Conflict {
+            reason: "TASK_DONE",
+            message: error.to_string(),
+        },
     }
 }

@@ -60,6 +60,28 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
     }
 }
 
+/// A delivery as it would be: without names, and without the times that making it sets.
+pub(super) fn preview(planned: &Delivery, store: &Store) -> proto::Delivery {
+    let nameless = |planned: &Task| proto::Task {
+        name: String::new(),
+        delivery: String::new(),
+        address: Some(proto::Address {
+            name: String::new(),
+            ..address(&planned.plan.address)
+        }),
+        create_time: None,
+        update_time: None,
+        ..task(planned, store)
+    };
+    proto::Delivery {
+        name: String::new(),
+        pickup: Some(nameless(&planned.pickup)),
+        dropoff: Some(nameless(&planned.dropoff)),
+        create_time: None,
+        ..delivery(planned, store)
+    }
+}
+
 pub(super) fn task(task: &Task, store: &Store) -> proto::Task {
     let plan = &task.plan;
     let complete_time = match task.state {
@@ -111,6 +133,7 @@ pub(super) fn store(store: &Store) -> proto::Store {
         currency_code: store.currency.code().to_owned(),
         country_code: store.country.as_str().to_owned(),
         create_time: Some(timestamp(store.created_at)),
+        time_slots: Vec::new(),
     }
 }
 

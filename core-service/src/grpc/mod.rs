@@ -9,6 +9,7 @@ mod drafts;
 mod messages;
 mod notifications;
 mod offer;
+mod pages;
 mod planning;
 mod price_lists;
 mod retail_prices;

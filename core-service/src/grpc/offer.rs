@@ -8,10 +8,11 @@ use jiff::Zoned;
 use super::{Core, drafts::Times};
 use crate::{
     domain::{
-        id::TimeSlotId, store::Store, task::TimeWindow, time_slot::TimeSlot, violation::Violations,
+        delivery::Booking, id::TimeSlotId, store::Store, task::TimeWindow, time_slot::TimeSlot,
+        violation::Violations,
     },
     error::Error,
-    storage::slot_bookings::{self, Booking},
+    storage::slot_bookings,
 };
 
 pub(super) struct Offer {
@@ -82,14 +83,14 @@ impl Offer {
         }
     }
 
-    /// The place that a delivery in a slot takes, where places are counted.
-    pub(super) fn booking(&self, store: &Store, slot: Option<TimeWindow>) -> Option<Booking> {
-        Some(Booking {
-            store_id: store.id,
+    /// The place that a delivery in a slot takes, where places are counted, and how many the
+    /// slot has.
+    pub(super) fn booking(&self, slot: Option<TimeWindow>) -> Option<(Booking, u32)> {
+        let booking = Booking {
             time_slot_id: self.id,
             window: slot?,
-            capacity: self.time_slot.capacity()?,
-        })
+        };
+        Some((booking, self.time_slot.capacity()?))
     }
 
     fn taken(&self, window: TimeWindow) -> u32 {

@@ -13,14 +13,13 @@ use super::{
 use crate::{
     domain::{
         address::Address,
-        delivery::{DeliveryPlan, Route},
+        delivery::{Booking, DeliveryPlan, Route},
         price_list::PriceList,
         task::{TaskPlan, TimeWindow},
         violation::Violations,
     },
     error::Error,
     routing,
-    storage::slot_bookings::Booking,
 };
 
 /// How many violations of a caller's own finding are repeated.
@@ -35,8 +34,8 @@ pub(super) struct Planned {
     pub(super) price_list: Option<Arc<PriceList>>,
     /// When it was planned, in the store's zone.
     pub(super) now: Zoned,
-    /// The place its dropoff takes, in a slot of limited capacity.
-    pub(super) booking: Option<Booking>,
+    /// The place its dropoff takes, in a slot of limited capacity, and that capacity.
+    pub(super) booking: Option<(Booking, u32)>,
 }
 
 /// A task's checked parts, before they are put together.
@@ -99,7 +98,7 @@ impl Core {
             offer.check("pickup", &pickup.times, &now, &mut violations);
             offer.check("dropoff", &dropoff.times, &now, &mut violations);
         }
-        let booking = offer.and_then(|offer| offer.booking(store, dropoff.times.slot));
+        let booking = offer.and_then(|offer| offer.booking(dropoff.times.slot));
 
         let from = self
             .pickup_address(caller, pickup.address, &mut violations)

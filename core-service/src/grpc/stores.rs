@@ -94,16 +94,19 @@ impl proto::stores_server::Stores for Core {
         let caller = self.authenticate(request.metadata()).await?;
         let name = request.into_inner().name;
 
-        if caller.has(Scope::Admin) {
-            let store = self.find_store(&name).await?;
-            return Ok(Response::new(messages::store(&store)));
-        }
-        caller.require(Scope::Deliveries)?;
-        let own = caller.store()?;
-        if Collection::Stores.id(&name) != Some(own.id.0) {
-            return Err(Error::NotFound { name }.into());
-        }
-        Ok(Response::new(messages::store(own)))
+        let mut reply = if caller.has(Scope::Admin) {
+            messages::store(&self.find_store(&name).await?)
+        } else {
+            caller.require(Scope::Deliveries)?;
+            let own = caller.store()?;
+            if Collection::Stores.id(&name) != Some(own.id.0) {
+                return Err(Error::NotFound { name }.into());
+            }
+            messages::store(own)
+        };
+        reply.time_slots = self.time_slots_of(&reply.name).await?;
+
+        Ok(Response::new(reply))
     }
 
     async fn list_stores(
@@ -167,6 +170,18 @@ impl Core {
         storage::stores::find(self.storage.reader(), StoreId(id))
             .await?
             .ok_or_else(not_found)
+    }
+
+    /// The names of a store's time slots, the default first.
+    async fn time_slots_of(&self, store: &str) -> Result<Vec<String>, Error> {
+        let Some(id) = Collection::Stores.id(store) else {
+            return Ok(Vec::new());
+        };
+        let time_slots = storage::time_slots::list(self.storage.reader(), StoreId(id)).await?;
+        Ok(time_slots
+            .into_iter()
+            .map(|time_slot| Collection::TimeSlots.name(time_slot.id))
+            .collect())
     }
 
     /// What is to be changed of a store, checked.

@@ -1,5 +1,9 @@
 //! Time slots: defined by operators, offered to shops.
 
+use jiff::{
+    Zoned,
+    civil::{Time, Weekday},
+};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
@@ -8,8 +12,9 @@ use crate::{
     domain::{
         api_client::Scope,
         id::TimeSlotId,
+        store::Store,
         time_slot::{
-            TimeSlot,
+            OpeningHoursSpecification, TimeSlot,
             label::{self, Language},
         },
     },
@@ -94,7 +99,8 @@ impl proto::time_slots_server::TimeSlots for Core {
             })
             .await?;
 
-        Ok(Response::new(time_slot_message(stored)))
+        let now = self.now_in(&store);
+        Ok(Response::new(message(stored, &time_slot, &now)))
     }
 
     async fn check_time_slot(
@@ -120,31 +126,89 @@ impl proto::time_slots_server::TimeSlots for Core {
         let not_found = || Error::NotFound {
             name: format!("{name}/time_slot"),
         };
-        let store_id = if caller.has(Scope::Admin) {
-            self.find_store(&name).await?.id
+        let store = if caller.has(Scope::Admin) {
+            self.find_store(&name).await?
         } else {
             caller.require(Scope::Deliveries)?;
             let store = caller.store()?;
             if Collection::Stores.id(&name) != Some(store.id.0) {
                 return Err(not_found().into());
             }
-            store.id
+            store.clone()
         };
 
-        let stored = storage::time_slots::find_default(self.storage.reader(), store_id)
+        let stored = storage::time_slots::find_default(self.storage.reader(), store.id)
             .await
             .map_err(Error::from)?
             .ok_or_else(not_found)?;
-        Ok(Response::new(time_slot_message(stored)))
+        Ok(Response::new(self.describe(&store, stored)?))
+    }
+
+    async fn get_time_slot(
+        &self,
+        request: Request<proto::GetTimeSlotRequest>,
+    ) -> Result<Response<proto::TimeSlot>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Deliveries)?;
+        let store = caller.store()?;
+
+        let name = request.into_inner().name;
+        let not_found = || Error::NotFound { name: name.clone() };
+        let id = Collection::TimeSlots.id(&name).ok_or_else(not_found)?;
+        let stored = storage::time_slots::find(self.storage.reader(), store.id, TimeSlotId(id))
+            .await
+            .map_err(Error::from)?
+            .ok_or_else(not_found)?;
+
+        Ok(Response::new(self.describe(store, stored)?))
     }
 }
 
-fn time_slot_message(stored: StoredTimeSlot) -> proto::TimeSlot {
+impl Core {
+    fn describe(&self, store: &Store, stored: StoredTimeSlot) -> Result<proto::TimeSlot, Error> {
+        let time_slot = self.compile_time_slot(store, &stored)?;
+        Ok(message(stored, &time_slot, &self.now_in(store)))
+    }
+}
+
+fn message(stored: StoredTimeSlot, time_slot: &TimeSlot, now: &Zoned) -> proto::TimeSlot {
     proto::TimeSlot {
         name: Collection::TimeSlots.name(stored.id),
         store: Collection::Stores.name(stored.store_id),
         display_name: stored.display_name,
         definition: stored.definition,
         update_time: Some(messages::timestamp(stored.updated_at)),
+        interval: time_slot.interval().to_string(),
+        prior_notice: time_slot.prior_notice().map(|length| length.to_string()),
+        working_days_only: time_slot.working_days_only(),
+        opening_hours: time_slot
+            .opening_hours_specification(now)
+            .iter()
+            .map(opening_hours)
+            .collect(),
+    }
+}
+
+fn opening_hours(row: &OpeningHoursSpecification) -> proto::OpeningHours {
+    let time = |time: Time| time.strftime("%H:%M").to_string();
+    let closed = row.closed.as_ref();
+    proto::OpeningHours {
+        opens: time(row.opens),
+        closes: time(row.closes),
+        days: row.days.iter().map(|day| weekday(*day).into()).collect(),
+        valid_from: closed.map(|dates| dates.start().to_string()),
+        valid_through: closed.map(|dates| dates.end().to_string()),
+    }
+}
+
+const fn weekday(day: Weekday) -> proto::opening_hours::Day {
+    match day {
+        Weekday::Monday => proto::opening_hours::Day::Monday,
+        Weekday::Tuesday => proto::opening_hours::Day::Tuesday,
+        Weekday::Wednesday => proto::opening_hours::Day::Wednesday,
+        Weekday::Thursday => proto::opening_hours::Day::Thursday,
+        Weekday::Friday => proto::opening_hours::Day::Friday,
+        Weekday::Saturday => proto::opening_hours::Day::Saturday,
+        Weekday::Sunday => proto::opening_hours::Day::Sunday,
     }
 }

@@ -73,6 +73,25 @@ impl proto::webhooks_server::Webhooks for Core {
         Ok(Response::new(messages::webhook(&webhook, None)))
     }
 
+    async fn list_webhooks(
+        &self,
+        request: Request<proto::ListWebhooksRequest>,
+    ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let owner = (caller.store()?.id, caller.id);
+
+        let webhooks = storage::webhooks::list(self.storage.reader(), owner)
+            .await
+            .map_err(Error::from)?;
+
+        Ok(Response::new(proto::ListWebhooksResponse {
+            webhooks: webhooks
+                .iter()
+                .map(|webhook| messages::webhook(webhook, None))
+                .collect(),
+        }))
+    }
+
     async fn delete_webhook(
         &self,
         request: Request<proto::DeleteWebhookRequest>,

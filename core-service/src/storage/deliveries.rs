@@ -1,19 +1,25 @@
 //! Deliveries with their two tasks: the unit of consistency.
 
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::ExprTrait as _,
+};
 
 use super::{
     ConnectionTrait, Error,
     entity::{
         delivery,
-        instant::{self},
+        instant::{self, Instant},
         json::{MetadataJson, TagsJson},
         task,
     },
 };
 use crate::domain::{
-    delivery::{Delivery, Route},
-    id::{DeliveryId, StoreId, TaskId},
+    delivery::{Booking, Delivery, Route},
+    id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     store,
     task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
@@ -67,6 +73,77 @@ pub(crate) async fn find_and_lock(
     }
 }
 
+/// A place in a list that is ordered by creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// To the microsecond.
+    pub(crate) created_at: Timestamp,
+    pub(crate) id: DeliveryId,
+}
+
+/// Where a page of a list begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Newest,
+    OlderThan(Place),
+    NewerThan(Place),
+}
+
+/// A page of a store's deliveries, newest first, and whether there are more in the direction it
+/// was read.
+pub(crate) async fn list(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    start: Start,
+    size: u32,
+) -> Result<(Vec<Delivery>, bool), Error> {
+    use delivery::Column;
+
+    let mut query = delivery::Entity::find().filter(Column::StoreId.eq(store_id.0));
+    let order = match start {
+        Start::Newest => Order::Desc,
+        Start::OlderThan(Place { created_at, id }) => {
+            let created_at = Instant::from(created_at);
+            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id.0));
+            query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
+            Order::Desc
+        }
+        Start::NewerThan(Place { created_at, id }) => {
+            let created_at = Instant::from(created_at);
+            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id.0));
+            query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
+            Order::Asc
+        }
+    };
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let mut rows = query
+        .order_by(Column::CreatedAt, order.clone())
+        .order_by(Column::Id, order)
+        .limit(u64::try_from(size.saturating_add(1)).ok())
+        .all(connection)
+        .await?;
+    let more = rows.len() > size;
+    rows.truncate(size);
+    if matches!(start, Start::NewerThan(_)) {
+        rows.reverse();
+    }
+
+    let mut tasks: HashMap<_, Vec<_>> = HashMap::new();
+    let found = task::Entity::find()
+        .filter(task::Column::StoreId.eq(store_id.0))
+        .filter(task::Column::DeliveryId.is_in(rows.iter().map(|row| row.id)))
+        .all(connection)
+        .await?;
+    for task in found {
+        tasks.entry(task.delivery_id).or_default().push(task);
+    }
+    let deliveries = rows.into_iter().map(|row| {
+        let tasks = tasks.remove(&row.id).unwrap_or_default();
+        assemble(&row, tasks)
+    });
+    Ok((deliveries.collect::<Result<_, _>>()?, more))
+}
+
 /// A store's own task.
 pub(crate) async fn find_task(
     connection: &impl ConnectionTrait,
@@ -113,6 +190,27 @@ pub(crate) async fn save_state(
     Ok(())
 }
 
+/// Writes that a delivery is cancelled, and its tasks with it.
+pub(crate) async fn save_cancellation(
+    connection: &impl ConnectionTrait,
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    let row = delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
+        ..Default::default()
+    };
+    delivery::Entity::update(row)
+        .validate()?
+        .exec_without_returning(connection)
+        .await?;
+    for task in [&delivery.pickup, &delivery.dropoff] {
+        save_state(connection, delivery.store_id, task).await?;
+    }
+    Ok(())
+}
+
 async fn with_tasks(
     connection: &impl ConnectionTrait,
     row: delivery::Model,
@@ -122,6 +220,10 @@ async fn with_tasks(
         .filter(task::Column::DeliveryId.eq(row.id))
         .all(connection)
         .await?;
+    assemble(&row, tasks)
+}
+
+fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
     let (mut pickup, mut dropoff) = (None, None);
     for task in tasks {
         let task = Task::try_from(task)?;
@@ -140,14 +242,15 @@ async fn with_tasks(
             meters: whole(row.meters)?,
             seconds: whole(row.seconds)?,
         },
-        price: price(&row)?,
+        price: price(row)?,
+        booking: booking(row)?,
         created_at: row.created_at.try_into()?,
         cancelled_at: instant::optional(row.cancelled_at)?,
     })
 }
 
 fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
-    let price = delivery.price;
+    let (price, booking) = (delivery.price, delivery.booking);
     delivery::ActiveModel {
         store_id: Set(delivery.store_id.0),
         id: Set(delivery.id.0),
@@ -156,6 +259,9 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         price_net: Set(price.map(|price| price.net)),
         price_tax: Set(price.map(|price| price.tax)),
         price_currency: Set(price.map(|price| price.currency.code().to_owned())),
+        booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
+        booked_after: Set(booking.map(|booking| booking.window.after.into())),
+        booked_before: Set(booking.map(|booking| booking.window.before.into())),
         created_at: Set(delivery.created_at.into()),
         cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
     }
@@ -188,7 +294,7 @@ fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
     }
 }
 
-fn completed_at(state: TaskState) -> Option<jiff::Timestamp> {
+fn completed_at(state: TaskState) -> Option<Timestamp> {
     match state {
         TaskState::Todo => None,
         TaskState::Done { completed_at } => Some(completed_at),
@@ -238,6 +344,21 @@ fn price(row: &delivery::Model) -> Result<Option<Price>, Error> {
     let currency =
         store::parse_currency(code).map_err(|error| Error::inconsistent("deliveries", error))?;
     Ok(Some(Price { net, tax, currency }))
+}
+
+fn booking(row: &delivery::Model) -> Result<Option<Booking>, Error> {
+    let (Some(id), Some(after), Some(before)) =
+        (row.booked_time_slot_id, row.booked_after, row.booked_before)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Booking {
+        time_slot_id: TimeSlotId(id),
+        window: TimeWindow {
+            after: after.try_into()?,
+            before: before.try_into()?,
+        },
+    }))
 }
 
 fn whole(number: i64) -> Result<u32, Error> {

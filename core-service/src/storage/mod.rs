@@ -63,6 +63,11 @@ impl Storage {
         &self.reader
     }
 
+    /// Whether it is a database for one process.
+    pub(crate) fn has_one_process(&self) -> bool {
+        matches!(self.writer, Writer::Shared(_))
+    }
+
     /// Does work in a transaction, and answers when it is on disk. If the work fails, nothing of
     /// it remains.
     ///

@@ -17,19 +17,10 @@ use super::{
     },
 };
 use crate::domain::{
+    delivery::Booking,
     id::{StoreId, TimeSlotId},
     task::TimeWindow,
 };
-
-/// A place in a slot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Booking {
-    pub(crate) store_id: StoreId,
-    pub(crate) time_slot_id: TimeSlotId,
-    pub(crate) window: TimeWindow,
-    /// How many places the slot has.
-    pub(crate) capacity: u32,
-}
 
 /// How many places are taken in slots that end later than an instant.
 pub(crate) async fn counts(
@@ -58,10 +49,12 @@ pub(crate) async fn counts(
 /// exceed the capacity. Whether one was left.
 pub(crate) async fn book(
     transaction: &impl ConnectionTrait,
+    store_id: StoreId,
     booking: Booking,
+    capacity: u32,
 ) -> Result<bool, Error> {
     let row = ActiveModel {
-        store_id: Set(booking.store_id.0),
+        store_id: Set(store_id.0),
         time_slot_id: Set(booking.time_slot_id.0),
         starts_at: Set(booking.window.after.into()),
         ends_at: Set(booking.window.before.into()),
@@ -76,11 +69,30 @@ pub(crate) async fn book(
     let booked = Expr::col((Entity, Column::Booked));
     let one_more = OnConflict::columns(key)
         .value(Column::Booked, booked.clone().add(1))
-        .action_and_where(booked.lt(i64::from(booking.capacity)))
+        .action_and_where(booked.lt(i64::from(capacity)))
         .to_owned();
     let rows = Entity::insert(row)
         .on_conflict(one_more)
         .exec_without_returning(transaction)
         .await?;
     Ok(rows > 0)
+}
+
+/// Gives a place back.
+pub(crate) async fn give_back(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    booking: Booking,
+) -> Result<(), Error> {
+    let booked = Expr::col(Column::Booked);
+    Entity::update_many()
+        .col_expr(Column::Booked, booked.clone().sub(1))
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::TimeSlotId.eq(booking.time_slot_id.0))
+        .filter(Column::StartsAt.eq(Instant::from(booking.window.after)))
+        .filter(Column::EndsAt.eq(Instant::from(booking.window.before)))
+        .filter(Column::Booked.gt(0))
+        .exec(transaction)
+        .await?;
+    Ok(())
 }

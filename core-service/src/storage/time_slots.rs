@@ -35,6 +35,31 @@ pub(crate) async fn find_default(
     row.map(StoredTimeSlot::try_from).transpose()
 }
 
+/// A store's own time slot.
+pub(crate) async fn find(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: TimeSlotId,
+) -> Result<Option<StoredTimeSlot>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(StoredTimeSlot::try_from).transpose()
+}
+
+/// A store's time slots, oldest first.
+pub(crate) async fn list(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Vec<StoredTimeSlot>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(StoredTimeSlot::try_from).collect()
+}
+
 pub(crate) async fn save(
     connection: &impl ConnectionTrait,
     time_slot: &StoredTimeSlot,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter,
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
     sea_query::{Expr, ExprTrait as _},
 };
 
@@ -54,6 +54,21 @@ pub(crate) async fn find(
         .one(connection)
         .await?;
     row.map(Webhook::try_from).transpose()
+}
+
+/// A client's own webhooks, oldest first.
+pub(crate) async fn list(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+) -> Result<Vec<Webhook>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Webhook::try_from).collect()
 }
 
 pub(crate) async fn count(

@@ -13,8 +13,9 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the terms are schema.org's")]
 pub(super) struct Address {
-    #[serde(rename = "@id")]
-    iri: String,
+    /// None in a preview.
+    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
+    iri: Option<String>,
     #[serde(rename = "@type")]
     ld_type: &'static str,
     geo: GeoCoordinates,
@@ -44,7 +45,7 @@ impl TryFrom<proto::Address> for Address {
             .lat_lng
             .ok_or_else(|| Error::incomplete("an address's point"))?;
         Ok(Self {
-            iri: iri::of(&address.name),
+            iri: (!address.name.is_empty()).then(|| iri::of(&address.name)),
             ld_type: "http://schema.org/Place",
             geo: GeoCoordinates {
                 ld_type: "GeoCoordinates",

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use proto::{
-    CreateDeliveryRequest, GetDeliveryRequest,
+    AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
+    ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
     iri::{self, Collection},
 };
 use serde::Serialize;
 
 use crate::{
+    collection::{self, Position},
     core::Repeat,
     error::Error,
     json_ld::{self, Zone},
@@ -23,16 +25,21 @@ use crate::{
     routes::{Answer, Gateway},
 };
 
+const CONTEXT: &str = "/api/contexts/Delivery";
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Delivery {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
+    /// None in a list.
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
+    context: Option<&'static str>,
+    /// None in a preview, nor an `id`.
+    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
+    iri: Option<String>,
     #[serde(rename = "@type")]
     ld_type: &'static str,
-    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     pickup: Task,
     dropoff: Task,
     /// Metres.
@@ -63,8 +70,33 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
         .await
         .map_err(|error| report.explain(error))?;
 
-    let delivery = Delivery::try_from(delivery)?;
-    json_ld::created(&gateway.public_url, &delivery.iri, &delivery)
+    let iri = iri::of(&delivery.name);
+    json_ld::created(
+        &gateway.public_url,
+        &iri,
+        &Delivery::try_from(delivery)?.alone(),
+    )
+}
+
+/// `POST /api/deliveries/assert`: what creating it would answer, as a blank node.
+pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let call = request.call()?;
+    let mut report = Report::default();
+    let draft = delivery_draft::read(&request.json()?, &mut report);
+
+    let message = AssertDeliveryRequest {
+        delivery: Some(draft),
+        violations: report.violations(),
+    };
+    let preview = gateway
+        .core
+        .call(call, Repeat::Harmless, message, |core, message| async {
+            DeliveriesClient::new(core).assert_delivery(message).await
+        })
+        .await
+        .map_err(|error| report.explain(error))?;
+
+    json_ld::ok(&Delivery::try_from(preview)?.alone())
 }
 
 /// `GET /api/deliveries/{id}`
@@ -82,7 +114,97 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
         )
         .await?;
 
-    json_ld::ok(&Delivery::try_from(delivery)?)
+    json_ld::ok(&Delivery::try_from(delivery)?.alone())
+}
+
+/// `GET /api/deliveries`: newest first, a page at a time.
+pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let mut report = Report::default();
+    let page_size = read_page_size(&request, &mut report);
+    let cursor = read_once(&request, ("page_token", "cursor"), &mut report).unwrap_or_default();
+
+    let message = ListDeliveriesRequest {
+        page_size,
+        page_token: cursor.clone(),
+        violations: report.violations(),
+    };
+    let page = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { DeliveriesClient::new(core).list_deliveries(message).await },
+        )
+        .await
+        .map_err(|error| report.explain(error))?;
+
+    let position = Position {
+        query: page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}")),
+        cursor,
+        previous: page.previous_page_token,
+        next: page.next_page_token,
+    };
+    let deliveries = page.deliveries.into_iter().map(Delivery::try_from);
+    json_ld::ok(&collection::Collection::page(
+        CONTEXT,
+        "/api/deliveries",
+        deliveries.collect::<Result<Vec<_>, _>>()?,
+        &position,
+    ))
+}
+
+fn read_page_size(request: &Request, report: &mut Report) -> Option<u32> {
+    const FIELD: &str = "page_size";
+
+    let text = read_once(request, (FIELD, "itemsPerPage"), report)?;
+    let size = text.parse().ok();
+    if size.is_none() {
+        report.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
+    }
+    size
+}
+
+/// A query parameter, which may be there once, for a field.
+fn read_once(
+    request: &Request,
+    (field, parameter): (&str, &'static str),
+    report: &mut Report,
+) -> Option<String> {
+    report.choose(field.to_owned(), parameter);
+    let mut values = request.query(parameter);
+    if values.len() > 1 {
+        report.add(field, "REPEATED", "is there more than once");
+        return None;
+    }
+    values.pop()
+}
+
+/// `DELETE /api/deliveries/{id}`
+pub(crate) async fn cancel(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = CancelDeliveryRequest {
+        name: Collection::Deliveries.name(&request.parameter),
+    };
+    gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { DeliveriesClient::new(core).cancel_delivery(message).await },
+        )
+        .await?;
+
+    Ok(json_ld::gone())
+}
+
+impl Delivery {
+    fn alone(self) -> Self {
+        Self {
+            context: Some(CONTEXT),
+            ..self
+        }
+    }
 }
 
 impl TryFrom<proto::Delivery> for Delivery {
@@ -92,18 +214,16 @@ impl TryFrom<proto::Delivery> for Delivery {
         let task = |task: Option<proto::Task>| {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
+        let id = Collection::Deliveries.member(&delivery.name);
         let price = delivery
             .price
             .map(|price| ShownPrice::new(price, TaxShown::Included))
             .transpose()?;
         Ok(Self {
-            context: "/api/contexts/Delivery",
-            iri: iri::of(&delivery.name),
+            context: None,
+            iri: id.map(|_| iri::of(&delivery.name)),
             ld_type: "http://schema.org/ParcelDelivery",
-            id: Collection::Deliveries
-                .member(&delivery.name)
-                .unwrap_or_default()
-                .to_owned(),
+            id: id.map(str::to_owned),
             pickup: task(delivery.pickup)?,
             dropoff: task(delivery.dropoff)?,
             distance: delivery.distance_meters,

@@ -3,7 +3,9 @@
 pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
+pub(crate) mod me;
 pub(crate) mod retail_prices;
+pub(crate) mod stores;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;
@@ -12,6 +14,8 @@ mod addresses;
 mod credentials;
 mod delivery_draft;
 
+pub(crate) mod contexts;
 pub(crate) mod entrypoint;
 pub(crate) mod error_pages;
 pub(crate) mod health;
+pub(crate) mod settings;

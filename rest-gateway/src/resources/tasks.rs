@@ -26,11 +26,13 @@ use crate::{
 pub(super) struct Task {
     #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
     context: Option<&'static str>,
-    #[serde(rename = "@id")]
-    iri: String,
+    /// None in a preview, nor an `id`.
+    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
+    iri: Option<String>,
     #[serde(rename = "@type")]
     ld_type: &'static str,
-    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     r#type: &'static str,
     status: &'static str,
     address: Address,
@@ -45,8 +47,9 @@ pub(super) struct Task {
     packages: Vec<Package>,
     tags: Vec<String>,
     metadata: BTreeMap<String, String>,
-    created_at: String,
-    updated_at: String,
+    /// Null in a preview, and the next.
+    created_at: Option<String>,
+    updated_at: Option<String>,
     cancelled_at: Option<String>,
 }
 
@@ -125,17 +128,15 @@ impl TryFrom<proto::Task> for Task {
             Status::Done => "DONE",
             Status::Unspecified => return Err(Error::incomplete("a task's status")),
         };
+        let id = Collection::Tasks.member(&task.name);
         let zone = Zone::named(&task.time_zone);
         let after = zone.write(task.after.as_ref())?;
         let before = zone.write(task.before.as_ref())?;
         Ok(Self {
             context: None,
-            iri: iri::of(&task.name),
+            iri: id.map(|_| iri::of(&task.name)),
             ld_type: "Task",
-            id: Collection::Tasks
-                .member(&task.name)
-                .unwrap_or_default()
-                .to_owned(),
+            id: id.map(str::to_owned),
             r#type: kind,
             status,
             address: task
@@ -158,8 +159,8 @@ impl TryFrom<proto::Task> for Task {
                 .collect(),
             tags: task.tags,
             metadata: task.metadata.into_iter().collect(),
-            created_at: zone.write(task.create_time.as_ref())?,
-            updated_at: zone.write(task.update_time.as_ref())?,
+            created_at: zone.write_optional(task.create_time.as_ref())?,
+            updated_at: zone.write_optional(task.update_time.as_ref())?,
             cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
         })
     }

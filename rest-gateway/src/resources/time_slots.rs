@@ -6,7 +6,12 @@ use http::{
     HeaderValue,
     header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, VARY},
 };
-use proto::{ListTimeSlotChoicesRequest, time_slots_client::TimeSlotsClient};
+use proto::{
+    GetTimeSlotRequest, ListTimeSlotChoicesRequest,
+    iri::{self, Collection},
+    opening_hours::Day,
+    time_slots_client::TimeSlotsClient,
+};
 use serde::Serialize;
 
 use crate::{
@@ -22,7 +27,7 @@ struct TimeSlotChoices {
     #[serde(rename = "@context")]
     context: &'static str,
     #[serde(rename = "@id")]
-    iri: &'static str,
+    iri: String,
     #[serde(rename = "@type")]
     ld_type: &'static str,
     choices: Vec<TimeSlotChoice>,
@@ -36,10 +41,70 @@ struct TimeSlotChoice {
     label: String,
 }
 
-/// `GET /api/time_slots/choices`
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TimeSlot {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    name: String,
+    interval: String,
+    prior_notice: Option<String>,
+    working_days_only: bool,
+    opening_hours_specification: Vec<OpeningHoursSpecification>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OpeningHoursSpecification {
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    opens: String,
+    closes: String,
+    day_of_week: Vec<&'static str>,
+    /// The first and the last of the dates a row of closed days is about.
+    valid_from: Option<String>,
+    valid_through: Option<String>,
+}
+
+/// `GET /api/time_slots/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetTimeSlotRequest {
+        name: Collection::TimeSlots.name(&request.parameter),
+    };
+    let time_slot = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { TimeSlotsClient::new(core).get_time_slot(message).await },
+        )
+        .await?;
+
+    json_ld::ok(&TimeSlot::from(time_slot))
+}
+
+/// `GET /api/time_slots/choices`: the default slot's.
+pub(crate) async fn list_default_choices(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let iri = "/api/time_slots/choices".to_owned();
+    list(gateway, request, (iri, String::new())).await
+}
+
+/// `GET /api/time_slots/{id}/choices`
 pub(crate) async fn list_choices(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let name = Collection::TimeSlots.name(&request.parameter);
+    let iri = format!("{}/choices", iri::of(&name));
+    list(gateway, request, (iri, name)).await
+}
+
+async fn list(gateway: Arc<Gateway>, request: Request, (iri, name): (String, String)) -> Answer {
     let message = ListTimeSlotChoicesRequest {
-        name: String::new(),
+        name,
         accept_language: accept_language(&request),
     };
     let response = gateway
@@ -59,7 +124,7 @@ pub(crate) async fn list_choices(gateway: Arc<Gateway>, request: Request) -> Ans
     let choices = response.choices.into_iter().map(TimeSlotChoice::try_from);
     let mut answer = json_ld::ok(&TimeSlotChoices {
         context: "/api/contexts/TimeSlotChoices",
-        iri: "/api/time_slots/choices",
+        iri,
         ld_type: "TimeSlotChoices",
         choices: choices.collect::<Result<_, _>>()?,
     })?;
@@ -91,5 +156,54 @@ impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {
             value: format!("{start:.0}/{end:.0}"),
             label: choice.label,
         })
+    }
+}
+
+impl From<proto::TimeSlot> for TimeSlot {
+    fn from(time_slot: proto::TimeSlot) -> Self {
+        Self {
+            context: "/api/contexts/TimeSlot",
+            iri: iri::of(&time_slot.name),
+            ld_type: "TimeSlot",
+            id: Collection::TimeSlots
+                .member(&time_slot.name)
+                .unwrap_or_default()
+                .to_owned(),
+            name: time_slot.display_name,
+            interval: time_slot.interval,
+            prior_notice: time_slot.prior_notice,
+            working_days_only: time_slot.working_days_only,
+            opening_hours_specification: time_slot
+                .opening_hours
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+        }
+    }
+}
+
+impl From<proto::OpeningHours> for OpeningHoursSpecification {
+    fn from(row: proto::OpeningHours) -> Self {
+        Self {
+            ld_type: "OpeningHoursSpecification",
+            day_of_week: row.days().filter_map(day_of_week).collect(),
+            opens: row.opens,
+            closes: row.closes,
+            valid_from: row.valid_from,
+            valid_through: row.valid_through,
+        }
+    }
+}
+
+const fn day_of_week(day: Day) -> Option<&'static str> {
+    match day {
+        Day::Unspecified => None,
+        Day::Monday => Some("Monday"),
+        Day::Tuesday => Some("Tuesday"),
+        Day::Wednesday => Some("Wednesday"),
+        Day::Thursday => Some("Thursday"),
+        Day::Friday => Some("Friday"),
+        Day::Saturday => Some("Saturday"),
+        Day::Sunday => Some("Sunday"),
     }
 }

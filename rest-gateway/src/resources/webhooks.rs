@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use http::{HeaderValue, header::CACHE_CONTROL};
 use proto::{
-    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest,
+    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListWebhooksRequest,
     iri::{self, Collection},
     webhooks_client::WebhooksClient,
 };
 use serde::Serialize;
 
 use crate::{
+    collection,
     core::Repeat,
     json_ld,
     report::{Object, Report},
@@ -18,10 +19,12 @@ use crate::{
     routes::{Answer, Gateway},
 };
 
+const CONTEXT: &str = "/api/contexts/Webhook";
+
 #[derive(Serialize)]
 struct Webhook {
-    #[serde(rename = "@context")]
-    context: &'static str,
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
+    context: Option<&'static str>,
     #[serde(rename = "@id")]
     iri: String,
     #[serde(rename = "@type")]
@@ -60,7 +63,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
         .await
         .map_err(|error| report.explain(error))?;
 
-    let webhook = Webhook::from(webhook);
+    let webhook = Webhook::from(webhook).alone();
     let mut answer = json_ld::created(&gateway.public_url, &webhook.iri, &webhook)?;
     answer
         .headers_mut()
@@ -83,7 +86,28 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
         )
         .await?;
 
-    json_ld::ok(&Webhook::from(webhook))
+    json_ld::ok(&Webhook::from(webhook).alone())
+}
+
+/// `GET /api/webhooks`
+pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = ListWebhooksRequest {};
+    let response = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { WebhooksClient::new(core).list_webhooks(message).await },
+        )
+        .await?;
+
+    let webhooks = response.webhooks.into_iter().map(Webhook::from).collect();
+    json_ld::ok(&collection::Collection::whole(
+        CONTEXT,
+        "/api/webhooks",
+        webhooks,
+    ))
 }
 
 /// `DELETE /api/webhooks/{id}`
@@ -104,10 +128,19 @@ pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> Answer {
     Ok(json_ld::gone())
 }
 
+impl Webhook {
+    fn alone(self) -> Self {
+        Self {
+            context: Some(CONTEXT),
+            ..self
+        }
+    }
+}
+
 impl From<proto::Webhook> for Webhook {
     fn from(webhook: proto::Webhook) -> Self {
         Self {
-            context: "/api/contexts/Webhook",
+            context: None,
             iri: iri::of(&webhook.name),
             ld_type: "Webhook",
             id: Collection::Webhooks

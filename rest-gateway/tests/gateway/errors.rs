@@ -312,8 +312,9 @@ async fn another_method_of_a_known_path_is_405() {
     let platform = Platform::start().await;
     for (method, path, allow) in [
         (Method::GET, "/oauth2/token", "POST"),
-        (Method::GET, "/api/deliveries", "POST"),
-        (Method::HEAD, "/api/deliveries", "POST"),
+        (Method::GET, "/api/retail_prices/calculate", "POST"),
+        (Method::HEAD, "/api/deliveries/assert", "POST"),
+        (Method::PATCH, "/api/deliveries", "GET, HEAD, POST"),
         (Method::POST, "/api/tasks/1", "GET, HEAD"),
         (Method::PATCH, "/api/webhooks/1", "GET, HEAD, DELETE"),
         (Method::OPTIONS, "/api", "GET, HEAD"),

@@ -14,6 +14,7 @@ mod delivery_payload;
 mod errors;
 mod public;
 mod retail_prices;
+mod self_description;
 mod server;
 mod tasks;
 mod time_slots;

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use proto::GetTaskRequest;
+use proto::{GetTaskRequest, task};
 use rest_gateway::{Config, RestGateway};
-use tokio::{io::AsyncReadExt, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::harness::{Client, Platform, samples::ID};
+use crate::harness::{
+    Client, Platform,
+    samples::{ID, task},
+};
 
 fn task_path() -> String {
     format!("/api/tasks/{ID}")
@@ -66,6 +72,80 @@ async fn more_requests_than_may_be_worked_on_are_503_at_once() {
 }
 
 #[tokio::test]
+async fn clients_that_are_slow_to_send_take_nobodys_place() {
+    let platform = Platform::start_with(|config| config.max_requests = 1).await;
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        stream
+            .write_all(b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+            .await
+            .unwrap();
+        slow.push(stream);
+    }
+    platform.core.will_answer(task(task::Kind::Pickup));
+
+    assert_eq!(platform.client.get(&task_path()).await.status, 200);
+    assert_eq!(platform.client.get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_the_rules_of_http_is_400() {
+    let platform = Platform::start().await;
+
+    let answer = platform
+        .client
+        .send_raw(
+            b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+              Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+        )
+        .await;
+
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains(r#""retryable":false"#), "{answer}");
+    assert!(answer.contains(r#""code":"malformed""#), "{answer}");
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_told_to_end_asks_clients_to_connect_elsewhere() {
+    let platform = Platform::start_with(|config| {
+        config.drain_grace = Duration::from_hours(1);
+    })
+    .await;
+    assert_eq!(
+        platform.client.get("/healthz").await.header("connection"),
+        None
+    );
+
+    platform.gateway.shutdown.cancel();
+
+    let reply = Client::new(platform.gateway.addr).get("/healthz").await;
+    assert_eq!(
+        (reply.status.as_u16(), reply.header("connection")),
+        (200, Some("close"))
+    );
+}
+
+#[tokio::test]
+async fn a_core_elsewhere_is_called_over_tls_unless_told_otherwise() {
+    let elsewhere = |allow_plaintext_core| Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        core_url: vec!["http://192.0.2.1:50051".parse().unwrap()],
+        allow_plaintext_core,
+        ..Config::default()
+    };
+
+    let Err(refusal) = RestGateway::bind(elsewhere(false)).await else {
+        panic!("secrets would pass in the clear");
+    };
+    assert!(
+        refusal.to_string().contains("--allow-plaintext-core"),
+        "{refusal}"
+    );
+    assert!(RestGateway::bind(elsewhere(true)).await.is_ok());
+}
+
+#[tokio::test]
 async fn who_says_nothing_is_not_waited_for() {
     let platform = Platform::start_with(|config| {
         config.read_timeout = Duration::from_millis(100);
@@ -74,9 +154,7 @@ async fn who_says_nothing_is_not_waited_for() {
 
     for begun in ["", "P", "GET /healthz HTTP/1.1\r\nHost"] {
         let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
-        tokio::io::AsyncWriteExt::write_all(&mut stream, begun.as_bytes())
-            .await
-            .unwrap();
+        stream.write_all(begun.as_bytes()).await.unwrap();
 
         let mut answer = Vec::new();
         let ended = stream.read_to_end(&mut answer);

@@ -1,11 +1,13 @@
-//! `POST /api/deliveries` and `GET /api/deliveries/{id}`.
+//! `POST /api/deliveries`, `GET /api/deliveries/{id}`, the list, and asserting.
 
 mod addresses;
+mod asserting;
 mod bad_input;
 mod before;
 mod creating;
 mod hostile_bodies;
 mod hostile_values;
+mod listing;
 mod times;
 
 use jiff::{SignedDuration, Timestamp};

@@ -79,7 +79,14 @@ async fn unknown_paths_and_ids_are_404() {
     .map(str::to_owned)
     .to_vec();
     let id = task.strip_prefix("/api/tasks/").unwrap();
-    for collection in ["tasks", "deliveries", "webhooks", "retail_prices"] {
+    for collection in [
+        "tasks",
+        "deliveries",
+        "webhooks",
+        "retail_prices",
+        "stores",
+        "time_slots",
+    ] {
         let ids = [
             UNUSED.to_owned(),
             "1".to_owned(),
@@ -138,9 +145,9 @@ async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
         (
             "/api/deliveries",
             &["PUT", "PATCH", "DELETE", "BREW", "post"],
-            &["POST"],
+            &["GET", "POST"],
         ),
-        (iri(&delivery), &["POST", "PUT", "PATCH"], &["GET"]),
+        (iri(&delivery), &["POST", "PUT", "PATCH"], &["GET", "DELETE"]),
         (task, &["POST", "PUT", "PATCH", "DELETE"], &["GET"]),
         (&done, &["GET", "POST", "PATCH", "DELETE"], &["PUT"]),
         (
@@ -153,7 +160,11 @@ async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
             &["POST", "PUT", "PATCH", "DELETE"],
             &["GET"],
         ),
-        ("/api/webhooks", &["PUT", "PATCH", "DELETE"], &["POST"]),
+        (
+            "/api/webhooks",
+            &["PUT", "PATCH", "DELETE"],
+            &["GET", "POST"],
+        ),
         (iri(&webhook), &["POST", "PUT", "PATCH"], &["GET", "DELETE"]),
     ] {
         for method in methods {

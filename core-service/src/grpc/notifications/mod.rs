@@ -53,12 +53,8 @@ impl proto::notifications_server::Notifications for Notifications {
         let (responses, stream) = mpsc::channel(4);
         let requests = request.into_inner();
         self.0.loops.spawn(async move {
-            let served = tokio::select! {
-                served = serve(&core, requests, &responses) => served,
-                refused = still_permitted(&core, &token) => refused,
-                // Also while the dispatcher reads nothing.
-                () = core.shutdown.cancelled() => Ok(()),
-            };
+            let mut permitted = std::pin::pin!(still_permitted(&core, &token));
+            let served = serve(&core, requests, &responses, permitted.as_mut()).await;
             if let Err(error) = served {
                 // A dispatcher that has gone away hears nothing; its leases end by themselves.
                 let _ = responses.try_send(Err(error.into()));
@@ -83,11 +79,13 @@ async fn still_permitted(core: &Core, token: &MetadataMap) -> Result<(), Error> 
     }
 }
 
-/// Serves a stream until its dispatcher half-closes or goes away.
+/// Serves a stream until its dispatcher half-closes or goes away, its client may hold it no
+/// more, or core shuts down. It ends between claims, never within one: what is leased is sent.
 async fn serve(
     core: &Core,
     mut requests: Streaming<proto::StreamRequest>,
     responses: &Responses,
+    mut permitted: Pin<&mut (dyn Future<Output = Result<(), Error>> + Send)>,
 ) -> Result<(), Error> {
     let mut bell = core.bell.subscribe();
     let mut credit: u32 = 0;
@@ -117,7 +115,11 @@ async fn serve(
                         recorded,
                         ..proto::StreamResponse::default()
                     };
-                    if responses.send(Ok(response)).await.is_err() {
+                    let sent = tokio::select! {
+                        sent = responses.send(Ok(response)) => sent,
+                        () = core.shutdown.cancelled() => return Ok(()),
+                    };
+                    if sent.is_err() {
                         return Ok(());
                     }
                 }
@@ -127,13 +129,23 @@ async fn serve(
                 }
                 poll = SHORTEST_POLL;
             }
+            () = core.shutdown.cancelled() => return Ok(()),
+            refused = &mut permitted => return refused,
             _ = bell.changed(), if credit > 0 => poll = SHORTEST_POLL,
             () = core.clock.moved(), if credit > 0 => poll = SHORTEST_POLL,
             () = tokio::time::sleep(poll), if credit > 0 => {
                 poll = (poll * 2).min(LONGEST_POLL);
             }
         }
-        while credit > 0 {
+        while credit > 0 && !core.shutdown.is_cancelled() {
+            // Room first: a dispatcher that reads nothing gets no leases either.
+            let room = tokio::select! {
+                room = responses.reserve() => room,
+                () = core.shutdown.cancelled() => return Ok(()),
+            };
+            let Ok(room) = room else {
+                return Ok(());
+            };
             let Some(claimed) = core.claim(credit.min(BATCH)).await? else {
                 break;
             };
@@ -147,9 +159,7 @@ async fn serve(
                 notifications: claimed,
                 ..proto::StreamResponse::default()
             };
-            if responses.send(Ok(response)).await.is_err() {
-                return Ok(());
-            }
+            room.send(Ok(response));
         }
     }
 }

@@ -142,6 +142,11 @@ pub(crate) async fn release(
     Ok(())
 }
 
+/// Makes pending again whatever is leased.
+pub(crate) async fn release_all(transaction: &impl ConnectionTrait) -> Result<u64, Error> {
+    make_pending(transaction, Condition::all().add(Column::State.eq(LEASED))).await
+}
+
 /// Makes what was leased pending again once its lease is over, by the database's clock.
 /// How many that were.
 pub(crate) async fn release_expired(transaction: &impl ConnectionTrait) -> Result<u64, Error> {

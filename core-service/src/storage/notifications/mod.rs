@@ -11,7 +11,7 @@ mod owed;
 mod tests;
 
 pub(crate) use self::{
-    leases::{Claimed, claim, is_any_due, is_any_expired, release, release_expired},
+    leases::{Claimed, claim, is_any_due, is_any_expired, release, release_all, release_expired},
     outcomes::{Report, insert_attempts, record},
     owed::{drop_owed, record_events},
 };

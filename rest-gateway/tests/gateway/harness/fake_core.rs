@@ -197,7 +197,10 @@ answers_as_scripted! {
     }
     Deliveries {
         create_delivery: CreateDeliveryRequest => Delivery,
+        assert_delivery: AssertDeliveryRequest => Delivery,
         get_delivery: GetDeliveryRequest => Delivery,
+        list_deliveries: ListDeliveriesRequest => ListDeliveriesResponse,
+        cancel_delivery: CancelDeliveryRequest => Delivery,
     }
     Tasks {
         get_task: GetTaskRequest => Task,
@@ -212,10 +215,12 @@ answers_as_scripted! {
         apply_time_slot: ApplyTimeSlotRequest => TimeSlot,
         check_time_slot: CheckTimeSlotRequest => CheckTimeSlotResponse,
         get_default_time_slot: GetDefaultTimeSlotRequest => TimeSlot,
+        get_time_slot: GetTimeSlotRequest => TimeSlot,
     }
     Webhooks {
         create_webhook: CreateWebhookRequest => Webhook,
         get_webhook: GetWebhookRequest => Webhook,
+        list_webhooks: ListWebhooksRequest => ListWebhooksResponse,
         delete_webhook: DeleteWebhookRequest => DeleteWebhookResponse,
     }
 }

@@ -1,0 +1,176 @@
+//! What the platform is to all its shops, as `/api/settings` tells it.
+
+use std::{fmt, str::FromStr};
+
+use clap::Args;
+use iso_currency::Currency;
+use jiff::tz::TimeZone;
+
+/// Settings that every part of a platform is given alike.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct PlatformConfig {
+    /// The platform's time zone (IANA)
+    #[arg(
+        long,
+        env = "DELIVERY_TIMEZONE",
+        value_name = "ZONE",
+        value_parser = time_zone,
+        default_value_t = Self::default().timezone
+    )]
+    pub timezone: String,
+
+    /// The platform's language (BCP 47)
+    #[arg(
+        long,
+        env = "DELIVERY_LOCALE",
+        value_parser = locale,
+        default_value_t = Self::default().locale
+    )]
+    pub locale: String,
+
+    /// The platform's country (ISO 3166-1 alpha-2)
+    #[arg(
+        long,
+        env = "DELIVERY_COUNTRY",
+        value_name = "CODE",
+        value_parser = country,
+        default_value_t = Self::default().country
+    )]
+    pub country: String,
+
+    /// The platform's currency (ISO 4217)
+    #[arg(
+        long,
+        env = "DELIVERY_CURRENCY",
+        value_name = "CODE",
+        default_value = "EUR"
+    )]
+    pub currency: Currency,
+
+    /// Where the platform's maps begin
+    #[arg(
+        long,
+        env = "DELIVERY_LATLNG",
+        value_name = "LAT,LNG",
+        allow_hyphen_values = true,
+        default_value_t
+    )]
+    pub latlng: LatLng,
+}
+
+impl Default for PlatformConfig {
+    fn default() -> Self {
+        Self {
+            timezone: "Europe/Paris".to_owned(),
+            locale: "en".to_owned(),
+            country: "FR".to_owned(),
+            currency: Currency::EUR,
+            latlng: LatLng::default(),
+        }
+    }
+}
+
+/// A point on Earth (WGS 84), in degrees; written `48.8566,2.3522`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatLng {
+    latitude: f64,
+    longitude: f64,
+}
+
+/// Why a text is not a point.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a point; give latitude (-90 to 90), comma, longitude (-180 to 180), such as 48.8566,2.3522"
+)]
+pub struct NoPoint(String);
+
+impl Default for LatLng {
+    /// The middle of the default time zone's city.
+    fn default() -> Self {
+        Self {
+            latitude: 48.8566,
+            longitude: 2.3522,
+        }
+    }
+}
+
+impl FromStr for LatLng {
+    type Err = NoPoint;
+
+    fn from_str(text: &str) -> Result<Self, NoPoint> {
+        let number = |text: &str, limit: f64| {
+            let number: f64 = text.trim().parse().ok()?;
+            (-limit..=limit).contains(&number).then_some(number)
+        };
+        text.split_once(',')
+            .and_then(|(latitude, longitude)| {
+                Some(Self {
+                    latitude: number(latitude, 90.0)?,
+                    longitude: number(longitude, 180.0)?,
+                })
+            })
+            .ok_or_else(|| NoPoint(text.to_owned()))
+    }
+}
+
+impl fmt::Display for LatLng {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.latitude, self.longitude)
+    }
+}
+
+fn time_zone(name: &str) -> Result<String, String> {
+    TimeZone::get(name)
+        .ok()
+        .and_then(|zone| zone.iana_name().map(str::to_owned))
+        .ok_or_else(|| {
+            format!("{name:?} is not a time zone; give an IANA name, such as Europe/Paris")
+        })
+}
+
+fn locale(tag: &str) -> Result<String, String> {
+    tag.parse::<icu_locale_core::Locale>()
+        .map(|_| tag.to_owned())
+        .map_err(|_| format!("{tag:?} is not a language; give a BCP 47 tag, such as en or fr-BE"))
+}
+
+fn country(code: &str) -> Result<String, String> {
+    if code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        Ok(code.to_ascii_uppercase())
+    } else {
+        Err(format!(
+            "{code:?} is not a country; give two letters (ISO 3166-1), such as FR"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_on_earth() {
+        for (text, written) in [
+            ("48.8566,2.3522", "48.8566,2.3522"),
+            (" -90 , 180 ", "-90,180"),
+            ("0,-0.5", "0,-0.5"),
+        ] {
+            let point: LatLng = text.parse().unwrap();
+
+            assert_eq!(point.to_string(), written);
+        }
+        for wrong in ["", "48", "90.1,0", "0,180.1", "NaN,0", "1,2,3", "a,b"] {
+            assert_eq!(wrong.parse::<LatLng>(), Err(NoPoint(wrong.to_owned())));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_zone_language_or_country_is_refused() {
+        assert_eq!(time_zone("Europe/Paris"), Ok("Europe/Paris".to_owned()));
+        assert!(time_zone("Mars/Olympus").is_err());
+        assert_eq!(locale("fr-BE"), Ok("fr-BE".to_owned()));
+        assert!(locale("français").is_err());
+        assert_eq!(country("fr"), Ok("FR".to_owned()));
+        assert!(country("FRA").is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! `/api/me`: who calls.
+
+use std::sync::Arc;
+
+use proto::{
+    GetCurrentApiClientRequest,
+    api_clients_client::ApiClientsClient,
+    iri::{self, Collection},
+};
+use serde::Serialize;
+
+use crate::{
+    core::Repeat,
+    json_ld,
+    request::Request,
+    routes::{Answer, Gateway},
+};
+
+#[derive(Debug, Serialize)]
+struct ApiApp {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    name: String,
+    /// None for the platform's own programs.
+    store: Option<String>,
+    /// Existing clients look for one; here only stores have clients.
+    shop: Option<String>,
+}
+
+/// `GET /api/me`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetCurrentApiClientRequest {};
+    let client = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async {
+                ApiClientsClient::new(core)
+                    .get_current_api_client(message)
+                    .await
+            },
+        )
+        .await?;
+
+    json_ld::ok(&ApiApp::from(client))
+}
+
+impl From<proto::ApiClient> for ApiApp {
+    fn from(client: proto::ApiClient) -> Self {
+        Self {
+            context: "/api/contexts/ApiApp",
+            iri: iri::of(&client.name),
+            ld_type: "http://schema.org/SoftwareApplication",
+            id: Collection::ApiClients
+                .member(&client.name)
+                .unwrap_or_default()
+                .to_owned(),
+            name: client.display_name,
+            store: (!client.store.is_empty()).then(|| iri::of(&client.store)),
+            shop: None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `/api/stores`
+
+use std::sync::Arc;
+
+use proto::{
+    GetStoreRequest,
+    iri::{self, Collection},
+    stores_client::StoresClient,
+};
+use serde::Serialize;
+
+use crate::{
+    core::Repeat,
+    error::Error,
+    json_ld,
+    request::Request,
+    resources::addresses::Address,
+    routes::{Answer, Gateway},
+};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Store {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    name: String,
+    /// No store is ever disabled; its clients are.
+    enabled: bool,
+    address: Option<Address>,
+    /// The default one.
+    time_slot: Option<String>,
+    time_slots: Vec<String>,
+}
+
+/// `GET /api/stores/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetStoreRequest {
+        name: Collection::Stores.name(&request.parameter),
+    };
+    let store = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { StoresClient::new(core).get_store(message).await },
+        )
+        .await?;
+
+    json_ld::ok(&Store::try_from(store)?)
+}
+
+impl TryFrom<proto::Store> for Store {
+    type Error = Error;
+
+    fn try_from(store: proto::Store) -> Result<Self, Error> {
+        let time_slots: Vec<_> = store.time_slots.iter().map(|name| iri::of(name)).collect();
+        Ok(Self {
+            context: "/api/contexts/Store",
+            iri: iri::of(&store.name),
+            ld_type: "http://schema.org/Store",
+            id: Collection::Stores
+                .member(&store.name)
+                .unwrap_or_default()
+                .to_owned(),
+            name: store.display_name,
+            enabled: true,
+            address: store.default_address.map(TryInto::try_into).transpose()?,
+            time_slot: time_slots.first().cloned(),
+            time_slots,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! The Hydra documentation: every class, field and operation, for programs to read.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA, XSD, classes, object,
+    operations::{self, On, Operation},
+};
+
+/// The document at `/api/docs.jsonld`.
+pub(crate) fn api_documentation(platform_name: &str, public_url: &str) -> Value {
+    let classes: Vec<_> = classes::ALL.iter().map(|class| describe(class)).collect();
+    json!({
+        "@context": context(public_url),
+        "@id": DOCUMENTATION,
+        "@type": "hydra:ApiDocumentation",
+        "hydra:title": format!("{platform_name} API"),
+        "hydra:description": "Deliveries, their prices, their time slots, and what happens to them.",
+        "hydra:entrypoint": "/api",
+        "hydra:supportedClass": classes,
+    })
+}
+
+fn context(public_url: &str) -> Value {
+    let link = json!({ "@type": "@id" });
+    json!({
+        "@version": 1.1,
+        "hydra": HYDRA,
+        "owl": "http://www.w3.org/2002/07/owl#",
+        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+        "schema": SCHEMA,
+        "vocab": format!("{public_url}{DOCUMENTATION}#"),
+        "xsd": XSD,
+        "hydra:entrypoint": link,
+        "hydra:expects": link,
+        "hydra:possibleStatus": { "@container": "@set" },
+        "hydra:returns": link,
+        "hydra:supportedClass": { "@container": "@set" },
+        "hydra:supportedOperation": { "@container": "@set" },
+        "hydra:supportedProperty": { "@container": "@set" },
+        "owl:allValuesFrom": link,
+        "owl:onProperty": link,
+        "rdfs:domain": link,
+        "rdfs:range": link,
+        "rdfs:subClassOf": link,
+    })
+}
+
+fn describe(class: &Class) -> Value {
+    let properties: Vec<_> = class
+        .fields
+        .iter()
+        .map(|field| supported_property(class, field))
+        .collect();
+    let operations: Vec<_> = operations::ALL
+        .iter()
+        .filter(|operation| match operation.on {
+            On::Resource(of) | On::Path(of) => of.name == class.name,
+            On::Collection(_) => false,
+        })
+        .map(supported_operation)
+        .collect();
+    json!({
+        "@id": shorten(class.iri),
+        "@type": "hydra:Class",
+        "rdfs:label": class.name,
+        "hydra:title": class.name,
+        "hydra:description": class.about,
+        "hydra:supportedProperty": properties,
+        "hydra:supportedOperation": operations,
+    })
+}
+
+fn supported_property(class: &Class, field: &Field) -> Value {
+    let mut described = object([
+        ("@type", json!("hydra:SupportedProperty")),
+        ("hydra:property", property(class, field)),
+        ("hydra:title", json!(field.name)),
+        ("hydra:required", json!(field.required)),
+        ("hydra:readable", json!(field.access != Access::Write)),
+        ("hydra:writeable", json!(field.access != Access::Read)),
+    ]);
+    if !field.about.is_empty() {
+        described.insert("hydra:description".to_owned(), json!(field.about));
+    }
+    Value::Object(described)
+}
+
+fn property(class: &Class, field: &Field) -> Value {
+    let kind = match field.range {
+        Range::Link(_) | Range::Collection(_) => "hydra:Link",
+        _ => "rdf:Property",
+    };
+    let mut property = object([
+        ("@id", json!(shorten(field.iri))),
+        ("@type", json!(kind)),
+        ("rdfs:label", json!(field.name)),
+        ("rdfs:domain", json!(shorten(class.iri))),
+    ]);
+    property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
+    if let Range::Collection(_) = field.range {
+        let operations: Vec<_> = operations::ALL
+            .iter()
+            .filter(|operation| matches!(operation.on, On::Collection(of) if of == field.name))
+            .map(supported_operation)
+            .collect();
+        property.insert("hydra:supportedOperation".to_owned(), json!(operations));
+    }
+    Value::Object(property)
+}
+
+fn range(range: Range) -> Option<Value> {
+    let range = match range {
+        Range::Text => json!("xsd:string"),
+        Range::Boolean => json!("xsd:boolean"),
+        Range::Integer => json!("xsd:integer"),
+        Range::Decimal => json!("xsd:double"),
+        Range::Instant => json!("xsd:dateTime"),
+        Range::Url => json!("xsd:anyURI"),
+        Range::Json => json!("rdf:JSON"),
+        Range::DayOfWeek => json!("schema:DayOfWeek"),
+        Range::Object(class) | Range::Link(Some(class)) => json!(shorten(class.iri)),
+        // How Hydra's clients find the class of a collection's members.
+        Range::Collection(class) => json!([
+            "hydra:Collection",
+            {
+                "owl:equivalentClass": {
+                    "owl:onProperty": "hydra:member",
+                    "owl:allValuesFrom": shorten(class.iri),
+                },
+            },
+        ]),
+        Range::Link(None) | Range::AnyOf(_) => return None,
+    };
+    Some(range)
+}
+
+fn supported_operation(operation: &Operation) -> Value {
+    let statuses: Vec<_> = operation.statuses.iter().copied().map(status).collect();
+    let mut described: Map<_, _> = object([
+        ("@type", json!("hydra:Operation")),
+        ("rdfs:label", json!(operation.title)),
+        ("hydra:title", json!(operation.title)),
+        ("hydra:method", json!(operation.method)),
+        ("hydra:returns", class_or_nothing(operation.returns)),
+        ("hydra:possibleStatus", json!(statuses)),
+    ]);
+    if operation.method == "POST" {
+        described.insert(
+            "hydra:expects".to_owned(),
+            class_or_nothing(operation.expects),
+        );
+    }
+    if let On::Path(_) = operation.on {
+        let target = json!({
+            "@type": "schema:EntryPoint",
+            "schema:urlTemplate": operation.path,
+        });
+        described.insert("schema:target".to_owned(), target);
+    }
+    Value::Object(described)
+}
+
+fn class_or_nothing(class: Option<&Class>) -> Value {
+    json!(class.map_or("owl:Nothing".to_owned(), |class| shorten(class.iri)))
+}
+
+fn status(code: u16) -> Value {
+    let title = http::StatusCode::from_u16(code)
+        .ok()
+        .and_then(|status| status.canonical_reason());
+    json!({
+        "@type": "hydra:Status",
+        "hydra:statusCode": code,
+        "hydra:title": title,
+    })
+}
+
+fn shorten(iri: Iri) -> String {
+    match iri {
+        Iri::Schema(term) => format!("schema:{term}"),
+        Iri::Hydra(term) => format!("hydra:{term}"),
+        Iri::Own(term) => format!("vocab:{term}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_is_found_by_its_link_and_says_what_it_holds() {
+        let field = &classes::ENTRYPOINT.fields[0];
+
+        let property = property(&classes::ENTRYPOINT, field);
+
+        assert_eq!(property["@id"], "vocab:Entrypoint/delivery");
+        assert_eq!(
+            property["rdfs:range"][1]["owl:equivalentClass"]["owl:allValuesFrom"],
+            "schema:ParcelDelivery"
+        );
+        let operations = property["hydra:supportedOperation"].as_array().unwrap();
+        let methods: Vec<_> = operations
+            .iter()
+            .map(|operation| &operation["hydra:method"])
+            .collect();
+        assert_eq!(methods, ["POST", "GET"]);
+    }
+}

@@ -1,0 +1,324 @@
+//! JSON-LD tools can really walk the API (wire.md, Conventions): every answer under a JSON-LD 1.1
+//! processor, with the contexts that the platform itself serves.
+
+use std::collections::{BTreeSet, HashMap};
+
+use json_ld::{
+    IriBuf, JsonLdProcessor, Options, RemoteDocument, RemoteDocumentReference, iref,
+    rdf_types::vocabulary::no_vocabulary,
+    syntax::{Context, IntoJsonWithContext, Parse, Print, TryFromJson},
+};
+use serde_json::{Value, json};
+
+use crate::harness::{ApiClient, Database, Platform};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_expands_to_iris_alone_and_compacts_to_itself() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let processor = Processor::of(&platform);
+
+    for (case, document) in every_answer(&platform).await {
+        let expanded = processor.expand(&document).await;
+        let compacted = processor.compact(&document).await;
+
+        for name in names(&expanded) {
+            assert!(iref::Iri::new(&name).is_ok(), "{case}: {name} is no IRI");
+        }
+        assert_eq!(
+            processor.comparable(&compacted),
+            processor.comparable(&document),
+            "{case}"
+        );
+    }
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_class_and_property_of_an_answer_is_in_the_documentation() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let processor = Processor::of(&platform);
+    let documentation = platform.stranger().get("/api/docs.jsonld").await;
+    let documented = ids(&processor.expand(&documentation.expect(200)).await);
+
+    for (case, document) in every_answer(&platform).await {
+        if document["@type"] == "hydra:ApiDocumentation" {
+            continue;
+        }
+        for name in names(&processor.expand(&document).await) {
+            assert!(documented.contains(&name), "{case}: {name}");
+        }
+    }
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_walks_from_any_answer_to_a_collection_s_class() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let processor = Processor::of(&platform);
+    let stranger = platform.stranger();
+
+    let answer = stranger.get("/nowhere").await;
+    let link = answer.header("link").to_owned();
+    let (documentation, relation) = link.split_once(">; rel=").unwrap();
+    assert_eq!(
+        relation,
+        "\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
+    );
+    let path = documentation
+        .strip_prefix(&format!("<{}", platform.base_url))
+        .unwrap();
+    let documentation = stranger.get(path).await.expect(200);
+    let entrypoint = documentation["hydra:entrypoint"].as_str().unwrap();
+    let entrypoint = stranger.get(entrypoint).await.expect(200);
+
+    let [entrypoint] = &processor.expand(&entrypoint).await[..] else {
+        panic!("the entrypoint is one thing");
+    };
+    let link = format!("{}/api/docs.jsonld#Entrypoint/delivery", platform.base_url);
+    assert_eq!(
+        entrypoint[&link],
+        json!([{ "@id": format!("{}/api/deliveries", platform.base_url) }])
+    );
+    let expanded = processor.expand(&documentation).await;
+    let property = find(&expanded, &link);
+    let member = &property["http://www.w3.org/2000/01/rdf-schema#range"][1]["http://www.w3.org/2002/07/owl#equivalentClass"]
+        [0];
+    assert_eq!(
+        member["http://www.w3.org/2002/07/owl#allValuesFrom"],
+        json!([{ "@id": "http://schema.org/ParcelDelivery" }])
+    );
+    platform.stop().await;
+}
+
+/// An answer of every kind there is, with all members that it can have.
+async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
+    let client = platform.client().await;
+    let stranger = platform.stranger();
+    let delivery = client.create_delivery(order()).await;
+    let webhook = client
+        .create_webhook("delivery.completed", "http://127.0.0.1:9/a/../b?c")
+        .await;
+    let price = client
+        .post("/api/retail_prices/calculate", order())
+        .await
+        .expect(200);
+    let app = client.get("/api/me").await.expect(200);
+    let store = client.get(app["store"].as_str().unwrap()).await.expect(200);
+    let time_slot = store["timeSlot"].as_str().unwrap().to_owned();
+    let courier = platform.courier().await;
+    courier.complete(iri(&delivery["pickup"])).await;
+    let mut answers = vec![
+        ("a created delivery".to_owned(), delivery.clone()),
+        ("a created webhook".to_owned(), webhook.clone()),
+        ("a price".to_owned(), price.clone()),
+    ];
+
+    for path in [
+        "/api",
+        "/api/settings",
+        "/api/docs.jsonld",
+        "/api/me",
+        app["store"].as_str().unwrap(),
+        &time_slot,
+        &format!("{time_slot}/choices"),
+        "/api/time_slots/choices",
+        "/api/deliveries",
+        iri(&delivery),
+        iri(&delivery["pickup"]),
+        iri(&delivery["dropoff"]),
+        iri(&price),
+        "/api/webhooks",
+        iri(&webhook),
+    ] {
+        answers.push((path.to_owned(), client.get(path).await.expect(200)));
+    }
+    let asserted = client.post("/api/deliveries/assert", order()).await;
+    answers.push(("an asserted delivery".to_owned(), asserted.expect(200)));
+    answers.extend(every_failure(&client, &stranger).await);
+    answers
+}
+
+async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String, Value)> {
+    let violations = client.post("/api/deliveries", json!({ "pickup": 1 })).await;
+    let mut far = order();
+    far["dropoff"]["address"]["latLng"] = json!([45.764, 4.8357]);
+    let no_price = client.post("/api/retail_prices/calculate", far).await;
+    vec![
+        ("violations".to_owned(), violations.expect(400)),
+        ("no price".to_owned(), no_price.expect(400)),
+        ("404".to_owned(), stranger.get("/nowhere").await.expect(404)),
+        ("401".to_owned(), stranger.get("/api/me").await.expect(401)),
+    ]
+}
+
+fn order() -> Value {
+    json!({
+        "pickup": { "address": "24 Rue de la Paix, 75002 Paris", "before": "tomorrow 11:00" },
+        "dropoff": {
+            "address": {
+                "streetAddress": "48 Rue de Rivoli, 75004 Paris",
+                "name": "Chez Zoé",
+                "description": "Third floor",
+                "contactName": "Jane Doe",
+                "telephone": "+33612345678",
+                "postalCode": "75004",
+                "addressLocality": "Paris",
+                "addressCountry": "FR",
+                "latLng": [48.8566, 2.3522],
+            },
+            "before": "tomorrow 13:00",
+            "comments": "Ring twice",
+            "weight": 1500,
+            "tags": ["cold", "fragile"],
+            "metadata": { "@id": "kept as it is", "order": "42" },
+        },
+    })
+}
+
+fn iri(resource: &Value) -> &str {
+    resource["@id"].as_str().unwrap()
+}
+
+/// A JSON-LD processor that gets its contexts from a platform.
+struct Processor {
+    base_url: String,
+    stranger: ApiClient,
+}
+
+impl Processor {
+    fn of(platform: &Platform) -> Self {
+        Self {
+            base_url: platform.base_url.clone(),
+            stranger: platform.stranger(),
+        }
+    }
+
+    async fn expand(&self, document: &Value) -> Vec<Value> {
+        let contexts = self.contexts(document).await;
+        let expanded = self.remote(document).expand(&contexts).await.unwrap();
+        let expanded = expanded.into_objects().into_json_with(no_vocabulary());
+        serde_json::from_str(&expanded.compact_print().to_string()).unwrap()
+    }
+
+    /// Expands, and compacts with the document's own context.
+    async fn compact(&self, document: &Value) -> Value {
+        let contexts = self.contexts(document).await;
+        let context = match document["@context"].as_str() {
+            Some(path) => RemoteDocumentReference::iri(self.iri(path)),
+            None => RemoteDocumentReference::Loaded(RemoteDocument::new(
+                None,
+                None,
+                Context::try_from_json(to_json_ld(&document["@context"])).unwrap(),
+            )),
+        };
+        let options = Options {
+            // `tasks/1` instead of `/api/tasks/1` would be right, but not comparable.
+            compact_to_relative: false,
+            ..Options::default()
+        };
+        let compacted = self
+            .remote(document)
+            .compact_using(context, &contexts, options)
+            .await
+            .unwrap();
+        let mut compacted: Value =
+            serde_json::from_str(&compacted.compact_print().to_string()).unwrap();
+        compacted["@context"] = document["@context"].clone();
+        compacted
+    }
+
+    /// The document that the context's path leads to.
+    async fn contexts(&self, document: &Value) -> HashMap<IriBuf, RemoteDocument> {
+        let Some(path) = document["@context"].as_str() else {
+            return HashMap::new();
+        };
+        let context = self.stranger.get(path).await.expect(200);
+        let iri = self.iri(path);
+        let remote = RemoteDocument::new(Some(iri.clone()), None, to_json_ld(&context));
+        HashMap::from([(iri, remote)])
+    }
+
+    fn remote(&self, document: &Value) -> RemoteDocument {
+        let iri = self.iri("/api/anything/below");
+        RemoteDocument::new(Some(iri), None, to_json_ld(document))
+    }
+
+    fn iri(&self, path: &str) -> IriBuf {
+        IriBuf::new(format!("{}{path}", self.base_url)).unwrap()
+    }
+
+    /// A document without nulls, and with all its IRIs written alike.
+    fn comparable(&self, value: &Value) -> Value {
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (name.clone(), self.comparable(value)))
+                .collect(),
+            Value::Array(values) => values.iter().map(|value| self.comparable(value)).collect(),
+            Value::String(text) => json!(text.strip_prefix(&self.base_url).unwrap_or(text)),
+            other => other.clone(),
+        }
+    }
+}
+
+fn to_json_ld(value: &Value) -> json_ld::syntax::Value {
+    let (value, _) = json_ld::syntax::Value::parse_str(&value.to_string()).unwrap();
+    value
+}
+
+/// The keys, other than keywords, and the types in an expanded document.
+fn names(expanded: &[Value]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    visit(expanded, &mut |members| {
+        for (key, value) in members {
+            if !key.starts_with('@') {
+                found.insert(key.clone());
+            }
+            if key == "@type" && !members.contains_key("@value") {
+                let types = value.as_array().unwrap().iter();
+                found.extend(types.map(|class| class.as_str().unwrap().to_owned()));
+            }
+        }
+    });
+    found
+}
+
+/// What an expanded document says something of.
+fn ids(expanded: &[Value]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    visit(expanded, &mut |members| {
+        if members.len() > 1 {
+            found.extend(members.get("@id").map(|id| id.as_str().unwrap().to_owned()));
+        }
+    });
+    found
+}
+
+/// The object that says something of an IRI.
+fn find(expanded: &[Value], iri: &str) -> Value {
+    let mut found = Value::Null;
+    visit(expanded, &mut |members| {
+        if members.len() > 1 && members.get("@id").is_some_and(|id| id == iri) {
+            found = json!(members);
+        }
+    });
+    found
+}
+
+/// Visits every object of an expanded document; what is in a literal is no part of it.
+fn visit(values: &[Value], see: &mut impl FnMut(&serde_json::Map<String, Value>)) {
+    for value in values {
+        match value {
+            Value::Object(members) => {
+                see(members);
+                if !members.contains_key("@value") {
+                    let inner: Vec<_> = members.values().cloned().collect();
+                    visit(&inner, see);
+                }
+            }
+            Value::Array(inner) => visit(inner, see),
+            _ => {}
+        }
+    }
+}

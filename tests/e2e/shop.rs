@@ -1,0 +1,230 @@
+//! What a shop's program reads about itself: `GET /api/me`, its store, its time slots, its
+//! webhooks.
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Faults, Platform,
+    assertions::{assert_error, json_ld},
+};
+
+const UNUSED: &str = "01932e5c-9f4a-7000-8000-00000000000a";
+
+on_both_databases! {
+    /// "`@context` `/api/contexts/ApiApp`, `@type` `http://schema.org/SoftwareApplication`, `@id`
+    /// `/api/api_apps/<id>`, `name`, `store` IRI, `shop` null"; any scope.
+    async fn a_program_asks_who_it_is(platform: &Platform) {
+        let shop = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        let operator = platform.client_of(&platform.operator_client, &["admin"]).await;
+
+        let me = json_ld(&shop.get("/api/me").await, 200);
+        let id = id(&me);
+        assert_eq!(
+            me,
+            json!({
+                "@context": "/api/contexts/ApiApp",
+                "@id": format!("/api/api_apps/{id}"),
+                "@type": "http://schema.org/SoftwareApplication",
+                "id": id,
+                "name": "Demo shop",
+                "store": format!("/api/{}", platform.store),
+                "shop": null,
+            })
+        );
+        let of_the_platform = json_ld(&operator.get("/api/me").await, 200);
+        assert_eq!(of_the_platform["store"], Value::Null);
+        assert_error(&platform.stranger().get("/api/me").await, 401);
+    }
+
+    /// "`name`, `enabled`, `address`, `timeSlot` IRI, `timeSlots`": its own, and no other.
+    async fn a_program_reads_its_own_store_alone(platform: &Platform) {
+        let client = platform.client().await;
+        let other = platform.client_of_a_new_store().await;
+        let path = json_ld(&client.get("/api/me").await, 200)["store"].clone();
+        let path = path.as_str().unwrap();
+        let delivery = client.create_delivery(order()).await;
+
+        let store = json_ld(&client.get(path).await, 200);
+        let time_slot = store["timeSlot"].as_str().unwrap();
+        assert_eq!(
+            store,
+            json!({
+                "@context": "/api/contexts/Store",
+                "@id": path,
+                "@type": "http://schema.org/Store",
+                "id": id(&store),
+                "name": "Demo shop",
+                "enabled": true,
+                "address": delivery["pickup"]["address"],
+                "timeSlot": time_slot,
+                "timeSlots": [time_slot],
+            })
+        );
+
+        let path_of_other = json_ld(&other.get("/api/me").await, 200)["store"].clone();
+        let bare = json_ld(&other.get(path_of_other.as_str().unwrap()).await, 200);
+        assert_eq!(
+            bare,
+            json!({
+                "@context": "/api/contexts/Store",
+                "@id": path_of_other,
+                "@type": "http://schema.org/Store",
+                "id": id(&bare),
+                "name": "Another shop",
+                "enabled": true,
+                "address": null,
+                "timeSlot": null,
+                "timeSlots": [],
+            })
+        );
+
+        assert_error(&other.get(path).await, 404);
+        assert_error(&client.get(&format!("/api/stores/{UNUSED}")).await, 404);
+        assert_error(&platform.stranger().get(path).await, 401);
+        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        assert_error(&tasks_alone.get(path).await, 403);
+    }
+
+    /// "`name`, `interval` ("2 days"), `priorNotice` (null or "1 hour"), `workingDaysOnly`,
+    /// `openingHoursSpecification` […]: never empty"; and its choices under its own IRI.
+    async fn a_time_slot_says_when_it_is_open_and_offers_its_choices(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        operator
+            .apply_time_slot(
+                &platform.store,
+                r#"
+                    name = "Tour"
+                    opening_hours = ["Mo-Sa 10:00-11:00", "Mo 14:00-15:00"]
+                    interval = "2 days"
+                    prior_notice = "1 hour"
+                    working_days_only = true
+                    closed = ["2020-04-03"]
+                "#,
+            )
+            .await;
+        let store = json_ld(&client.get(&format!("/api/{}", platform.store)).await, 200);
+        let path = store["timeSlot"].as_str().unwrap();
+
+        let time_slot = json_ld(&client.get(path).await, 200);
+        let row = |opens: &str, closes: &str, days: Value, closed: Value| {
+            json!({
+                "@type": "OpeningHoursSpecification",
+                "opens": opens,
+                "closes": closes,
+                "dayOfWeek": days,
+                "validFrom": closed,
+                "validThrough": closed,
+            })
+        };
+        let working_days = json!(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]);
+        assert_eq!(
+            time_slot,
+            json!({
+                "@context": "/api/contexts/TimeSlot",
+                "@id": path,
+                "@type": "TimeSlot",
+                "id": id(&time_slot),
+                "name": "Tour",
+                "interval": "2 days",
+                "priorNotice": "1 hour",
+                "workingDaysOnly": true,
+                "openingHoursSpecification": [
+                    row("10:00", "11:00", working_days, Value::Null),
+                    row("14:00", "15:00", json!(["Monday"]), Value::Null),
+                    row("00:00", "00:00", json!([]), json!("2020-04-03")),
+                ],
+            })
+        );
+
+        operator.apply_time_slot(&platform.store, DAILY).await;
+        let plain = json_ld(&client.get(path).await, 200);
+        assert_eq!(
+            (&plain["priorNotice"], &plain["workingDaysOnly"]),
+            (&Value::Null, &json!(false))
+        );
+        let by_default = json_ld(&client.get("/api/time_slots/choices").await, 200);
+        let own = json_ld(&client.get(&format!("{path}/choices")).await, 200);
+        let mut expected = by_default;
+        expected["@id"] = json!(format!("{path}/choices"));
+        assert_eq!(own, expected);
+        assert_eq!(own["choices"].as_array().map(Vec::len), Some(2));
+
+        let other = platform.client_of_a_new_store().await;
+        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        let mut faults = Faults::default();
+        for path in [path.to_owned(), format!("{path}/choices")] {
+            faults.failure(&path, &other.get(&path).await, 404);
+            faults.failure(&path, &tasks_alone.get(&path).await, 403);
+            faults.failure(&path, &platform.stranger().get(&path).await, 401);
+        }
+        for path in [
+            format!("/api/time_slots/{UNUSED}"),
+            format!("/api/time_slots/{UNUSED}/choices"),
+            "/api/time_slots/1".to_owned(),
+            "/api/time_slots/%00/choices".to_owned(),
+        ] {
+            faults.failure(&path, &client.get(&path).await, 404);
+        }
+        faults.none();
+    }
+
+    /// "list and read **without** `secret`", own ones.
+    async fn a_program_lists_its_own_webhooks_without_their_secrets(platform: &Platform) {
+        let client = platform.client().await;
+        let other = platform.client_of_a_new_store().await;
+        let mut registered = Vec::new();
+        for event in ["delivery.completed", "delivery.picked", "delivery.cancelled"] {
+            let mut webhook = client.create_webhook(event, "http://127.0.0.1:9/hook").await;
+            let members = webhook.as_object_mut().unwrap();
+            members.remove("secret");
+            members.remove("@context");
+            registered.push(webhook);
+            platform.advance(jiff::SignedDuration::from_secs(1));
+        }
+        let gone = registered.remove(1);
+        client.delete(gone["@id"].as_str().unwrap()).await.expect(204);
+
+        let collection = |members: Value| {
+            json!({
+                "@context": "/api/contexts/Webhook",
+                "@id": "/api/webhooks",
+                "@type": "hydra:Collection",
+                "hydra:totalItems": members.as_array().map(Vec::len),
+                "hydra:member": members,
+                "hydra:view": {
+                    "@id": "/api/webhooks",
+                    "@type": "hydra:PartialCollectionView",
+                },
+            })
+        };
+        assert_eq!(
+            json_ld(&client.get("/api/webhooks").await, 200),
+            collection(json!(registered))
+        );
+        assert_eq!(
+            json_ld(&other.get("/api/webhooks").await, 200),
+            collection(json!([]))
+        );
+        assert_error(&platform.stranger().get("/api/webhooks").await, 401);
+    }
+}
+
+const DAILY: &str = r#"
+    name = "Daily"
+    opening_hours = ["Mo-Su 12:00-14:00"]
+    interval = "2 days"
+"#;
+
+fn order() -> Value {
+    json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
+}
+
+fn id(resource: &Value) -> String {
+    let id = resource["id"].as_str().unwrap();
+    assert!(
+        resource["@id"].as_str().unwrap().ends_with(id),
+        "{resource}"
+    );
+    id.to_owned()
+}
