@@ -88,24 +88,15 @@ impl RestGateway {
 
     /// Serves until `shutdown`, then finishes what is in flight, within the drain timeout.
     pub async fn run(self, shutdown: CancellationToken) {
-        let connections = self.config.max_connections.min(Semaphore::MAX_PERMITS);
-        let connections = Arc::new(Semaphore::new(connections));
+        let most = u32::try_from(self.config.max_connections).unwrap_or(u32::MAX);
+        let connections = Arc::new(Semaphore::new(most as usize));
         let graceful = GracefulShutdown::new();
         let cut_off = CancellationToken::new();
         let _cut_off_at_the_end = cut_off.clone().drop_guard();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
         let draining = CancellationToken::new();
-        let ending = end_gently(&shutdown, &draining, self.config.drain_grace);
-        let mut ending = std::pin::pin!(ending);
-        loop {
-            let accepted = tokio::select! {
-                accepted = self.accept(&connections) => accepted,
-                () = &mut ending => break,
-            };
-            let Some((stream, permit)) = accepted else {
-                break;
-            };
+        let serve = |(stream, permit)| {
             let connection = Connection {
                 builder: connection_builder(self.config.read_timeout),
                 stack: self.stack.clone(),
@@ -115,9 +106,29 @@ impl RestGateway {
             };
             let served = connection.serve(stream, graceful.watcher());
             tokio::spawn(cut_off.clone().run_until_cancelled_owned(served));
+        };
+        let ending = end_gently(&shutdown, &draining, self.config.drain_grace);
+        let mut ending = std::pin::pin!(ending);
+        loop {
+            tokio::select! {
+                accepted = self.accept(&connections) => match accepted {
+                    Some(accepted) => serve(accepted),
+                    None => break,
+                },
+                () = &mut ending => break,
+            }
         }
-
+        // Who is connected already, as far as the kernel knows, is not turned away.
+        while let Ok(Some(accepted)) =
+            tokio::time::timeout(Duration::ZERO, self.accept(&connections)).await
+        {
+            serve(accepted);
+        }
         drop(self.listener);
+        // Each connection ends with its next answer. Only those that ask for nothing are closed.
+        let all_ended = connections.acquire_many(most);
+        let _ = tokio::time::timeout(self.config.drain_grace, all_ended).await;
+
         if tokio::time::timeout(self.config.drain_timeout, graceful.shutdown())
             .await
             .is_err()

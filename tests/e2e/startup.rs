@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{
     Database,
@@ -151,6 +151,36 @@ fn a_port_in_use_is_refused_by_a_sentence_that_names_the_flag() {
         );
         assert_eq!(sentence.lines().count(), 1, "{sentence}");
     }
+}
+
+#[test]
+fn what_the_platform_is_started_with_is_what_its_settings_say() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let flags = [
+        "--platform-name=Coursiers",
+        "--timezone=America/Toronto",
+        "--locale=fr-CA",
+        "--country=CA",
+        "--currency=CAD",
+        "--latlng=45.5,-73.567",
+    ];
+
+    let running = AllInOne::start(data_dir.path(), &flags);
+
+    assert_eq!(
+        running.call("/api/settings", &[]),
+        json!({
+            "@context": "/api/contexts/Settings",
+            "@id": "/api/settings",
+            "@type": "Settings",
+            "brand_name": "Coursiers",
+            "country": "CA",
+            "locale": "fr-CA",
+            "timezone": "America/Toronto",
+            "currency_code": "CAD",
+            "latlng": "45.5,-73.567",
+        })
+    );
 }
 
 #[test]

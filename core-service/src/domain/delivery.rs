@@ -156,3 +156,107 @@ impl Delivery {
             .all(|task| matches!(task.state, TaskState::Done { .. }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::domain::{
+        address::{Address, LatLng},
+        id::AddressId,
+    };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn delivery() -> Delivery {
+        let task = TaskPlan {
+            address: Address {
+                id: AddressId::new(),
+                street_address: "24 Rue de la Paix, 75002 Paris".to_owned(),
+                lat_lng: LatLng::new(48.8695, 2.3312).unwrap(),
+                place_name: None,
+                contact_name: None,
+                telephone: None,
+                description: None,
+                postal_code: None,
+                locality: None,
+                country: None,
+            },
+            window: TimeWindow {
+                after: at(1000),
+                before: at(2000),
+            },
+            time_slot: false,
+            comments: String::new(),
+            weight: None,
+            packages: Vec::new(),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+        };
+        let plan = DeliveryPlan {
+            pickup: task.clone(),
+            dropoff: task,
+            route: Route {
+                meters: 1000,
+                seconds: 240,
+            },
+        };
+        Delivery::new(StoreId::new(), plan, None, at(0))
+    }
+
+    #[test]
+    fn a_delivery_is_cancelled_once_with_both_its_tasks() {
+        let mut cancelled = delivery();
+        let mut expected = cancelled.clone();
+        expected.cancelled_at = Some(at(1));
+        for task in [&mut expected.pickup, &mut expected.dropoff] {
+            task.cancelled_at = Some(at(1));
+            task.updated_at = at(1);
+        }
+
+        assert_eq!(cancelled.cancel(at(1)), Ok(Some(Event::Cancelled)));
+        assert_eq!(cancelled, expected);
+        assert_eq!(cancelled.cancel(at(2)), Ok(None));
+        for task_id in [expected.pickup.id, expected.dropoff.id] {
+            assert_eq!(
+                cancelled.complete_task(task_id, at(2)),
+                Err(CompleteTaskError::Cancelled)
+            );
+        }
+        assert_eq!(cancelled, expected);
+    }
+
+    #[test]
+    fn a_delivery_with_a_done_task_is_not_cancelled() {
+        for is_begun_by_its_dropoff in [false, true] {
+            let mut begun = delivery();
+            let task_id = if is_begun_by_its_dropoff {
+                begun.dropoff.id
+            } else {
+                begun.pickup.id
+            };
+            begun.complete_task(task_id, at(1)).unwrap();
+            let before = begun.clone();
+
+            assert_eq!(begun.cancel(at(2)), Err(CancelError::TaskDone));
+            assert_eq!(begun, before);
+        }
+    }
+
+    #[test]
+    fn a_delivery_is_completed_by_its_second_task() {
+        let mut delivery = delivery();
+        let (pickup, dropoff) = (delivery.pickup.id, delivery.dropoff.id);
+
+        assert_eq!(delivery.complete_task(dropoff, at(1)), Ok(vec![]));
+        assert_eq!(
+            delivery.complete_task(pickup, at(2)),
+            Ok(vec![Event::Picked, Event::Completed])
+        );
+        assert_eq!(delivery.complete_task(pickup, at(3)), Ok(vec![]));
+        assert!(delivery.is_completed());
+    }
+}

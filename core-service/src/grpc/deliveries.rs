@@ -118,7 +118,7 @@ impl proto::deliveries_server::Deliveries for Core {
         }
 
         let reader = self.storage.reader();
-        let (page, more) = storage::deliveries::list(reader, store.id, start, size)
+        let (page, more) = storage::delivery_pages::read(reader, store.id, start, size)
             .await
             .map_err(Error::from)?;
         let (next_page_token, previous_page_token) = pages::tokens(start, &page, more);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     domain::{delivery::Delivery, id::DeliveryId, violation::Violations},
-    storage::deliveries::{Place, Start},
+    storage::delivery_pages::{Place, Start},
 };
 
 const DEFAULT_SIZE: u32 = 30;

@@ -3,6 +3,7 @@
 
 pub(crate) mod api_clients;
 pub(crate) mod deliveries;
+pub(crate) mod delivery_pages;
 mod entity;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;

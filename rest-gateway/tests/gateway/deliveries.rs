@@ -1,13 +1,14 @@
 //! `POST /api/deliveries` and reading one again (specification, "Delivery").
 
-use proto::{Delivery, GetDeliveryRequest};
+use http::Method;
+use proto::{AssertDeliveryRequest, CancelDeliveryRequest, Delivery, GetDeliveryRequest};
 use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::{ErrorDetails, FieldViolation};
 
 use crate::harness::{
     PUBLIC_URL, Platform,
-    samples::{ID, NOON, delivery, delivery_json, instant, refusal_with},
+    samples::{ID, NOON, delivery, delivery_json, instant, refusal, refusal_with},
 };
 
 #[tokio::test]
@@ -129,4 +130,68 @@ async fn a_delivery_that_core_sends_without_a_task_is_an_internal_error() {
 
     assert_eq!(reply.status, 500);
     assert_eq!(reply.error()["detail"], "something went wrong on our side");
+}
+
+#[tokio::test]
+async fn a_cancelled_delivery_is_204_and_one_under_way_is_409() {
+    let platform = Platform::start().await;
+    let path = format!("/api/deliveries/{ID}");
+
+    platform.core.will_answer(delivery());
+    let reply = platform.client.method(Method::DELETE, &path).await;
+    assert_eq!((reply.status.as_u16(), reply.text()), (204, ""));
+    assert_eq!(
+        platform.core.received::<CancelDeliveryRequest>(),
+        CancelDeliveryRequest {
+            name: format!("deliveries/{ID}"),
+        }
+    );
+
+    platform.core.will_refuse(refusal(
+        Code::FailedPrecondition,
+        "TASK_DONE",
+        "a task of the delivery is done",
+    ));
+    let reply = platform.client.method(Method::DELETE, &path).await;
+    assert_eq!(reply.status, 409);
+    assert_eq!(reply.json()["code"], "task_done");
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_not_made_has_no_identity() {
+    let platform = Platform::start().await;
+    let mut preview = delivery();
+    let mut expected = delivery_json();
+    preview.name.clear();
+    expected
+        .as_object_mut()
+        .unwrap()
+        .retain(|member, _| member != "@id" && member != "id");
+    for (task, kind) in [
+        (&mut preview.pickup, "pickup"),
+        (&mut preview.dropoff, "dropoff"),
+    ] {
+        let task = task.as_mut().unwrap();
+        task.name.clear();
+        (task.create_time, task.update_time) = (None, None);
+        task.address.as_mut().unwrap().name.clear();
+        let shown = expected[kind].as_object_mut().unwrap();
+        shown.retain(|member, _| member != "@id" && member != "id");
+        shown["createdAt"] = Value::Null;
+        shown["updatedAt"] = Value::Null;
+        shown["address"].as_object_mut().unwrap().remove("@id");
+    }
+    platform.core.will_answer(preview);
+
+    let body = json!({"dropoff": {"address": "24 Rue de la Paix", "weight": "heavy"}});
+    let reply = platform
+        .client
+        .post("/api/deliveries/assert", body.to_string())
+        .await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("location"), None);
+    assert_eq!(reply.json(), expected);
+    let received = platform.core.received::<AssertDeliveryRequest>();
+    assert_eq!(received.violations[0].field, "dropoff.weight");
 }

@@ -12,6 +12,7 @@ mod cores;
 mod deliveries;
 mod delivery_payload;
 mod errors;
+mod listing;
 mod public;
 mod retail_prices;
 mod self_description;

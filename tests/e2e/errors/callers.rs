@@ -38,6 +38,11 @@ async fn without_a_token_every_endpoint_but_the_public_ones_is_401() {
         (Method::POST, "/api/retail_prices/calculate", order()),
         (Method::GET, iri(&price), json!(null)),
         (Method::GET, "/api/time_slots/choices", json!(null)),
+        (Method::GET, "/api/deliveries", json!(null)),
+        (Method::DELETE, iri(&delivery), json!(null)),
+        (Method::POST, "/api/deliveries/assert", order()),
+        (Method::GET, "/api/me", json!(null)),
+        (Method::GET, "/api/webhooks", json!(null)),
         (
             Method::POST,
             "/api/webhooks",

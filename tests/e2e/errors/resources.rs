@@ -147,7 +147,11 @@ async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
             &["PUT", "PATCH", "DELETE", "BREW", "post"],
             &["GET", "POST"],
         ),
-        (iri(&delivery), &["POST", "PUT", "PATCH"], &["GET", "DELETE"]),
+        (
+            iri(&delivery),
+            &["POST", "PUT", "PATCH"],
+            &["GET", "DELETE"],
+        ),
         (task, &["POST", "PUT", "PATCH", "DELETE"], &["GET"]),
         (&done, &["GET", "POST", "PATCH", "DELETE"], &["PUT"]),
         (

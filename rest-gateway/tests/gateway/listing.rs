@@ -1,0 +1,174 @@
+//! Hydra collections: `GET /api/deliveries` and `GET /api/webhooks` (wire, "Conventions").
+
+use proto::{
+    ListDeliveriesRequest, ListDeliveriesResponse, ListWebhooksRequest, ListWebhooksResponse,
+    Violation, Webhook,
+};
+use serde_json::json;
+use tonic::Code;
+use tonic_types::{ErrorDetails, FieldViolation};
+
+use crate::harness::{
+    Platform,
+    samples::{ID, NOON, delivery, delivery_json, instant, refusal_with},
+};
+
+#[tokio::test]
+async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
+    let platform = Platform::start().await;
+    let mut member = delivery_json();
+    member.as_object_mut().unwrap().remove("@context");
+    for (path, next, previous, view) in [
+        (
+            "/api/deliveries",
+            "",
+            "",
+            json!({
+                "@id": "/api/deliveries",
+                "@type": "hydra:PartialCollectionView",
+                "hydra:first": "/api/deliveries",
+            }),
+        ),
+        (
+            "/api/deliveries?cursor=bb",
+            "cc",
+            "aa",
+            json!({
+                "@id": "/api/deliveries?cursor=bb",
+                "@type": "hydra:PartialCollectionView",
+                "hydra:first": "/api/deliveries",
+                "hydra:previous": "/api/deliveries?cursor=aa",
+                "hydra:next": "/api/deliveries?cursor=cc",
+            }),
+        ),
+        (
+            "/api/deliveries?x=y&cursor=bb&itemsPerPage=7",
+            "cc",
+            "",
+            json!({
+                "@id": "/api/deliveries?itemsPerPage=7&cursor=bb",
+                "@type": "hydra:PartialCollectionView",
+                "hydra:first": "/api/deliveries?itemsPerPage=7",
+                "hydra:next": "/api/deliveries?itemsPerPage=7&cursor=cc",
+            }),
+        ),
+    ] {
+        platform.core.will_answer(ListDeliveriesResponse {
+            deliveries: vec![delivery()],
+            next_page_token: next.to_owned(),
+            previous_page_token: previous.to_owned(),
+        });
+
+        let reply = platform.client.get(path).await;
+
+        assert_eq!(reply.status, 200);
+        assert_eq!(
+            reply.json(),
+            json!({
+                "@context": "/api/contexts/Delivery",
+                "@id": "/api/deliveries",
+                "@type": "hydra:Collection",
+                "hydra:member": [member],
+                "hydra:view": view,
+            })
+        );
+        assert_eq!(
+            platform.core.received::<ListDeliveriesRequest>(),
+            ListDeliveriesRequest {
+                page_size: path.contains("itemsPerPage").then_some(7),
+                page_token: if path.contains("cursor") { "bb" } else { "" }.to_owned(),
+                violations: vec![],
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
+    let platform = Platform::start().await;
+    let violation = |field: &str| FieldViolation {
+        field: field.to_owned(),
+        description: "is wrong".to_owned(),
+        reason: "SOME_REASON".to_owned(),
+        localized_message: None,
+    };
+    platform.core.will_refuse(refusal_with(
+        Code::InvalidArgument,
+        "VALIDATION_FAILED",
+        "2 violations",
+        ErrorDetails::with_bad_request(vec![violation("page_size"), violation("page_token")]),
+    ));
+
+    let reply = platform
+        .client
+        .get("/api/deliveries?itemsPerPage=ten&cursor=a&cursor=b")
+        .await;
+
+    assert_eq!(reply.status, 400);
+    assert_eq!(
+        reply.json()["violations"],
+        json!([
+            {"propertyPath": "itemsPerPage", "message": "is wrong", "code": "some_reason"},
+            {"propertyPath": "cursor", "message": "is wrong", "code": "some_reason"},
+        ])
+    );
+    let violation = |field: &str, reason: &str, description: &str| Violation {
+        field: field.to_owned(),
+        description: description.to_owned(),
+        reason: reason.to_owned(),
+    };
+    assert_eq!(
+        platform.core.received::<ListDeliveriesRequest>(),
+        ListDeliveriesRequest {
+            page_size: None,
+            page_token: String::new(),
+            violations: vec![
+                violation(
+                    "page_size",
+                    "WRONG_TYPE",
+                    "must be a whole number from 1 to 100"
+                ),
+                violation("page_token", "REPEATED", "is there more than once"),
+            ],
+        }
+    );
+}
+
+#[tokio::test]
+async fn webhooks_are_listed_whole_and_without_secrets() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(ListWebhooksResponse {
+        webhooks: vec![Webhook {
+            name: format!("webhooks/{ID}"),
+            event: "delivery.completed".to_owned(),
+            url: "https://shop.example/hook".to_owned(),
+            secret: String::new(),
+            create_time: instant(NOON),
+        }],
+    });
+
+    let reply = platform.client.get("/api/webhooks").await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "@context": "/api/contexts/Webhook",
+            "@id": "/api/webhooks",
+            "@type": "hydra:Collection",
+            "hydra:member": [{
+                "@id": format!("/api/webhooks/{ID}"),
+                "@type": "Webhook",
+                "id": ID,
+                "url": "https://shop.example/hook",
+                "event": "delivery.completed",
+            }],
+            "hydra:totalItems": 1,
+            "hydra:view": {"@id": "/api/webhooks", "@type": "hydra:PartialCollectionView"},
+        })
+    );
+    assert_eq!(
+        platform.core.received::<ListWebhooksRequest>(),
+        ListWebhooksRequest {}
+    );
+}

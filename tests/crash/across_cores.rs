@@ -1,0 +1,225 @@
+//! What is true over several cores, gateways and dispatchers as over one.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use proto::{
+    CompleteTaskRequest, GetTaskRequest, Task, iri, task::Status, tasks_client::TasksClient,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tonic::{
+    Request,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    ONE_AT_A_TIME, api_client::ApiClient, caller::Caller, cluster::Cluster, receiver::Receiver,
+    webhook_receiver::WebhookReceiver,
+};
+
+/// How many deliveries have both their tasks completed at the same instant.
+const RACES: usize = 500;
+
+/// How many of them at once.
+const AT_ONCE: usize = 16;
+
+/// How many deliveries are read as soon as they were written.
+const READS: usize = 50;
+
+/// Far beyond what the notifications take.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// The specification's story, every step with another gateway or core than the one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_whole_journey_leads_over_every_process() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let receiver = WebhookReceiver::start().await;
+    let scopes = ["deliveries", "tasks"];
+    let credentials = &cluster.shop_client;
+    let [first, second] = &cluster.gateway_urls;
+    let first = ApiClient::authorized(first, credentials, &scopes).await;
+    let second = ApiClient::new(second).with_token(first.token());
+
+    let choices = first.get("/api/time_slots/choices").await.expect(200);
+    let order = json!({
+        "dropoff": {
+            "address": "48 Rue de Rivoli, 75004 Paris",
+            "timeSlot": choices["choices"][0]["value"],
+        },
+    });
+    let price = second
+        .post("/api/retail_prices/calculate", order.clone())
+        .await
+        .expect(200);
+    assert_eq!(
+        (&price["amount"], &price["tax"]["amount"]),
+        (&json!(499), &json!(83))
+    );
+    let webhook = first
+        .create_webhook("delivery.completed", receiver.url())
+        .await;
+    let delivery = second.create_delivery(order).await;
+    let couriers = couriers(&cluster).await;
+    for (task, courier) in ["pickup", "dropoff"].into_iter().zip(&couriers) {
+        let task = iri(&delivery[task]);
+        let read = first.get(task).await.expect(200);
+        assert_eq!(
+            (&read["@type"], &read["status"]),
+            (&json!("Task"), &json!("TODO"))
+        );
+        courier.complete(task).await;
+        assert_eq!(second.get(task).await.expect(200)["status"], "DONE");
+    }
+
+    let notification = receiver.next_notification().await;
+    assert_eq!(
+        notification.json(),
+        json!({ "data": { "object": delivery["@id"], "event": "delivery.completed" } })
+    );
+    assert!(notification.is_signed_with(webhook["secret"].as_str().unwrap()));
+}
+
+/// "Completion of a delivery emits the event `delivery.completed`": exactly one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_once() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let shop = cluster.shop().await;
+    shop.subscribe(receiver.url()).await;
+    let couriers = couriers(&cluster).await;
+
+    let mut racing = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        racing.spawn(race(
+            shop.clone(),
+            couriers.clone(),
+            RACES.div_ceil(AT_ONCE),
+        ));
+    }
+    let completed: BTreeSet<String> = racing.join_all().await.into_iter().flatten().collect();
+
+    let all = |told: &crate::receiver::Told| told.missing(&completed).is_empty();
+    assert!(receiver.wait(DEADLINE, all).await, "not all were told");
+    // What is told last comes after everything that was owed before it.
+    let last = race(shop, couriers, 1).await;
+    let [last] = last.as_slice() else {
+        unreachable!()
+    };
+    let last_is_told = |told: &crate::receiver::Told| told.deliveries.contains_key(last);
+    assert!(receiver.wait(DEADLINE, last_is_told).await);
+    let told = receiver.so_far();
+    assert!(completed.len() >= RACES);
+    assert_eq!(told.total, completed.len() + 1);
+    assert!(told.completed_twice().is_empty());
+    crate::say(&format!(
+        "{} deliveries completed by two cores at once: {} events",
+        completed.len(),
+        told.total - 1
+    ));
+}
+
+/// A core knows what any core has answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_core_has_acknowledged_every_core_knows() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let shop = cluster.shop().await;
+    let couriers = couriers(&cluster).await;
+
+    for number in 0..READS {
+        // Created by one core or the other, whoever's turn it is.
+        let delivery = shop.create_delivery().await.unwrap();
+        let task = iri(&delivery["dropoff"]);
+        for courier in &couriers {
+            assert_eq!(courier.read(task).await.status(), Status::Todo);
+        }
+        couriers[number % 2].complete(task).await;
+        assert_eq!(
+            couriers[1 - number % 2].read(task).await.status(),
+            Status::Done
+        );
+        assert_eq!(shop.get(task).await.unwrap()["status"], "DONE");
+    }
+}
+
+/// Creates deliveries and has both tasks of each completed at once, each by another core.
+async fn race(shop: Caller, couriers: [Courier; 2], count: usize) -> Vec<String> {
+    let mut completed = Vec::new();
+    for _ in 0..count {
+        let delivery = shop.create_delivery().await.unwrap();
+        let (pickup, dropoff) = tokio::join!(
+            couriers[0].complete(iri(&delivery["pickup"])),
+            couriers[1].complete(iri(&delivery["dropoff"])),
+        );
+        assert_eq!(
+            (pickup.status(), dropoff.status()),
+            (Status::Done, Status::Done)
+        );
+        completed.push(iri(&delivery).to_owned());
+    }
+    completed
+}
+
+/// A courier's app for each core.
+async fn couriers(cluster: &Cluster) -> [Courier; 2] {
+    let token = cluster.dispatch_board().await.token().to_owned();
+    let [first, second] = &cluster.core_urls;
+    [
+        Courier::new(first, &token).await,
+        Courier::new(second, &token).await,
+    ]
+}
+
+/// A courier's app that talks to one core.
+#[derive(Clone)]
+struct Courier {
+    tasks: TasksClient<Channel>,
+    token: String,
+}
+
+impl Courier {
+    async fn new(core_url: &str, token: &str) -> Self {
+        let endpoint = Endpoint::from_shared(core_url.to_owned()).unwrap();
+        Self {
+            tasks: TasksClient::new(endpoint.connect().await.unwrap()),
+            token: token.to_owned(),
+        }
+    }
+
+    async fn complete(&self, task: &str) -> Task {
+        let name = iri::name(task).to_owned();
+        let request = self.bearing(CompleteTaskRequest { name });
+        let task = self.tasks.clone().complete_task(request).await;
+        task.unwrap().into_inner()
+    }
+
+    async fn read(&self, task: &str) -> Task {
+        let name = iri::name(task).to_owned();
+        let request = self.bearing(GetTaskRequest { name });
+        self.tasks
+            .clone()
+            .get_task(request)
+            .await
+            .unwrap()
+            .into_inner()
+    }
+
+    fn bearing<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        let value = format!("Bearer {}", self.token).parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+        request
+    }
+}
+
+fn iri(resource: &Value) -> &str {
+    resource["@id"].as_str().unwrap()
+}

@@ -1,0 +1,188 @@
+//! A program that calls the REST API behind a balancer: a gateway that refuses the connection is
+//! passed over, and that is the only thing that is tried again.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use delivery::Credentials;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Method, Request, Response,
+    body::Incoming,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::{Value, json};
+
+/// Beyond the gateway's own limit for a request.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+#[derive(Clone)]
+pub(crate) struct Caller {
+    base_urls: Arc<[String]>,
+    /// Whose turn it is.
+    next: Arc<AtomicUsize>,
+    token: Arc<str>,
+    http: Client<HttpConnector, Full<Bytes>>,
+}
+
+/// Why a request did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody accepts connections.
+    Refused(hyper_util::client::legacy::Error),
+    /// Whether the request arrived is not known.
+    Broken(hyper_util::client::legacy::Error),
+    BrokenOff(hyper::Error),
+    /// No answer within the deadline.
+    Late,
+    Answer {
+        status: u16,
+        body: String,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(f, "nobody accepts connections: {error:?}"),
+            Self::Broken(error) => write!(f, "the connection broke: {error:?}"),
+            Self::BrokenOff(error) => write!(f, "the answer broke off: {error:?}"),
+            Self::Late => write!(f, "no answer within {DEADLINE:?}"),
+            Self::Answer { status, body } => write!(f, "{status} {body}"),
+        }
+    }
+}
+
+impl Caller {
+    /// With a token that was granted for these scopes.
+    pub(crate) async fn authorized(
+        base_urls: &[String],
+        credentials: &Credentials,
+        scopes: &str,
+    ) -> Self {
+        let mut caller = Self {
+            base_urls: base_urls.into(),
+            next: Arc::default(),
+            token: "".into(),
+            http: Client::builder(TokioExecutor::new()).build_http(),
+        };
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("grant_type", "client_credentials")
+            .append_pair("scope", scopes)
+            .finish();
+        let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
+        let basic = format!("Basic {}", STANDARD.encode(basic));
+        let granted = caller
+            .exchange(|base_url| {
+                Request::post(format!("{base_url}/oauth2/token"))
+                    .header(AUTHORIZATION, &basic)
+                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                    .body(Full::new(Bytes::from(form.clone())))
+                    .unwrap()
+            })
+            .await
+            .unwrap();
+        caller.token = granted["access_token"].as_str().unwrap().into();
+        caller
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Creates a delivery and gives it.
+    pub(crate) async fn create_delivery(&self) -> Result<Value, Failure> {
+        let order = json!({
+            "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
+            "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" },
+        });
+        self.call(Method::POST, "/api/deliveries", &order).await
+    }
+
+    /// Completes the task with an IRI.
+    pub(crate) async fn complete(&self, task: &str) -> Result<Value, Failure> {
+        self.call(Method::PUT, &format!("{task}/done"), &json!({}))
+            .await
+    }
+
+    /// Reads the resource with an IRI.
+    pub(crate) async fn get(&self, iri: &str) -> Result<Value, Failure> {
+        self.call(Method::GET, iri, &Value::Null).await
+    }
+
+    /// Subscribes a receiver to the completion of deliveries.
+    pub(crate) async fn subscribe(&self, url: &str) {
+        let webhook = json!({ "event": "delivery.completed", "url": url });
+        self.call(Method::POST, "/api/webhooks", &webhook)
+            .await
+            .unwrap();
+    }
+
+    async fn call(&self, method: Method, path: &str, body: &Value) -> Result<Value, Failure> {
+        let body = match body {
+            Value::Null => Bytes::new(),
+            body => body.to_string().into(),
+        };
+        self.exchange(|base_url| {
+            Request::builder()
+                .method(method.clone())
+                .uri(format!("{base_url}{path}"))
+                .header(AUTHORIZATION, format!("Bearer {}", self.token))
+                .header(CONTENT_TYPE, "application/ld+json")
+                .body(Full::new(body.clone()))
+                .unwrap()
+        })
+        .await
+    }
+
+    async fn exchange(
+        &self,
+        request: impl Fn(&str) -> Request<Full<Bytes>>,
+    ) -> Result<Value, Failure> {
+        tokio::time::timeout(DEADLINE, async { answer(self.send(request).await?).await })
+            .await
+            .unwrap_or(Err(Failure::Late))
+    }
+
+    async fn send(
+        &self,
+        request: impl Fn(&str) -> Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.base_urls.len();
+        let (later, sooner) = self.base_urls.split_at(turn);
+        let mut refused = None;
+        for base_url in sooner.iter().chain(later) {
+            match self.http.request(request(base_url)).await {
+                Ok(response) => return Ok(response),
+                Err(error) if error.is_connect() => refused = Some(error),
+                Err(error) => return Err(Failure::Broken(error)),
+            }
+        }
+        Err(Failure::Refused(refused.unwrap()))
+    }
+}
+
+async fn answer(response: Response<Incoming>) -> Result<Value, Failure> {
+    let status = response.status();
+    let body = response.into_body().collect().await;
+    let body = body.map_err(Failure::BrokenOff)?.to_bytes();
+    if !status.is_success() {
+        return Err(Failure::Answer {
+            status: status.as_u16(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+        });
+    }
+    Ok(serde_json::from_slice(&body).unwrap())
+}

@@ -1,0 +1,183 @@
+//! The platform in parts: two cores, two gateways and two dispatchers on one PostgreSQL.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use delivery::Credentials;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    caller::Caller,
+    postgres::Postgres,
+    program::{self, PROGRAMS},
+    server::{Server, reserve_addr},
+};
+
+/// What shops call the platform by; no gateway is there, only tokens name it.
+const PUBLIC_URL: &str = "http://delivery.example";
+
+/// Receivers are on loopback and speak http.
+const RECEIVERS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
+
+const PRICE_LIST: &str = r#"
+currency = "EUR"
+tax = { name = "VAT", rate = 2000 }
+strategy = "first"
+
+[[rule]]
+name = "Anywhere"
+when = "distance >= 0"
+price = 499
+"#;
+
+const TIME_SLOT: &str = r#"
+name = "Midday and afternoon"
+opening_hours = ["Mo-Su 12:00-14:00", "Mo-Su 14:00-17:00"]
+interval = "2 days"
+"#;
+
+/// Six processes, with a shop to serve.
+pub(crate) struct Cluster {
+    pub(crate) gateways: [Server; 2],
+    pub(crate) cores: [Server; 2],
+    pub(crate) dispatchers: [Server; 2],
+    pub(crate) postgres: Postgres,
+    /// `http://127.0.0.1:<port>` each.
+    pub(crate) gateway_urls: [String; 2],
+    /// `http://127.0.0.1:<port>` each.
+    pub(crate) core_urls: [String; 2],
+    /// The operator's client: scopes `tasks:all admin`.
+    pub(crate) operator_client: Credentials,
+    /// The shop's client: scopes `deliveries tasks`.
+    pub(crate) shop_client: Credentials,
+    directory: TempDir,
+}
+
+impl Cluster {
+    /// Starts all of it; `None`, said on stderr, on a machine without PostgreSQL.
+    pub(crate) async fn start() -> Option<Self> {
+        let postgres = Postgres::start()?;
+        let directory = tempfile::tempdir().unwrap();
+        let core_arguments = vec![
+            format!("--database-url={}", postgres.url()),
+            format!("--master-key-file={}", path(&directory, "master.key")),
+            format!("--public-url={PUBLIC_URL}"),
+        ];
+        let clients = program::json(
+            program::command(&PROGRAMS.core)
+                .arg("bootstrap")
+                .args(&core_arguments),
+        );
+        let dispatcher_client = credentials(&clients["dispatcher_client"]);
+        let secret_file = path(&directory, "dispatcher.secret");
+        std::fs::write(&secret_file, &dispatcher_client.api_secret).unwrap();
+
+        let core_addrs = [reserve_addr(), reserve_addr()];
+        let gateway_addrs = [reserve_addr(), reserve_addr()];
+        let core_urls = core_addrs.map(url);
+        let to_cores = core_urls.clone().map(|url| format!("--core-url={url}"));
+        let cores = [0, 1].map(|number| {
+            let mut arguments = core_arguments.clone();
+            arguments.push(format!("--listen={}", core_addrs[number]));
+            arguments.extend(RECEIVERS.map(str::to_owned));
+            let name = format!("core {number}");
+            Server::new(&name, &PROGRAMS.core, arguments, ("serving", 1))
+        });
+        let gateways = [0, 1].map(|number| {
+            let mut arguments = to_cores.to_vec();
+            arguments.push(format!("--listen={}", gateway_addrs[number]));
+            arguments.push(format!("--public-url={PUBLIC_URL}"));
+            let name = format!("gateway {number}");
+            let ready = ("serving the REST API", 1);
+            Server::new(&name, &PROGRAMS.gateway, arguments, ready)
+        });
+        let dispatchers = [0, 1].map(|number| {
+            let mut arguments = to_cores.to_vec();
+            arguments.push(format!("--client-key={}", dispatcher_client.api_key));
+            arguments.push(format!("--client-secret-file={secret_file}"));
+            arguments.extend(RECEIVERS.map(str::to_owned));
+            let name = format!("dispatcher {number}");
+            let ready = ("stream from core is open", 2);
+            Server::new(&name, &PROGRAMS.dispatcher, arguments, ready)
+        });
+
+        let operator_client = credentials(&clients["operator_client"]);
+        let mut cluster = Self {
+            gateways,
+            cores,
+            dispatchers,
+            postgres,
+            gateway_urls: gateway_addrs.map(url),
+            core_urls,
+            shop_client: operator_client.clone(),
+            operator_client,
+            directory,
+        };
+        for server in cluster.servers() {
+            server.start().await;
+        }
+        cluster.shop_client = cluster.open_shop();
+        Some(cluster)
+    }
+
+    /// Every process, in the order in which a platform is started.
+    pub(crate) fn servers(&mut self) -> impl Iterator<Item = &mut Server> {
+        let others = self.gateways.iter_mut().chain(&mut self.dispatchers);
+        self.cores.iter_mut().chain(others)
+    }
+
+    /// The shop's program, behind a balancer over both gateways.
+    pub(crate) async fn shop(&self) -> Caller {
+        Caller::authorized(&self.gateway_urls, &self.shop_client, "deliveries tasks").await
+    }
+
+    /// A program that completes tasks, behind a balancer over both gateways.
+    pub(crate) async fn dispatch_board(&self) -> Caller {
+        Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
+    }
+
+    /// Makes a shop as an operator does, and gives its client.
+    fn open_shop(&self) -> Credentials {
+        let store = self.operator(&[
+            "stores",
+            "create",
+            "--name=Shop",
+            "--address=24 Rue de la Paix, 75002 Paris",
+        ]);
+        let store = format!("--store={}", store["id"].as_str().unwrap());
+        for (command, definition) in [("prices", PRICE_LIST), ("time-slots", TIME_SLOT)] {
+            let file = self.directory.path().join(command);
+            std::fs::write(&file, definition).unwrap();
+            self.operator(&[command, "apply", file.to_str().unwrap(), &store]);
+        }
+        let scopes = "--scopes=deliveries tasks";
+        credentials(&self.operator(&["clients", "create", &store, "--name=Till", scopes]))
+    }
+
+    fn operator(&self, arguments: &[&str]) -> Value {
+        program::json(
+            program::command(&PROGRAMS.delivery)
+                .args(arguments)
+                .args(["--json", "--core-url", &self.core_urls[0]])
+                .env("DELIVERY_OPERATOR_KEY", &self.operator_client.api_key)
+                .env("DELIVERY_OPERATOR_SECRET", &self.operator_client.api_secret),
+        )
+    }
+}
+
+fn path(directory: &TempDir, file: &str) -> String {
+    let path: PathBuf = directory.path().join(file);
+    path.to_str().unwrap().to_owned()
+}
+
+fn url(addr: SocketAddr) -> String {
+    format!("http://{addr}")
+}
+
+pub(crate) fn credentials(json: &Value) -> Credentials {
+    let text = |member: &str| json[member].as_str().unwrap().to_owned();
+    Credentials {
+        api_key: text("api_key"),
+        api_secret: text("api_secret"),
+    }
+}

@@ -1,0 +1,87 @@
+//! The programs under test, as cargo has built them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+use serde_json::Value;
+
+/// Where each program is.
+pub(crate) struct Programs {
+    pub(crate) delivery: PathBuf,
+    pub(crate) core: PathBuf,
+    pub(crate) gateway: PathBuf,
+    pub(crate) dispatcher: PathBuf,
+}
+
+/// For a test, cargo builds the programs of the test's own package only. So the others are built
+/// here, once a test process: by the same cargo, with the same profile, into the same directory.
+/// Naming this test too lets cargo choose the features of shared packages as it did for it, and
+/// so build nothing twice.
+pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
+    let delivery = PathBuf::from(env!("CARGO_BIN_EXE_delivery"));
+    let directory = delivery.parent().unwrap();
+    let profile = match directory.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        other => other,
+    };
+    let output = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "build",
+            "--quiet",
+            "--message-format=json-render-diagnostics",
+        ])
+        .args(["--bin=core-service", "--bin=rest-gateway"])
+        .args(["--bin=webhook-dispatcher", "--test=crash"])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(directory.parent().unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "the programs cannot be built: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+
+    let executables: Vec<Value> = output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let find = |name: &str| {
+        executables
+            .iter()
+            .filter(|message| message["target"]["name"] == name)
+            .filter(|message| message["target"]["kind"][0] == "bin")
+            .find_map(|message| message["executable"].as_str())
+            .map_or_else(|| panic!("cargo built no {name}"), PathBuf::from)
+    };
+    Programs {
+        core: find("core-service"),
+        gateway: find("rest-gateway"),
+        dispatcher: find("webhook-dispatcher"),
+        delivery,
+    }
+});
+
+/// A program that is deaf to settings of whoever runs the tests.
+pub(crate) fn command(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("DELIVERY_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs a program to its end and gives the JSON document it prints.
+pub(crate) fn json(command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
