@@ -143,6 +143,7 @@ async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String,
     let mut far = order();
     far["dropoff"]["address"]["latLng"] = json!([45.764, 4.8357]);
     let no_price = client.post("/api/retail_prices/calculate", far).await;
+    assert!(no_price.json["calculation"].is_array(), "{}", no_price.json);
     vec![
         ("violations".to_owned(), violations.expect(400)),
         ("no price".to_owned(), no_price.expect(400)),

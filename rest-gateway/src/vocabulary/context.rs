@@ -48,7 +48,7 @@ fn reachable(class: &'static Class) -> Vec<&'static Class> {
         }
     }
     found.extend(
-        [&classes::COLLECTION, &classes::COLLECTION_VIEW]
+        [&classes::api::COLLECTION, &classes::api::COLLECTION_VIEW]
             .into_iter()
             .filter(|class| !names.contains(class.name)),
     );

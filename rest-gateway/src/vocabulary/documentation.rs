@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn a_collection_is_found_by_its_link_and_says_what_it_holds() {
-        let field = &classes::ENTRYPOINT.fields[0];
+        let field = &classes::api::ENTRYPOINT.fields[0];
 
-        let property = property(&classes::ENTRYPOINT, field);
+        let property = property(&classes::api::ENTRYPOINT, field);
 
         assert_eq!(property["@id"], "vocab:Entrypoint/delivery");
         assert_eq!(

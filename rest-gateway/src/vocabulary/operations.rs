@@ -3,8 +3,10 @@
 use super::{
     Class,
     classes::{
-        API_APP, COLLECTION, DELIVERY, RETAIL_PRICE, SETTINGS, STORE, TASK, TIME_SLOT,
-        TIME_SLOT_CHOICES, WEBHOOK,
+        api::{COLLECTION, SETTINGS},
+        deliveries::{DELIVERY, TASK},
+        prices::RETAIL_PRICE,
+        shop::{API_APP, STORE, TIME_SLOT, TIME_SLOT_CHOICES, WEBHOOK},
     },
 };
 

@@ -1,0 +1,127 @@
+//! What the API itself consists of: where it begins, its settings, failures and collections.
+
+use super::{
+    deliveries::{DELIVERY, TASK},
+    prices::{CALCULATION, RETAIL_PRICE},
+    shop::{TIME_SLOT, WEBHOOK},
+};
+use crate::vocabulary::{
+    Class, Field,
+    Iri::{Hydra, Own},
+    Named,
+    Range::{AnyOf, Boolean, Collection, Integer, Link, Object, Text},
+};
+
+pub(in crate::vocabulary) static ENTRYPOINT: Class = Class {
+    name: "Entrypoint",
+    iri: Own("Entrypoint"),
+    named: Named::Term,
+    about: "Where everything begins.",
+    fields: &[
+        Field::new("delivery", Collection(&DELIVERY))
+            .means(Own("Entrypoint/delivery"))
+            .about("The deliveries of the client's store."),
+        Field::new("retailPrice", Collection(&RETAIL_PRICE))
+            .means(Own("Entrypoint/retailPrice"))
+            .about("The prices of deliveries."),
+        Field::new("task", Collection(&TASK))
+            .means(Own("Entrypoint/task"))
+            .about("The tasks of deliveries."),
+        Field::new("timeSlot", Collection(&TIME_SLOT))
+            .means(Own("Entrypoint/timeSlot"))
+            .about("When deliveries are offered."),
+        Field::new("webhook", Collection(&WEBHOOK))
+            .means(Own("Entrypoint/webhook"))
+            .about("The client's webhooks."),
+    ],
+};
+
+pub(in crate::vocabulary) static SETTINGS: Class = Class {
+    name: "Settings",
+    iri: Own("Settings"),
+    named: Named::Term,
+    about: "What the platform is to all its shops.",
+    fields: &[
+        Field::new("brand_name", Text).about("The platform's name."),
+        Field::new("country", Text).about("ISO 3166-1 alpha-2."),
+        Field::new("locale", Text).about("BCP 47."),
+        Field::new("timezone", Text).about("A name of the IANA time zone database."),
+        Field::new("currency_code", Text).about("ISO 4217."),
+        Field::new("latlng", Text).about("Where its maps begin: latitude, comma, longitude."),
+    ],
+};
+
+pub(in crate::vocabulary) static ERROR: Class = Class {
+    name: "Error",
+    iri: Hydra("Error"),
+    named: Named::Iri,
+    about: "Why a request failed.",
+    fields: &failure_with(CALCULATION),
+};
+
+pub(in crate::vocabulary) static CONSTRAINT_VIOLATION_LIST: Class = Class {
+    name: "ConstraintViolationList",
+    iri: Own("ConstraintViolationList"),
+    named: Named::Term,
+    about: "Every rule that a request breaks.",
+    fields: &failure_with(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
+};
+
+/// What every failure has, and then what only some have.
+const fn failure_with(last: Field) -> [Field; 10] {
+    [
+        Field::new("hydra:title", Text).means(Hydra("title")),
+        Field::new("hydra:description", Text).means(Hydra("description")),
+        Field::new("type", Link(None))
+            .means(Own("Error/type"))
+            .about("A page that explains the code."),
+        Field::new("title", Text),
+        Field::new("status", Integer)
+            .means(Hydra("statusCode"))
+            .about("The HTTP status."),
+        Field::new("detail", Text),
+        Field::new("code", Text).about("What programs tell failures apart by."),
+        Field::new("retryable", Boolean).about("Whether the same request may succeed later."),
+        Field::new("requestId", Text),
+        last,
+    ]
+}
+
+pub(in crate::vocabulary) static CONSTRAINT_VIOLATION: Class = Class {
+    name: "ConstraintViolation",
+    iri: Own("ConstraintViolation"),
+    named: Named::Not,
+    about: "A rule that a request breaks.",
+    fields: &[
+        Field::new("propertyPath", Text).about("Which part of the request, in its own words."),
+        Field::new("message", Text),
+        Field::new("code", Text),
+    ],
+};
+
+pub(in crate::vocabulary) static COLLECTION: Class = Class {
+    name: "Collection",
+    iri: Hydra("Collection"),
+    named: Named::Iri,
+    about: "Resources, a page at a time.",
+    fields: &[
+        Field::new("hydra:member", AnyOf(&[&DELIVERY, &WEBHOOK]))
+            .means(Hydra("member"))
+            .set(),
+        Field::new("hydra:totalItems", Integer).means(Hydra("totalItems")),
+        Field::new("hydra:view", Object(&COLLECTION_VIEW)).means(Hydra("view")),
+    ],
+};
+
+pub(in crate::vocabulary) static COLLECTION_VIEW: Class = Class {
+    name: "PartialCollectionView",
+    iri: Hydra("PartialCollectionView"),
+    named: Named::Iri,
+    about: "Where the other pages are.",
+    fields: &[
+        Field::new("hydra:first", Link(None)).means(Hydra("first")),
+        Field::new("hydra:previous", Link(None)).means(Hydra("previous")),
+        Field::new("hydra:next", Link(None)).means(Hydra("next")),
+        Field::new("hydra:last", Link(None)).means(Hydra("last")),
+    ],
+};

@@ -1,0 +1,64 @@
+//! Prices, and how they came about.
+
+use crate::vocabulary::{
+    Class, Field,
+    Iri::{Own, Schema},
+    Named,
+    Range::{Boolean, Instant, Integer, Object, Text},
+};
+
+pub(in crate::vocabulary) static PRICE: Class = Class {
+    name: "Price",
+    iri: Own("Price"),
+    named: Named::Not,
+    about: "An amount of money and the tax on it.",
+    fields: &[AMOUNT, CURRENCY, TAX_OF_IT],
+};
+
+pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
+    name: "RetailPrice",
+    iri: Own("RetailPrice"),
+    named: Named::Term,
+    about: "What a delivery would cost.",
+    fields: &[
+        AMOUNT,
+        CURRENCY,
+        TAX_OF_IT,
+        Field::new("expiresAt", Instant).means(Schema("expires")),
+        Field::new("distance", Integer).about("Metres."),
+        Field::new("duration", Integer).about("Seconds."),
+        CALCULATION,
+    ],
+};
+
+const AMOUNT: Field = Field::new("amount", Integer).about("In the currency's minor unit.");
+const CURRENCY: Field = Field::new("currency", Text).schema().about("ISO 4217.");
+const TAX_OF_IT: Field = Field::new("tax", Object(&TAX));
+
+pub(in crate::vocabulary) static TAX: Class = Class {
+    name: "Tax",
+    iri: Own("Tax"),
+    named: Named::Not,
+    about: "The tax part of a price.",
+    fields: &[
+        AMOUNT,
+        Field::new("included", Boolean).about("Whether the price's amount includes it."),
+    ],
+};
+
+pub(super) const CALCULATION: Field = Field::new("calculation", Object(&RULE_OUTCOME))
+    .list()
+    .about("How each rule of the price list fared.");
+
+pub(in crate::vocabulary) static RULE_OUTCOME: Class = Class {
+    name: "RuleOutcome",
+    iri: Own("RuleOutcome"),
+    named: Named::Not,
+    about: "How a rule of a price list fared.",
+    fields: &[
+        Field::new("rule", Text).about("The rule's name."),
+        Field::new("matched", Boolean),
+        Field::new("reason", Text),
+        AMOUNT,
+    ],
+};

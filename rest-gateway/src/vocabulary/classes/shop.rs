@@ -1,0 +1,105 @@
+//! A shop, when it delivers, its programs, and where they are told of events.
+
+use super::{ID, NAME, deliveries::PLACE};
+use crate::vocabulary::{
+    Class, Field,
+    Iri::{Own, Schema},
+    Named,
+    Range::{Boolean, DayOfWeek, Link, Object, Text, Url},
+};
+
+pub(in crate::vocabulary) static API_APP: Class = Class {
+    name: "ApiApp",
+    iri: Schema("SoftwareApplication"),
+    named: Named::Iri,
+    about: "A program that calls the API.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("store", Link(Some(&STORE))),
+        Field::new("shop", Link(None)).about("Always null."),
+    ],
+};
+
+pub(in crate::vocabulary) static STORE: Class = Class {
+    name: "Store",
+    iri: Schema("Store"),
+    named: Named::Iri,
+    about: "A shop.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("enabled", Boolean),
+        Field::new("address", Object(&PLACE)).schema(),
+        Field::new("timeSlot", Link(Some(&TIME_SLOT))).about("The default one."),
+        Field::new("timeSlots", Link(Some(&TIME_SLOT))).set(),
+    ],
+};
+
+pub(in crate::vocabulary) static TIME_SLOT: Class = Class {
+    name: "TimeSlot",
+    iri: Own("TimeSlot"),
+    named: Named::Term,
+    about: "When a store offers deliveries.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("interval", Text).about("How far ahead, such as `2 days`."),
+        Field::new("priorNotice", Text).about("How long before a slot begins, such as `1 hour`."),
+        Field::new("workingDaysOnly", Boolean),
+        Field::new("openingHoursSpecification", Object(&OPENING_HOURS))
+            .schema()
+            .list(),
+    ],
+};
+
+pub(in crate::vocabulary) static OPENING_HOURS: Class = Class {
+    name: "OpeningHoursSpecification",
+    iri: Schema("OpeningHoursSpecification"),
+    named: Named::Term,
+    about: "A range of times on some days of the week.",
+    fields: &[
+        Field::new("opens", Text).schema(),
+        Field::new("closes", Text).schema(),
+        Field::new("dayOfWeek", DayOfWeek).schema().set(),
+        Field::new("validFrom", Text).schema(),
+        Field::new("validThrough", Text).schema(),
+    ],
+};
+
+pub(in crate::vocabulary) static TIME_SLOT_CHOICES: Class = Class {
+    name: "TimeSlotChoices",
+    iri: Own("TimeSlotChoices"),
+    named: Named::Term,
+    about: "The time slots that are offered now.",
+    fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE)).list()],
+};
+
+pub(in crate::vocabulary) static TIME_SLOT_CHOICE: Class = Class {
+    name: "TimeSlotChoice",
+    iri: Own("TimeSlotChoice"),
+    named: Named::Term,
+    about: "A time slot that is offered.",
+    fields: &[
+        Field::new("value", Text)
+            .schema()
+            .about("An ISO 8601 interval in UTC: a task's `timeSlot`."),
+        Field::new("label", Text).about("The interval in words, for people."),
+    ],
+};
+
+pub(in crate::vocabulary) static WEBHOOK: Class = Class {
+    name: "Webhook",
+    iri: Own("Webhook"),
+    named: Named::Term,
+    about: "Where a client is told of an event.",
+    fields: &[
+        ID,
+        Field::new("url", Url).schema().writeable().required(),
+        Field::new("event", Text)
+            .writeable()
+            .required()
+            .about("Such as `delivery.completed`."),
+        Field::new("secret", Text).about("The key of the signatures; only when it was created."),
+    ],
+};
