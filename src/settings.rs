@@ -53,7 +53,7 @@ pub struct Settings {
         long,
         env = "DELIVERY_PUBLIC_URL",
         value_name = "URL",
-        value_parser = public_url
+        value_parser = proto::public_url::parse
     )]
     pub public_url: Option<Url>,
 
@@ -112,19 +112,6 @@ impl Settings {
     }
 }
 
-/// Reads an address that paths can be put behind.
-fn public_url(text: &str) -> Result<Url, String> {
-    Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .filter(|url| url.query().is_none() && url.fragment().is_none())
-        .filter(|url| url.username().is_empty() && url.password().is_none())
-        .ok_or_else(|| {
-            "give an http or https address without query, such as https://delivery.example"
-                .to_owned()
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -150,22 +137,5 @@ mod tests {
 
         let free = Settings::on_free_ports(directory);
         assert_eq!(format!("{parsed:?}"), format!("{free:?}"));
-    }
-
-    #[test]
-    fn paths_can_be_put_behind_a_public_url() {
-        for right in ["https://delivery.example", "http://10.0.0.1:8080/shop/"] {
-            assert!(public_url(right).is_ok(), "{right}");
-        }
-        for wrong in [
-            "",
-            "delivery.example",
-            "ftp://delivery.example",
-            "https://delivery.example/?a",
-            "https://delivery.example/#a",
-            "https://me:pw@delivery.example",
-        ] {
-            assert!(public_url(wrong).is_err(), "{wrong}");
-        }
     }
 }

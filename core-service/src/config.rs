@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Args;
 use egress::Network;
 use jiff::tz::TimeZone;
+use proto::public_url::InvalidPublicUrl;
 
 use crate::domain::store::{Country, parse_time_zone};
 
@@ -38,7 +39,8 @@ pub struct Config {
     #[arg(
         long,
         env = "DELIVERY_PUBLIC_URL",
-        default_value = "http://127.0.0.1:8080"
+        default_value = "http://127.0.0.1:8080",
+        value_parser = public_url
     )]
     pub public_url: String,
 
@@ -99,6 +101,12 @@ pub struct PlatformConfig {
         default_value = "FR"
     )]
     pub country: Country,
+}
+
+/// Without a slash at its end.
+fn public_url(text: &str) -> Result<String, InvalidPublicUrl> {
+    let url = proto::public_url::parse(text)?;
+    Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
 fn locale(tag: &str) -> Result<String, String> {

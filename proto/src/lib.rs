@@ -2,6 +2,7 @@
 //! that spells resource names and IRIs.
 
 pub mod iri;
+pub mod public_url;
 mod v1;
 
 pub use v1::*;

@@ -37,7 +37,7 @@ pub struct Config {
     pub allow_plaintext_core: bool,
 
     /// Address under which clients reach the API [default: http://<bound address>]
-    #[arg(long, env = "DELIVERY_PUBLIC_URL")]
+    #[arg(long, env = "DELIVERY_PUBLIC_URL", value_parser = proto::public_url::parse)]
     pub public_url: Option<Url>,
 
     /// The platform's name, as people see it

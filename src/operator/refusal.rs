@@ -8,7 +8,7 @@ use tonic_types::StatusExt;
 /// The refusal of a request: its violations one a line, or its message.
 pub(crate) fn refused(status: &Status) -> anyhow::Error {
     let violations = violations(status, |field, description| {
-        format!("{field}: {description}")
+        format!("{}: {description}", flag(field))
     });
     match status.code() {
         _ if !violations.is_empty() => anyhow::anyhow!(violations.join("\n")),
@@ -17,6 +17,21 @@ pub(crate) fn refused(status: &Status) -> anyhow::Error {
             anyhow::anyhow!("the operator's client may not: {}", status.message())
         }
         _ => anyhow::anyhow!(status.message().to_owned()),
+    }
+}
+
+/// What the operator typed for a field of a request; the field itself if it is none of a flag's.
+fn flag(field: &str) -> &str {
+    match field.split(['.', '[']).next() {
+        Some("display_name") => "--name",
+        Some("time_zone") => "--timezone",
+        Some("currency_code") => "--currency",
+        Some("country_code") => "--country",
+        Some("scopes") => "--scopes",
+        Some("store") => "--store",
+        Some("default_address") if field.ends_with("lat_lng") => "--lat-lng",
+        Some("default_address") => "--address",
+        _ => field,
     }
 }
 
@@ -68,7 +83,7 @@ mod tests {
 
         assert_eq!(
             refused(&status).to_string(),
-            "display_name: is required\ntime_zone: is no zone"
+            "--name: is required\n--timezone: is no zone"
         );
     }
 
