@@ -14,6 +14,7 @@ mod random;
 pub mod routing;
 mod service;
 mod storage;
+pub mod upstream;
 mod vault;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
