@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::operator::{clients, prices, stores, tasks, time_slots};
+use crate::operator::{clients, keys, prices, stores, tasks, time_slots};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +55,8 @@ enum Command {
     Prices(prices::Prices),
     /// What couriers do
     Tasks(tasks::Tasks),
+    /// What access tokens are signed with
+    Keys(keys::Keys),
 }
 
 #[tokio::main]
@@ -71,6 +73,7 @@ async fn main() -> ExitCode {
         Command::TimeSlots(time_slots) => time_slots.run().await,
         Command::Prices(prices) => prices.run().await,
         Command::Tasks(tasks) => tasks.run().await,
+        Command::Keys(keys) => keys.run().await,
     };
 
     match result {

@@ -8,7 +8,10 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::domain::api_client::{ApiClient, Scopes};
+use crate::domain::{
+    api_client::{ApiClient, Scopes},
+    signing_key::{Life, State},
+};
 
 const ALGORITHM: Algorithm = Algorithm::EdDSA;
 
@@ -88,9 +91,9 @@ impl SigningKey {
     }
 }
 
-/// The keys of a platform, newest first: the first signs, all verify.
+/// The keys of a platform, newest first: one signs, all verify.
 pub(crate) struct Keyring {
-    keys: Vec<SigningKey>,
+    keys: Vec<(SigningKey, Life)>,
     /// `iss` and `aud`: the platform's public address.
     issuer: String,
 }
@@ -103,7 +106,7 @@ pub(crate) struct AccessToken {
 }
 
 impl Keyring {
-    pub(crate) fn new(keys: Vec<SigningKey>, issuer: String) -> Self {
+    pub(crate) fn new(keys: Vec<(SigningKey, Life)>, issuer: String) -> Self {
         Self { keys, issuer }
     }
 
@@ -116,8 +119,7 @@ impl Keyring {
         lifetime: u32,
     ) -> Result<AccessToken, KeyError> {
         let key = self
-            .keys
-            .first()
+            .signer(now)
             .ok_or_else(|| KeyError("there is none".to_owned()))?;
         let now = now.as_second();
         let claims = Claims {
@@ -145,6 +147,14 @@ impl Keyring {
         Ok(AccessToken { text, scopes })
     }
 
+    /// The key whose turn it is; the oldest if all were made in what this clock takes for the
+    /// future.
+    fn signer(&self, now: Timestamp) -> Option<&SigningKey> {
+        let signs = |(_, life): &&(SigningKey, Life)| life.state(now) == Some(State::Signing);
+        let signer = self.keys.iter().find(signs).or(self.keys.last());
+        signer.map(|(key, _)| key)
+    }
+
     /// Judges a token: its type, key, algorithm, signature, issuer, audience and times.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Error::Invalid)?;
@@ -158,6 +168,7 @@ impl Keyring {
         let key = self
             .keys
             .iter()
+            .map(|(key, _)| key)
             .find(|key| key.id == kid)
             .ok_or(Error::UnknownKey)?;
 
@@ -180,10 +191,15 @@ impl Keyring {
         Ok(claims)
     }
 
-    /// The public halves (RFC 7517).
-    pub(crate) fn public(&self) -> JwkSet {
+    /// The public halves (RFC 7517) of the keys whose life is not over.
+    pub(crate) fn public(&self, now: Timestamp) -> JwkSet {
         JwkSet {
-            keys: self.keys.iter().map(|key| key.public.clone()).collect(),
+            keys: self
+                .keys
+                .iter()
+                .filter(|(_, life)| life.state(now).is_some())
+                .map(|(key, _)| key.public.clone())
+                .collect(),
         }
     }
 }
@@ -199,8 +215,19 @@ mod tests {
     const ISSUER: &str = "http://127.0.0.1:8080";
 
     fn keyring() -> Keyring {
-        let key = SigningKey::from_pkcs8(&SigningKey::generate().unwrap()).unwrap();
-        Keyring::new(vec![key], ISSUER.to_owned())
+        ring(&[(&SigningKey::generate().unwrap(), 0)], ISSUER)
+    }
+
+    /// Of private keys and the seconds they were made at, newest first.
+    fn ring(keys: &[(&[u8], i64)], issuer: &str) -> Keyring {
+        let created: Vec<_> = keys.iter().map(|(_, second)| at(*second)).collect();
+        let keys = keys
+            .iter()
+            .map(|(private_key, _)| SigningKey::from_pkcs8(private_key).unwrap());
+        Keyring::new(
+            keys.zip(Life::of_all(&created)).collect(),
+            issuer.to_owned(),
+        )
     }
 
     fn at(second: i64) -> Timestamp {
@@ -243,7 +270,7 @@ mod tests {
         let header = part(&token, 0);
         assert_eq!(
             header,
-            json!({"typ": "at+jwt", "alg": "EdDSA", "kid": keyring.keys[0].id()})
+            json!({"typ": "at+jwt", "alg": "EdDSA", "kid": keyring.keys[0].0.id()})
         );
         let mut claims = part(&token, 1);
         assert!(claims["jti"].take().is_string());
@@ -303,7 +330,7 @@ mod tests {
         let foreign = token(&self::keyring());
         assert_eq!(keyring.verify(&foreign, at(2000)), Err(Error::UnknownKey));
         let mut posing = part(&foreign, 0);
-        posing["kid"] = keyring.keys[0].id().into();
+        posing["kid"] = keyring.keys[0].0.id().into();
         let posing = keyring.verify(&with_part(&foreign, 0, &posing), at(2000));
         assert_eq!(posing, Err(Error::Invalid));
     }
@@ -311,13 +338,28 @@ mod tests {
     #[test]
     fn a_token_for_another_platform_is_refused() {
         let private_key = SigningKey::generate().unwrap();
-        let ring = |issuer: &str| {
-            let key = SigningKey::from_pkcs8(&private_key).unwrap();
-            Keyring::new(vec![key], issuer.to_owned())
-        };
+        let ring = |issuer: &str| ring(&[(&private_key, 0)], issuer);
 
         let judged = ring("https://other.example").verify(&token(&ring(ISSUER)), at(2000));
 
         assert_eq!(judged, Err(Error::Invalid));
+    }
+    #[test]
+    fn a_new_key_signs_a_minute_after_it_was_made_and_the_old_still_judges() {
+        let (old, new) = (
+            SigningKey::generate().unwrap(),
+            SigningKey::generate().unwrap(),
+        );
+        let signer = |made: i64| {
+            let ring = ring(&[(&new, made), (&old, 0)], ISSUER);
+            let token = token(&ring);
+            assert!(ring.verify(&token, at(2000)).is_ok());
+            part(&token, 0)["kid"].clone()
+        };
+
+        let ring = ring(&[(&new, 941), (&old, 0)], ISSUER);
+        // Tokens here are signed at 1000.
+        assert_eq!(signer(941), ring.keys[1].0.id());
+        assert_eq!(signer(940), ring.keys[0].0.id());
     }
 }

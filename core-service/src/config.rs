@@ -7,7 +7,10 @@ use egress::Network;
 use jiff::tz::TimeZone;
 use proto::public_url::InvalidPublicUrl;
 
-use crate::domain::store::{Country, parse_time_zone};
+use crate::domain::{
+    signing_key::LONGEST_TOKEN,
+    store::{Country, parse_time_zone},
+};
 
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
@@ -48,7 +51,7 @@ pub struct Config {
     pub platform: PlatformConfig,
 
     /// How long an access token is good, in seconds.
-    #[arg(long, env = "DELIVERY_TOKEN_LIFETIME", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, env = "DELIVERY_TOKEN_LIFETIME", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST_TOKEN)))]
     pub token_lifetime: u32,
 
     /// Let webhooks be called over http, not https alone.

@@ -6,9 +6,9 @@ use futures_util::Stream;
 use proto::{
     api_clients_server::ApiClientsServer, deliveries_server::DeliveriesServer,
     notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, stores_server::StoresServer,
-    tasks_server::TasksServer, time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
-    webhooks_server::WebhooksServer,
+    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
+    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
+    tokens_server::TokensServer, webhooks_server::WebhooksServer,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -26,7 +26,7 @@ use crate::{
     config::Config,
     error::Error,
     geocoding::{Gazetteer, GazetteerError},
-    grpc::{Callers, Core, Definitions, Notifications, SigningKeys},
+    grpc::{Callers, Core, Definitions, KeyRing, Notifications},
     routing::StraightLine,
     storage::{self, Storage},
     vault::{self, Vault},
@@ -200,7 +200,7 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
             .map_err(StartError::Leases)?;
     }
     let issuer = config.public_url.clone();
-    let signing_keys = SigningKeys::load(&storage, &vault, &clock, issuer)
+    let key_ring = KeyRing::load(&storage, &vault, &clock, issuer)
         .await
         .map_err(StartError::SigningKeys)?;
     Ok(Core {
@@ -209,7 +209,7 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
         storage,
         clock,
         vault,
-        signing_keys,
+        key_ring,
         geocoder: Box::new(Gazetteer::embedded()?),
         router: Box::new(StraightLine::default()),
         callers: Callers::new(),
@@ -251,6 +251,7 @@ fn routes(
         .add_service(server!(TokensServer))
         .add_service(server!(StoresServer))
         .add_service(server!(ApiClientsServer))
+        .add_service(server!(SigningKeysServer))
         .add_service(server!(DeliveriesServer))
         .add_service(server!(TasksServer))
         .add_service(server!(RetailPricesServer))

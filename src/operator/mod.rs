@@ -5,6 +5,7 @@ pub(crate) mod address;
 pub(crate) mod clients;
 pub(crate) mod definition;
 pub(crate) mod id;
+pub(crate) mod keys;
 pub(crate) mod prices;
 pub(crate) mod refusal;
 pub(crate) mod reply;

@@ -17,10 +17,11 @@ pub(crate) fn one(json: bool, resource: &impl Resource) -> anyhow::Result<()> {
     if json {
         return document(resource);
     }
-    let facts = resource.facts();
+    let mut facts = resource.facts();
+    facts.retain(|(_, value)| !value.is_empty());
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
-    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+    for (name, value) in &facts {
         writeln!(out, "{name:width$}  {value}")?;
     }
     Ok(())

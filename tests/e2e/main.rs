@@ -17,6 +17,7 @@ mod journey;
 mod json_ld;
 mod operator;
 mod retail_prices;
+mod scopes;
 mod shop;
 mod startup;
 mod tasks;

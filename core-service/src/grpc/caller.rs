@@ -102,10 +102,10 @@ impl Core {
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
-        let mut judged = self.signing_keys.ring().verify(token, now);
+        let mut judged = self.key_ring.ring().verify(token, now);
         if judged == Err(access_token::Error::UnknownKey) {
             self.reload_signing_keys().await?;
-            judged = self.signing_keys.ring().verify(token, now);
+            judged = self.key_ring.ring().verify(token, now);
         }
         judged.map_err(|error| {
             Error::Unauthenticated(match error {

@@ -6,6 +6,7 @@ mod caller;
 mod definitions;
 mod deliveries;
 mod drafts;
+mod key_ring;
 mod messages;
 mod notifications;
 mod offer;
@@ -35,8 +36,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    caller::Callers, definitions::Definitions, notifications::Notifications,
-    signing_keys::SigningKeys,
+    caller::Callers, definitions::Definitions, key_ring::KeyRing, notifications::Notifications,
 };
 
 /// Everything a use case may need.
@@ -45,7 +45,7 @@ pub(crate) struct Core {
     pub(crate) storage: Storage,
     pub(crate) clock: Clock,
     pub(crate) vault: Vault,
-    pub(crate) signing_keys: SigningKeys,
+    pub(crate) key_ring: KeyRing,
     pub(crate) geocoder: Box<dyn Geocoder>,
     pub(crate) router: Box<dyn Router>,
     pub(crate) egress: egress::Policy,

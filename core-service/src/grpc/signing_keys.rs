@@ -1,120 +1,94 @@
-//! The ring of token signing keys that a core holds, and where it comes from.
+//! Token signing keys: changed and looked at by operators.
 
-use std::{
-    sync::{Arc, RwLock},
-    time::Duration,
-};
+use proto::{iri::Collection, signing_key};
+use tonic::{Request, Response, Status};
 
-use tokio::{sync::Mutex, time::Instant};
-
-use super::Core;
+use super::{Core, key_ring, messages};
 use crate::{
-    access_token::{KeyError, Keyring, SigningKey},
-    clock::Clock,
+    domain::{
+        api_client::Scope,
+        signing_key::{Life, State},
+    },
     error::Error,
-    storage::{self, Storage, signing_keys::StoredSigningKey},
-    vault::{Purpose, Vault},
+    storage::{self, signing_keys::StoredSigningKey},
 };
 
-/// Tokens with made-up key ids must not become a query each.
-const RELOAD_PAUSE: Duration = Duration::from_secs(1);
+#[tonic::async_trait]
+impl proto::signing_keys_server::SigningKeys for Core {
+    async fn rotate_signing_key(
+        &self,
+        request: Request<proto::RotateSigningKeyRequest>,
+    ) -> Result<Response<proto::SigningKey>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
 
-pub(crate) struct SigningKeys {
-    ring: RwLock<Arc<Keyring>>,
-    issuer: String,
-    /// When they were last read again; held by whoever does.
-    reloaded: Mutex<Option<Instant>>,
-}
+        let now = self.clock.now();
+        let key = key_ring::generate(&self.vault, now)?;
 
-impl SigningKeys {
-    /// Reads the keys, and makes the first if there is none. Two cores that start at the same
-    /// moment may make one each; both verify everywhere.
-    pub(crate) async fn load(
-        storage: &Storage,
-        vault: &Vault,
-        clock: &Clock,
-        issuer: String,
-    ) -> Result<Self, Error> {
-        let mut ring = read(storage, vault, &issuer).await?;
-        if ring.is_none() {
-            let private_key = SigningKey::generate().map_err(bug)?;
-            let id = SigningKey::from_pkcs8(&private_key)
-                .map_err(bug)?
-                .id()
-                .to_owned();
-            let sealed_private_key = vault.seal(Purpose::SigningKey, id.as_bytes(), &private_key);
-            let key = StoredSigningKey {
-                id,
-                sealed_private_key,
-                created_at: clock.now(),
-            };
-            storage
-                .write(move |transaction| {
-                    let key = key.clone();
-                    Box::pin(async move {
-                        storage::signing_keys::insert(transaction, &key)
-                            .await
-                            .map_err(Error::from)
-                    })
+        let id = key.id.clone();
+        let keys = self
+            .storage
+            .write(move |transaction| {
+                let key = key.clone();
+                Box::pin(async move {
+                    storage::signing_keys::insert(transaction, &key).await?;
+                    let mut kept = Vec::new();
+                    for (stored, life) in lives(storage::signing_keys::list(transaction).await?) {
+                        if life.state(now).is_some() {
+                            kept.push((stored.id, life));
+                        } else {
+                            storage::signing_keys::delete(transaction, &stored.id).await?;
+                        }
+                    }
+                    Ok(kept)
                 })
-                .await?;
-            ring = read(storage, vault, &issuer).await?;
-        }
-        let ring = ring.ok_or_else(|| Error::Bug("no signing key after making one".to_owned()))?;
-        Ok(Self {
-            ring: RwLock::new(Arc::new(ring)),
-            issuer,
-            reloaded: Mutex::new(None),
-        })
+            })
+            .await?;
+        self.read_signing_keys().await?;
+        let made = keys
+            .into_iter()
+            .find(|(other, _)| *other == id)
+            .and_then(|(id, life)| Some(message(&id, &life, life.state(now)?)))
+            .ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))?;
+        Ok(Response::new(made))
     }
 
-    pub(crate) fn ring(&self) -> Arc<Keyring> {
-        let ring = self
-            .ring
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        Arc::clone(&ring)
-    }
-}
+    async fn list_signing_keys(
+        &self,
+        request: Request<proto::ListSigningKeysRequest>,
+    ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
 
-impl Core {
-    /// Reads the keys again, unless that was done just now. Who comes while another reads waits
-    /// for what it finds.
-    pub(super) async fn reload_signing_keys(&self) -> Result<(), Error> {
-        let keys = &self.signing_keys;
-        let mut reloaded = keys.reloaded.lock().await;
-        if reloaded.is_some_and(|at| at.elapsed() < RELOAD_PAUSE) {
-            return Ok(());
-        }
-        if let Some(ring) = read(&self.storage, &self.vault, &keys.issuer).await? {
-            *keys
-                .ring
-                .write()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(ring);
-        }
-        *reloaded = Some(Instant::now());
-        Ok(())
+        let now = self.clock.now();
+        let stored = storage::signing_keys::list(self.storage.reader())
+            .await
+            .map_err(Error::from)?;
+        Ok(Response::new(proto::ListSigningKeysResponse {
+            signing_keys: lives(stored)
+                .filter_map(|(stored, life)| Some(message(&stored.id, &life, life.state(now)?)))
+                .collect(),
+        }))
     }
 }
 
-/// None if there is no key yet.
-async fn read(storage: &Storage, vault: &Vault, issuer: &str) -> Result<Option<Keyring>, Error> {
-    let keys: Vec<_> = storage::signing_keys::list(storage.reader())
-        .await?
-        .iter()
-        .map(|stored| {
-            let private_key = vault.unseal(
-                Purpose::SigningKey,
-                stored.id.as_bytes(),
-                &stored.sealed_private_key,
-            )?;
-            SigningKey::from_pkcs8(&private_key).map_err(bug)
-        })
-        .collect::<Result<_, Error>>()?;
-    Ok((!keys.is_empty()).then(|| Keyring::new(keys, issuer.to_owned())))
+/// Keys with what becomes of them; newest first, as they are stored.
+fn lives(stored: Vec<StoredSigningKey>) -> impl Iterator<Item = (StoredSigningKey, Life)> {
+    let created: Vec<_> = stored.iter().map(|key| key.created_at).collect();
+    stored.into_iter().zip(Life::of_all(&created))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn bug(error: KeyError) -> Error {
-    Error::Bug(error.to_string())
+fn message(id: &str, life: &Life, state: State) -> proto::SigningKey {
+    let state = match state {
+        State::Published => signing_key::State::Published,
+        State::Signing => signing_key::State::Signing,
+        State::Retired => signing_key::State::Retired,
+    };
+    proto::SigningKey {
+        name: Collection::SigningKeys.name(id),
+        state: state.into(),
+        create_time: Some(messages::timestamp(life.created_at)),
+        sign_time: Some(messages::timestamp(life.signs_from)),
+        expire_time: life.accepted_until.map(messages::timestamp),
+    }
 }

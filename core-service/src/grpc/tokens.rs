@@ -38,8 +38,8 @@ impl proto::tokens_server::Tokens for Core {
 
         let lifetime = self.config.token_lifetime;
         let token = self
-            .signing_keys
-            .ring()
+            .keys_to_sign_with()
+            .await?
             .sign(&client, scopes, now, lifetime)
             .map_err(|error| Error::Bug(error.to_string()))?;
         Ok(Response::new(proto::AccessToken {
@@ -59,7 +59,7 @@ impl proto::tokens_server::Tokens for Core {
     ) -> Result<Response<proto::ListPublicKeysResponse>, Status> {
         // Another core may have made a key since.
         self.reload_signing_keys().await?;
-        let jwks = serde_json::to_string(&self.signing_keys.ring().public())
+        let jwks = serde_json::to_string(&self.key_ring.ring().public(self.clock.now()))
             .map_err(|error| Error::Bug(error.to_string()))?;
         Ok(Response::new(proto::ListPublicKeysResponse { jwks }))
     }

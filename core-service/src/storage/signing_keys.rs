@@ -50,3 +50,8 @@ pub(crate) async fn insert(
         .await?;
     Ok(())
 }
+
+pub(crate) async fn delete(connection: &impl ConnectionTrait, id: &str) -> Result<(), Error> {
+    Entity::delete_by_id(id).exec(connection).await?;
+    Ok(())
+}

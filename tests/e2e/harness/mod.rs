@@ -23,6 +23,7 @@ pub(crate) mod all_in_one;
 mod api_client;
 pub(crate) mod assertions;
 mod awkward_receiver;
+mod command;
 mod courier;
 pub(crate) mod definitions;
 mod disabling;

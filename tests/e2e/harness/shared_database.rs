@@ -1,7 +1,8 @@
 //! Two whole platforms over one PostgreSQL database: what is true must be true across cores.
 
 use delivery::{Clock, Credentials, Settings};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -11,8 +12,10 @@ use super::{ApiClient, Database, START};
 /// One of the platforms.
 pub(crate) struct Twin {
     base_url: String,
+    core_url: String,
     demo_client: Credentials,
     operator_client: Credentials,
+    clock: Clock,
     shutdown: CancellationToken,
     running: JoinHandle<anyhow::Result<()>>,
     directory: TempDir,
@@ -45,6 +48,43 @@ impl Twin {
         ApiClient::authorized(&self.base_url, &self.operator_client, &["tasks:all"]).await
     }
 
+    /// Someone without a token, talking to this one.
+    pub(crate) fn stranger(&self) -> ApiClient {
+        ApiClient::new(&self.base_url)
+    }
+
+    /// The demo shop's API client.
+    pub(crate) fn demo_client(&self) -> &Credentials {
+        &self.demo_client
+    }
+
+    pub(super) fn core_url(&self) -> &str {
+        &self.core_url
+    }
+
+    pub(super) fn operator_client(&self) -> &Credentials {
+        &self.operator_client
+    }
+
+    /// Has this one's core disable the demo shop's client, for good.
+    pub(crate) async fn disable_the_demo_client(&self) {
+        let clients = self.delivery_json(&["clients", "list"]).await;
+        let is_demo = |client: &&Value| client["api_key"] == self.demo_client.api_key.as_str();
+        let demo = clients.as_array().unwrap().iter().find(is_demo).unwrap();
+        let id = demo["id"].as_str().unwrap();
+        self.delivery_json(&["clients", "disable", id]).await;
+    }
+
+    /// Has this one's core make a new signing key; its id.
+    pub(crate) async fn rotate_signing_key(&self) -> Value {
+        self.delivery_json(&["keys", "rotate"]).await["id"].take()
+    }
+
+    /// Lets time pass, for both.
+    pub(crate) fn advance(&self, duration: SignedDuration) {
+        self.clock.advance(duration);
+    }
+
     /// Ends it, and fails if any part ended otherwise than told.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
@@ -54,12 +94,18 @@ impl Twin {
     async fn start(directory: TempDir, url: &str, clock: Clock) -> Self {
         let settings = Settings {
             database_url: Some(url.to_owned()),
+            // One platform: a token of either is good at both.
+            public_url: Some("http://delivery.example".parse().unwrap()),
             ..Settings::on_free_ports(directory.path())
         };
-        let platform = delivery::Platform::start(settings, clock).await.unwrap();
+        let platform = delivery::Platform::start(settings, clock.clone())
+            .await
+            .unwrap();
         let shutdown = CancellationToken::new();
         Self {
             base_url: platform.base_url.clone(),
+            core_url: platform.core_url.clone(),
+            clock,
             demo_client: platform.demo.demo_client.clone(),
             operator_client: platform.demo.operator_client.clone(),
             running: tokio::spawn(platform.run(shutdown.clone())),

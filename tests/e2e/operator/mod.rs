@@ -1,4 +1,9 @@
-//! The operator's commands: stores, clients, time slots, prices, tasks.
+//! The operator's commands, as the real program: against an all-in-one that runs beside them,
+//! and, where time must pass, against a platform whose clock a test sets.
+
+mod clients;
+mod keys;
+mod stores;
 
 use std::fs;
 

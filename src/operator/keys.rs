@@ -1,0 +1,99 @@
+//! `delivery keys`: what access tokens are signed with.
+
+use clap::{Args, Subcommand};
+use proto::{
+    ListSigningKeysRequest, RotateSigningKeyRequest, signing_key,
+    signing_keys_client::SigningKeysClient,
+};
+use serde::Serialize;
+
+use crate::operator::{
+    access::Access,
+    id,
+    refusal::refused,
+    reply::{self, Resource},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Keys {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a new key: it is public at once and signs a minute later; tokens signed with the
+    /// old one stay good until they expire
+    Rotate,
+    /// List the keys by which tokens are judged, newest first
+    List,
+}
+
+impl Keys {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("admin").await?;
+        let mut keys = SigningKeysClient::new(core.channel.clone());
+        let json = self.access.json;
+
+        match self.command {
+            Command::Rotate => {
+                let request = core.request(RotateSigningKeyRequest {});
+                let made = keys.rotate_signing_key(request).await;
+                let made = made.map_err(|status| refused(&status))?.into_inner();
+                reply::one(json, &Key::from(made))
+            }
+            Command::List => {
+                let request = core.request(ListSigningKeysRequest {});
+                let listed = keys.list_signing_keys(request).await;
+                let listed = listed.map_err(|status| refused(&status))?.into_inner();
+                let keys: Vec<_> = listed.signing_keys.into_iter().map(Key::from).collect();
+                reply::many(json, &keys)
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Key {
+    /// The tokens' `kid`.
+    id: String,
+    state: &'static str,
+    created_at: Option<String>,
+    signs_from: Option<String>,
+    /// None while it has no successor.
+    accepted_until: Option<String>,
+}
+
+impl From<proto::SigningKey> for Key {
+    fn from(key: proto::SigningKey) -> Self {
+        Self {
+            id: id::of(&key.name).to_owned(),
+            state: match key.state() {
+                signing_key::State::Unspecified => "unknown",
+                signing_key::State::Published => "published",
+                signing_key::State::Signing => "signing",
+                signing_key::State::Retired => "retired",
+            },
+            created_at: reply::instant(key.create_time.as_ref(), "UTC"),
+            signs_from: reply::instant(key.sign_time.as_ref(), "UTC"),
+            accepted_until: reply::instant(key.expire_time.as_ref(), "UTC"),
+        }
+    }
+}
+
+impl Resource for Key {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("id", self.id.clone()),
+            ("state", self.state.to_owned()),
+            ("created", self.created_at.clone().unwrap_or_default()),
+            ("signs from", self.signs_from.clone().unwrap_or_default()),
+            (
+                "accepted until",
+                self.accepted_until.clone().unwrap_or_default(),
+            ),
+        ]
+    }
+}

@@ -1,0 +1,181 @@
+//! Which scope each rpc needs. The list of rpcs is the contract's own: one without a line here
+//! fails the test.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use prost::Message;
+use prost_types::FileDescriptorSet;
+use tonic::{Code, Request, Status, client::Grpc, transport::Endpoint};
+use tonic_prost::ProstCodec;
+use tonic_types::StatusExt;
+
+use crate::harness::{Database, Faults, Platform};
+
+/// What a call must bring.
+enum Needed {
+    Nothing,
+    /// A token of any scope.
+    Token,
+    /// A token with one of these.
+    Scope(&'static [&'static str]),
+}
+
+use Needed::{Nothing, Scope, Token};
+
+const RPCS: &[(&str, Needed)] = &[
+    ("ApiClients/CreateApiClient", Scope(&["admin"])),
+    ("ApiClients/DisableApiClient", Scope(&["admin"])),
+    ("ApiClients/GetCurrentApiClient", Token),
+    ("ApiClients/ListApiClients", Scope(&["admin"])),
+    ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
+    ("Deliveries/AssertDelivery", Scope(&["deliveries"])),
+    ("Deliveries/CancelDelivery", Scope(&["deliveries"])),
+    ("Deliveries/CreateDelivery", Scope(&["deliveries"])),
+    ("Deliveries/GetDelivery", Scope(&["deliveries"])),
+    ("Deliveries/ListDeliveries", Scope(&["deliveries"])),
+    ("Notifications/Stream", Scope(&["notifications"])),
+    ("PriceLists/ApplyPriceList", Scope(&["admin"])),
+    ("PriceLists/CheckPriceList", Scope(&["admin"])),
+    ("PriceLists/GetPriceList", Scope(&["admin"])),
+    ("RetailPrices/CalculateRetailPrice", Scope(&["deliveries"])),
+    ("RetailPrices/GetRetailPrice", Scope(&["deliveries"])),
+    ("SigningKeys/ListSigningKeys", Scope(&["admin"])),
+    ("SigningKeys/RotateSigningKey", Scope(&["admin"])),
+    ("Stores/CreateStore", Scope(&["admin"])),
+    ("Stores/GetStore", Scope(&["deliveries", "admin"])),
+    ("Stores/ListStores", Scope(&["admin"])),
+    ("Stores/UpdateStore", Scope(&["admin"])),
+    ("Tasks/CompleteTask", Scope(&["tasks:all"])),
+    ("Tasks/GetTask", Scope(&["tasks", "tasks:all"])),
+    ("TimeSlots/ApplyTimeSlot", Scope(&["admin"])),
+    ("TimeSlots/CheckTimeSlot", Scope(&["admin"])),
+    (
+        "TimeSlots/GetDefaultTimeSlot",
+        Scope(&["deliveries", "admin"]),
+    ),
+    ("TimeSlots/GetTimeSlot", Scope(&["deliveries"])),
+    ("TimeSlots/ListTimeSlotChoices", Scope(&["deliveries"])),
+    ("Tokens/IssueToken", Nothing),
+    ("Tokens/ListPublicKeys", Nothing),
+    ("Webhooks/CreateWebhook", Token),
+    ("Webhooks/DeleteWebhook", Token),
+    ("Webhooks/GetWebhook", Token),
+    ("Webhooks/ListWebhooks", Token),
+];
+
+const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];
+
+/// Of an answer, a refusal or the first message of a stream.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+#[test]
+fn every_rpc_of_the_contract_has_a_line() {
+    let listed: Vec<_> = RPCS.iter().map(|(rpc, _)| (*rpc).to_owned()).collect();
+
+    assert_eq!(listed, contract().into_iter().collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_rpc_asks_for_a_token_and_for_its_scope() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let operator = platform.operator().await;
+    let credentials = operator.create_client(&platform.store, &SCOPES).await;
+    let mut tokens = BTreeMap::new();
+    for scope in SCOPES {
+        let client = platform.client_of(&credentials, &[scope]).await;
+        tokens.insert(scope, client.token().to_owned());
+    }
+    let mut faults = Faults::default();
+
+    for (rpc, needed) in RPCS {
+        for (case, token, expected) in [
+            ("without a token", None, "TOKEN_MISSING"),
+            ("with a forged token", Some("a.b.c"), "TOKEN_INVALID"),
+        ] {
+            let answer = call(&platform, rpc, token).await;
+            let case = format!("{rpc} {case}");
+            match needed {
+                Nothing => faults.holds(&case, !is_refused(&answer), "it needs no token"),
+                Token | Scope(_) => faults.equal(
+                    &case,
+                    refusal(&answer),
+                    Some((Code::Unauthenticated, expected.to_owned())),
+                ),
+            }
+        }
+        for (scope, token) in &tokens {
+            let answer = call(&platform, rpc, Some(token)).await;
+            let case = format!("{rpc} with {scope}");
+            match needed {
+                Scope(scopes) if !scopes.contains(scope) => {
+                    let expected = (Code::PermissionDenied, "INSUFFICIENT_SCOPE".to_owned());
+                    faults.equal(&case, refusal(&answer), Some(expected));
+                    let named = answer.as_ref().err().and_then(named_scope);
+                    let is_named = named.is_some_and(|named| scopes.contains(&named.as_str()));
+                    faults.holds(&case, is_named, "the scope it needs is not named");
+                }
+                Nothing | Token | Scope(_) => {
+                    faults.holds(&case, !is_refused(&answer), format!("{answer:?}"));
+                }
+            }
+        }
+    }
+
+    faults.none();
+    platform.stop().await;
+}
+
+/// `<service>/<rpc>` of every rpc of the package.
+fn contract() -> BTreeSet<String> {
+    let descriptors = FileDescriptorSet::decode(proto::DESCRIPTORS).unwrap();
+    let ours = |file: &&prost_types::FileDescriptorProto| file.package() == "delivery.v1";
+    let services = descriptors
+        .file
+        .iter()
+        .filter(ours)
+        .flat_map(|file| &file.service);
+    services
+        .flat_map(|service| {
+            let rpcs = service.method.iter();
+            rpcs.map(|rpc| format!("{}/{}", service.name(), rpc.name()))
+        })
+        .collect()
+}
+
+/// Calls an rpc with an empty message, which is one of every type.
+async fn call(platform: &Platform, rpc: &str, token: Option<&str>) -> Result<(), Status> {
+    let endpoint = Endpoint::from_shared(platform.core_url.clone()).unwrap();
+    let mut grpc = Grpc::new(endpoint.connect().await.unwrap());
+    grpc.ready().await.unwrap();
+    let mut request = Request::new(futures_util::stream::iter([()]));
+    if let Some(token) = token {
+        let value = format!("Bearer {token}").parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+    }
+    let path = format!("/delivery.v1.{rpc}").parse().unwrap();
+    let answer = grpc.streaming(request, path, ProstCodec::<(), ()>::default());
+    let answer = tokio::time::timeout(DEADLINE, answer).await.unwrap();
+    answer.map(|_| ())
+}
+
+/// A refusal of who calls: its code and reason.
+fn refusal(answer: &Result<(), Status>) -> Option<(Code, String)> {
+    let status = answer.as_ref().err()?;
+    let reason = status.get_details_error_info()?.reason;
+    Some((status.code(), reason))
+}
+
+fn is_refused(answer: &Result<(), Status>) -> bool {
+    // Wrong credentials are what IssueToken is there to refuse.
+    refusal(answer).is_some_and(|(code, reason)| {
+        matches!(code, Code::Unauthenticated | Code::PermissionDenied) && reason != "INVALID_CLIENT"
+    })
+}
+
+fn named_scope(status: &Status) -> Option<String> {
+    let mut info = status.get_details_error_info()?;
+    info.metadata.remove("scope")
+}
