@@ -37,6 +37,9 @@ pub enum Error {
         reason: &'static str,
         message: String,
     },
+    /// What an order differs in from what its price was promised for.
+    #[error("the price was promised for another delivery")]
+    PriceMismatch(Violations),
     #[error("the delivery price could not be calculated")]
     PriceNotCalculated {
         /// For each rule its name and why it did not match.
@@ -98,6 +101,7 @@ impl From<Error> for Status {
         let message = error.to_string();
         let (code, reason) = match &error {
             Error::Invalid(_) => (Code::InvalidArgument, "VALIDATION_FAILED"),
+            Error::PriceMismatch(_) => (Code::InvalidArgument, "PRICE_MISMATCH"),
             Error::InvalidScope { .. } => (Code::InvalidArgument, "INVALID_SCOPE"),
             Error::Unauthenticated(why) => (Code::Unauthenticated, why.reason()),
             Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
@@ -144,7 +148,7 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
     let mut details = ErrorDetails::new();
     details.set_error_info(reason, ERROR_DOMAIN, HashMap::new());
     match error {
-        Error::Invalid(violations) => {
+        Error::Invalid(violations) | Error::PriceMismatch(violations) => {
             let violations: Vec<_> = violations.into_iter().map(field_violation).collect();
             details.set_bad_request(violations);
         }

@@ -16,6 +16,7 @@ mod m0003_create_signing_keys;
 mod m0004_create_deliveries;
 mod m0005_create_webhooks;
 mod m0006_create_notifications;
+mod m0007_create_retail_price_uses;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -34,6 +35,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_create_deliveries::Migration),
             Box::new(m0005_create_webhooks::Migration),
             Box::new(m0006_create_notifications::Migration),
+            Box::new(m0007_create_retail_price_uses::Migration),
         ]
     }
 }

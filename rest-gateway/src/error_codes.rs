@@ -75,6 +75,12 @@ error_codes! {
         cause: "No rule of the list matches; `calculation` says for each of them why.",
         cure: "Change what the rules speak of (distance, time, packages), or have the store's price list completed.",
     }
+    PRICE_MISMATCH = BAD_REQUEST, retryable: false, {
+        title: "Price promised for another delivery",
+        meaning: "Nothing was created: the delivery is not the one that the price in `retailPrice` was calculated for.",
+        cause: "Each entry of `violations` names a part that differs from what the price was calculated from. Whom to ask for, comments and metadata may differ.",
+        cure: "Send what the price was calculated for, or calculate a new price.",
+    }
     UNAUTHENTICATED = UNAUTHORIZED, retryable: false, {
         title: "Not authenticated",
         meaning: "The request does not say who sends it.",
@@ -152,6 +158,18 @@ error_codes! {
         meaning: "The delivery is cancelled, so nothing can be done to it or its tasks any more.",
         cause: "It was cancelled before this request came.",
         cure: "Create a new delivery if it is wanted after all.",
+    }
+    PRICE_EXPIRED = CONFLICT, retryable: false, {
+        title: "Price expired",
+        meaning: "Nothing was created: the time for which the price in `retailPrice` was promised is over.",
+        cause: "The order came after the price's `expiresAt`.",
+        cure: "Calculate the price again, and have the customer agree to it.",
+    }
+    PRICE_USED = CONFLICT, retryable: false, {
+        title: "Price used",
+        meaning: "Nothing was created: the price in `retailPrice` was promised once, and a delivery has been created with it.",
+        cause: "The order was sent twice, or the price was used for two orders; `detail` names the delivery that has it.",
+        cure: "Read that delivery: if it is the one you want, it is there already. Otherwise calculate a new price.",
     }
     PAYLOAD_TOO_LARGE = PAYLOAD_TOO_LARGE, retryable: false, {
         title: "Body too large",

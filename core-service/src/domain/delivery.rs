@@ -40,6 +40,8 @@ pub struct Delivery {
     pub dropoff: Task,
     pub route: Route,
     pub price: Option<Price>,
+    /// The name of the promise it is charged by, if the price was promised.
+    pub retail_price: Option<String>,
     /// The place its dropoff took, if places are counted; a cancelled delivery has given it back.
     pub booking: Option<Booking>,
     pub created_at: Timestamp,
@@ -97,6 +99,7 @@ impl Delivery {
             dropoff: task(TaskKind::Dropoff, plan.dropoff),
             route: plan.route,
             price,
+            retail_price: None,
             booking: None,
             created_at: now,
             cancelled_at: None,

@@ -11,6 +11,7 @@ pub mod id;
 pub mod money;
 pub mod notification;
 pub mod price_list;
+pub mod retail_price;
 pub mod signing_key;
 pub mod store;
 pub mod task;

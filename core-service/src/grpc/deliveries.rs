@@ -2,10 +2,14 @@
 
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
+use uuid::Uuid;
 
 use super::{
-    Core, messages, pages,
+    Core,
+    caller::Caller,
+    messages, pages,
     planning::{self, Planned},
+    promises,
 };
 use crate::{
     domain::{
@@ -16,7 +20,7 @@ use crate::{
         store::Store,
     },
     error::Error,
-    storage::{self, notifications::record_events, slot_bookings},
+    storage::{self, DatabaseTransaction, notifications::record_events, slot_bookings},
 };
 
 #[tonic::async_trait]
@@ -31,10 +35,11 @@ impl proto::deliveries_server::Deliveries for Core {
 
         let request = request.into_inner();
         let planned = self
-            .plan(&caller, request.delivery, request.violations)
+            .plan_order(&caller, request.delivery, request.violations)
             .await?;
 
         let booking = planned.booking;
+        let promise_id = planned.promise.as_ref().map(|promise| promise.id);
         let delivery = order(planned, store);
 
         let reply = messages::delivery(&delivery, store);
@@ -50,6 +55,9 @@ impl proto::deliveries_server::Deliveries for Core {
                         if !booked {
                             return Ok(false);
                         }
+                    }
+                    if let Some(id) = promise_id {
+                        use_promise(transaction, id, &delivery).await?;
                     }
                     storage::deliveries::insert(transaction, &delivery).await?;
                     Ok(true)
@@ -73,8 +81,17 @@ impl proto::deliveries_server::Deliveries for Core {
 
         let request = request.into_inner();
         let planned = self
-            .plan(&caller, request.delivery, request.violations)
+            .plan_order(&caller, request.delivery, request.violations)
             .await?;
+        if let Some(promise) = &planned.promise {
+            let reader = self.storage.reader();
+            let found = storage::retail_prices::find_use(reader, store.id, promise.id)
+                .await
+                .map_err(Error::from)?;
+            if let Some(delivery_id) = found {
+                return Err(promises::used(delivery_id).into());
+            }
+        }
 
         Ok(Response::new(messages::preview(
             &order(planned, store),
@@ -154,20 +171,51 @@ impl proto::deliveries_server::Deliveries for Core {
 
 /// The delivery that is planned.
 fn order(planned: Planned, store: &Store) -> Delivery {
-    // A list that has no price for it does not stand in the way of a delivery.
-    let price = planned.price_list.as_ref().and_then(|price_list| {
-        price_list
-            .calculate(&planned.plan, &store.display_name, &planned.now)
-            .price
-    });
+    let price = match &planned.promise {
+        Some(promise) => Some(promise.price),
+        // A list that has no price for it does not stand in the way of a delivery.
+        None => planned.price_list.as_ref().and_then(|price_list| {
+            price_list
+                .calculate(&planned.plan, &store.display_name, &planned.now)
+                .price
+        }),
+    };
     let now = planned.now.timestamp();
     Delivery {
+        retail_price: planned.promise.map(|promise| promise.name),
         booking: planned.booking.map(|(booking, _)| booking),
         ..Delivery::new(store.id, planned.plan, price, now)
     }
 }
 
+/// Fails if another delivery has used the promise.
+async fn use_promise(
+    transaction: &DatabaseTransaction,
+    id: Uuid,
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    if storage::retail_prices::use_once(transaction, id, delivery).await? {
+        return Ok(());
+    }
+    let earlier = storage::retail_prices::find_use(transaction, delivery.store_id, id).await?;
+    Err(promises::used(earlier.unwrap_or(delivery.id)))
+}
+
 impl Core {
+    /// Plans an order, at the price it was promised if it says so.
+    async fn plan_order(
+        &self,
+        caller: &Caller,
+        draft: Option<proto::DeliveryDraft>,
+        found_before: Vec<proto::Violation>,
+    ) -> Result<Planned, Error> {
+        let name = draft
+            .as_ref()
+            .and_then(|draft| draft.retail_price.as_deref());
+        let claim = self.read_claim(caller.store()?.id, name);
+        self.plan(caller, draft, found_before, claim).await
+    }
+
     /// Cancels a delivery, and commits with it what that brings about. None if there is no such
     /// delivery.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {

@@ -20,6 +20,11 @@ pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
     }
 }
 
+/// None if it is beyond the years that can be counted.
+pub(super) fn instant(timestamp: &prost_types::Timestamp) -> Option<Timestamp> {
+    Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
+}
+
 pub(super) fn address(address: &Address) -> proto::Address {
     proto::Address {
         name: Collection::Addresses.name(address.id),
@@ -54,6 +59,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
         distance_meters: delivery.route.meters,
         duration_seconds: delivery.route.seconds,
         price: delivery.price.map(price),
+        retail_price: delivery.retail_price.clone().unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(delivery.created_at)),
         cancel_time: delivery.cancelled_at.map(timestamp),

@@ -13,6 +13,7 @@ mod offer;
 mod pages;
 mod planning;
 mod price_lists;
+mod promises;
 mod retail_prices;
 mod signing_keys;
 mod stores;

@@ -9,12 +9,14 @@ use super::{
     Core,
     caller::Caller,
     drafts::{self, AddressDraft, Load, Reading, Times},
+    promises::{Claim, Said},
 };
 use crate::{
     domain::{
         address::Address,
         delivery::{Booking, DeliveryPlan, Route},
         price_list::PriceList,
+        retail_price::Promise,
         task::{TaskPlan, TimeWindow},
         violation::Violations,
     },
@@ -32,6 +34,8 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(15);
 pub(super) struct Planned {
     pub(super) plan: DeliveryPlan,
     pub(super) price_list: Option<Arc<PriceList>>,
+    /// The price it was promised at.
+    pub(super) promise: Option<Promise>,
     /// When it was planned, in the store's zone.
     pub(super) now: Zoned,
     /// The place its dropoff takes, in a slot of limited capacity, and that capacity.
@@ -46,17 +50,24 @@ struct Parts {
 }
 
 impl Core {
-    /// Plans a delivery for the caller's store. `violations` are those found before.
+    /// Plans a delivery for the caller's store, as it was promised if there is a claim.
+    /// `found_before` are violations.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
         draft: Option<proto::DeliveryDraft>,
         found_before: Vec<proto::Violation>,
+        claim: Claim,
     ) -> Result<Planned, Error> {
         let store = caller.store()?;
         let now = self.now_in(store);
+        // "Tomorrow" is still the day for which the price was promised.
+        let read_at = claim.promise().map_or_else(
+            || now.clone(),
+            |promise| promise.calculated_at.to_zoned(now.time_zone().clone()),
+        );
         let reading = Reading {
-            now: &now,
+            now: &read_at,
             date_order: Self::date_order(store),
             country: self.config.platform.country.as_str(),
         };
@@ -89,7 +100,8 @@ impl Core {
             );
         }
         let price_list = self.price_list(store.id).await?;
-        if let Some(price_list) = &price_list {
+        // What was promised does not depend on what the list says by now.
+        if let (Some(price_list), None) = (&price_list, claim.promise()) {
             check_packages("pickup", &pickup.load, price_list, &mut violations);
             check_packages("dropoff", &dropoff.load, price_list, &mut violations);
         }
@@ -107,16 +119,21 @@ impl Core {
             .dropoff_address(store, dropoff.address, &mut violations)
             .await?;
         let route = match (&from, &to) {
-            (Some(from), Some(to)) => self.way(from, to, &mut violations).await?,
+            (Some(from), Some(to)) => match claim.promise() {
+                Some(promise) if promise.basis.is_between(from, to) => Some(promise.route),
+                _ => self.way(from, to, &mut violations).await?,
+            },
             _ => None,
         };
         let windows = windows(&pickup.times, &dropoff.times, route, &mut violations);
 
         let (Some(from), Some(to), Some(route), Some((first, second))) = (from, to, route, windows)
         else {
+            claim.check(&mut violations);
             return Err(Error::Invalid(violations));
         };
         if !violations.is_empty() {
+            claim.check(&mut violations);
             return Err(Error::Invalid(violations));
         }
         let plan = DeliveryPlan {
@@ -124,9 +141,16 @@ impl Core {
             dropoff: task_plan(to, second, &dropoff.times, dropoff.load),
             route,
         };
+        let said = Said {
+            pickup: pickup.times.said,
+            pickup_slot: pickup.times.slot.is_some(),
+            dropoff_slot: dropoff.times.slot.is_some(),
+        };
+        let promise = claim.keep(&plan, &said)?;
         Ok(Planned {
             plan,
             price_list,
+            promise,
             now,
             booking,
         })

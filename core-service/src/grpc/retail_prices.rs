@@ -1,21 +1,13 @@
-//! Retail prices: calculated, sealed into their own name, and read again from it; nothing is
-//! stored.
+//! Retail prices: calculated, and read again from their own names; nothing is stored until one
+//! is used.
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use jiff::Timestamp;
-use prost::Message as _;
-use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, messages};
+use super::{Core, messages, promises::Claim};
 use crate::{
-    domain::{api_client::Scope, id::StoreId, price_list::RuleOutcome},
+    domain::{api_client::Scope, price_list::RuleOutcome},
     error::Error,
-    vault::Purpose,
 };
-
-/// How many rules that counted a price's name carries at most.
-const MOST_KEPT: usize = 10;
 
 #[tonic::async_trait]
 impl proto::retail_prices_server::RetailPrices for Core {
@@ -29,11 +21,11 @@ impl proto::retail_prices_server::RetailPrices for Core {
 
         let request = request.into_inner();
         let planned = self
-            .plan(&caller, request.delivery, request.violations)
+            .plan(&caller, request.delivery, request.violations, Claim::None)
             .await?;
 
         let no_list = || Error::PriceNotCalculated { rules: Vec::new() };
-        let price_list = planned.price_list.ok_or_else(no_list)?;
+        let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;
         let calculation = price_list.calculate(&planned.plan, &store.display_name, &planned.now);
         let price = calculation
             .price
@@ -44,7 +36,7 @@ impl proto::retail_prices_server::RetailPrices for Core {
             .checked_add(price_list.promise())
             .map_err(|error| Error::Bug(error.to_string()))?;
 
-        let mut retail_price = proto::RetailPrice {
+        let retail_price = proto::RetailPrice {
             name: String::new(),
             price: Some(messages::price(price)),
             expire_time: Some(messages::timestamp(expires_at)),
@@ -53,8 +45,7 @@ impl proto::retail_prices_server::RetailPrices for Core {
             calculation: calculation.outcomes.into_iter().map(outcome).collect(),
             time_zone: store.time_zone_name().to_owned(),
         };
-        retail_price.name = self.seal_price(store.id, &retail_price);
-        Ok(Response::new(retail_price))
+        Ok(Response::new(self.promise(store, &planned, retail_price)))
     }
 
     async fn get_retail_price(
@@ -67,46 +58,10 @@ impl proto::retail_prices_server::RetailPrices for Core {
 
         let name = request.into_inner().name;
         let retail_price = self
-            .unseal_price(store.id, &name, self.clock.now())
+            .read_promise(store.id, &name)
             .ok_or(Error::NotFound { name })?;
 
         Ok(Response::new(retail_price))
-    }
-}
-
-impl Core {
-    /// The name that carries the price itself, readable by its store alone. Of the calculation
-    /// it keeps what counted: a name has to fit into a URL, whatever the list's length.
-    fn seal_price(&self, store_id: StoreId, retail_price: &proto::RetailPrice) -> String {
-        let mut kept = retail_price.clone();
-        kept.calculation.retain(|outcome| outcome.matched);
-        kept.calculation.truncate(MOST_KEPT);
-        let plain = kept.encode_to_vec();
-        let sealed = self
-            .vault
-            .seal(Purpose::RetailPrice, store_id.0.as_bytes(), &plain);
-        Collection::RetailPrices.name(BASE64_URL_SAFE_NO_PAD.encode(sealed))
-    }
-
-    /// None if it is altered, another store's, or has expired.
-    fn unseal_price(
-        &self,
-        store_id: StoreId,
-        name: &str,
-        now: Timestamp,
-    ) -> Option<proto::RetailPrice> {
-        let token = Collection::RetailPrices.member(name)?;
-        let sealed = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
-        let plain = self
-            .vault
-            .unseal(Purpose::RetailPrice, store_id.0.as_bytes(), &sealed)
-            .ok()?;
-        let retail_price = proto::RetailPrice::decode(plain.as_slice()).ok()?;
-        let expires = retail_price.expire_time.as_ref()?.seconds;
-        (now.as_second() < expires).then(|| proto::RetailPrice {
-            name: name.to_owned(),
-            ..retail_price
-        })
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod delivery_pages;
 mod entity;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;
+pub(crate) mod retail_prices;
 pub(crate) mod signing_keys;
 pub(crate) mod slot_bookings;
 pub(crate) mod stores;

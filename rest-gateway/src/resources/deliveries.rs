@@ -48,8 +48,18 @@ struct Delivery {
     duration: u32,
     /// There is no such page yet.
     tracking_url: Option<String>,
-    price: Option<ShownPrice>,
+    price: Option<DeliveryPrice>,
     cancelled_at: Option<String>,
+}
+
+/// What a delivery costs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeliveryPrice {
+    #[serde(flatten)]
+    price: ShownPrice,
+    /// The promise it is charged by.
+    retail_price: Option<String>,
 }
 
 /// `POST /api/deliveries`
@@ -218,7 +228,13 @@ impl TryFrom<proto::Delivery> for Delivery {
         let price = delivery
             .price
             .map(|price| ShownPrice::new(price, TaxShown::Included))
-            .transpose()?;
+            .transpose()?
+            .map(|price| DeliveryPrice {
+                price,
+                retail_price: Some(&delivery.retail_price)
+                    .filter(|name| !name.is_empty())
+                    .map(|name| iri::of(name)),
+            });
         Ok(Self {
             context: None,
             iri: id.map(|_| iri::of(&delivery.name)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use proto::{DeliveryDraft, Package, TaskDraft, task_draft};
+use proto::{DeliveryDraft, Package, TaskDraft, iri, task_draft};
 use serde_json::Value;
 
 use crate::{
@@ -21,6 +21,9 @@ pub(super) fn read(body: &[u8], report: &mut Report) -> DeliveryDraft {
     DeliveryDraft {
         pickup: task("pickup"),
         dropoff: task("dropoff"),
+        retail_price: delivery
+            .text("retailPrice", "retail_price", report)
+            .map(|iri| iri::name(&iri).to_owned()),
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Creates a delivery",
         expects: Some(&DELIVERY),
         returns: Some(&DELIVERY),
-        statuses: &[201, 400, 401, 403],
+        statuses: &[201, 400, 401, 403, 409],
     },
     Operation {
         on: On::Collection("delivery"),
@@ -86,7 +86,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Tells whether a delivery would be accepted, without creating it",
         expects: Some(&DELIVERY),
         returns: Some(&DELIVERY),
-        statuses: &[200, 400, 401, 403],
+        statuses: &[200, 400, 401, 403, 409],
     },
     Operation {
         on: On::Resource(&TASK),

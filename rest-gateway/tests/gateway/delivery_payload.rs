@@ -68,6 +68,7 @@ async fn every_member_of_the_payload_reaches_core() {
             "tags": ["cold", "fragile"],
             "metadata": {"order": "42"},
         },
+        "retailPrice": "/api/retail_prices/sealed",
     }))
     .await;
 
@@ -106,6 +107,7 @@ async fn every_member_of_the_payload_reaches_core() {
                 tags: vec!["cold".to_owned(), "fragile".to_owned()],
                 metadata: HashMap::from([("order".to_owned(), "42".to_owned())]),
             }),
+            retail_price: Some("retail_prices/sealed".to_owned()),
         }),
         violations: vec![],
     };
@@ -124,7 +126,8 @@ async fn null_is_the_same_as_absent() {
         "comments": null, "weight": null, "packages": null, "tags": null, "metadata": {"a": null},
     });
 
-    let request = request_of(json!({"pickup": null, "dropoff": dropoff})).await;
+    let request =
+        request_of(json!({"pickup": null, "dropoff": dropoff, "retailPrice": null})).await;
 
     assert_eq!(
         request,
@@ -135,6 +138,7 @@ async fn null_is_the_same_as_absent() {
                     address: Some(Address::AddressDraft(AddressDraft::default())),
                     ..TaskDraft::default()
                 }),
+                retail_price: None,
             }),
             violations: vec![],
         }

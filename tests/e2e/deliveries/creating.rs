@@ -336,6 +336,7 @@ fn order_as_created(price: &Value) -> Value {
         "duration": null,
         "price": {
             "amount": price["amount"], "currency": "EUR", "tax": price["tax"],
+            "retailPrice": null,
         },
         "trackingUrl": null,
         "cancelledAt": null,

@@ -16,6 +16,7 @@ pub(crate) struct Model {
     pub(crate) price_net: Option<i64>,
     pub(crate) price_tax: Option<i64>,
     pub(crate) price_currency: Option<String>,
+    pub(crate) retail_price: Option<String>,
     pub(crate) booked_time_slot_id: Option<Uuid>,
     pub(crate) booked_after: Option<Instant>,
     pub(crate) booked_before: Option<Instant>,

@@ -9,6 +9,7 @@ pub(super) mod instant;
 pub(super) mod json;
 pub(super) mod notification;
 pub(super) mod price_list;
+pub(super) mod retail_price_use;
 pub(super) mod signing_key;
 pub(super) mod slot_booking;
 pub(super) mod store;

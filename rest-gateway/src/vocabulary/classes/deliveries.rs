@@ -1,6 +1,9 @@
 //! Deliveries and what is in them.
 
-use super::{ID, NAME, prices::PRICE};
+use super::{
+    ID, NAME,
+    prices::{PRICE, PROMISE},
+};
 use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
@@ -28,6 +31,7 @@ pub(in crate::vocabulary) static DELIVERY: Class = Class {
             .schema()
             .about("A page that shows where the parcel is."),
         Field::new("price", Object(&PRICE)).about("What it costs, if the store has prices."),
+        PROMISE.write_only(),
         Field::new("cancelledAt", Instant),
     ],
 };

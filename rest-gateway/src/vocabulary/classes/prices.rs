@@ -4,7 +4,7 @@ use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
     Named,
-    Range::{Boolean, Instant, Integer, Object, Text},
+    Range::{Boolean, Instant, Integer, Link, Object, Text},
 };
 
 pub(in crate::vocabulary) static PRICE: Class = Class {
@@ -12,7 +12,7 @@ pub(in crate::vocabulary) static PRICE: Class = Class {
     iri: Own("Price"),
     named: Named::Not,
     about: "An amount of money and the tax on it.",
-    fields: &[AMOUNT, CURRENCY, TAX_OF_IT],
+    fields: &[AMOUNT, CURRENCY, TAX_OF_IT, PROMISE],
 };
 
 pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
@@ -31,6 +31,9 @@ pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
     ],
 };
 
+/// Of a delivery's price, and of the request that asks for it.
+pub(super) const PROMISE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE)))
+    .about("The promise that a delivery is charged by: used once, before it expires.");
 const AMOUNT: Field = Field::new("amount", Integer).about("In the currency's minor unit.");
 const CURRENCY: Field = Field::new("currency", Text).schema().about("ISO 4217.");
 const TAX_OF_IT: Field = Field::new("tax", Object(&TAX));

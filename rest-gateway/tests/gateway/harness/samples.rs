@@ -128,6 +128,7 @@ pub(crate) fn delivery() -> Delivery {
         time_zone: "Europe/Paris".to_owned(),
         create_time: instant(NOON),
         cancel_time: None,
+        retail_price: "retail_prices/sealed".to_owned(),
     }
 }
 
@@ -142,7 +143,12 @@ pub(crate) fn delivery_json() -> Value {
         "distance": 1234,
         "duration": 567,
         "trackingUrl": null,
-        "price": {"amount": 499, "currency": "EUR", "tax": {"amount": 83, "included": true}},
+        "price": {
+            "amount": 499,
+            "currency": "EUR",
+            "tax": {"amount": 83, "included": true},
+            "retailPrice": "/api/retail_prices/sealed",
+        },
         "cancelledAt": null,
     })
 }

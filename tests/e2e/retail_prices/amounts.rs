@@ -1,17 +1,16 @@
-//! "`RetailPrice`" and `POST /api/retail_prices/calculate`: amounts, tax, promises and refusals.
+//! Amounts, tax and refusals.
 
 use jiff::SignedDuration;
 use proto::CreateStoreRequest;
 use serde_json::{Value, json};
 use tonic::Code;
 
+use super::{CALCULATE, excluded, far_order, fixed_price, order, price, price_list, retail_price};
 use crate::harness::{
-    Answer, Platform,
+    Platform,
     assertions::{assert_error, assert_violations, json_ld},
     definitions::{Definitions, violated_fields},
 };
-
-const CALCULATE: &str = "/api/retail_prices/calculate";
 
 on_both_databases! {
     /// `tax = round_half_away_from_zero(gross − gross / (1 + rate))`, the rate in basis points.
@@ -362,70 +361,4 @@ on_both_databases! {
         let answer = platform.client().await.post(CALCULATE, order()).await;
         assert_eq!(price(&answer), retail_price(499, "EUR", 83, true));
     }
-}
-
-/// Some hundred metres.
-fn order() -> Value {
-    json!({
-        "pickup": {
-            "address": { "streetAddress": "44 Rue de Rivoli", "latLng": [48.8566, 2.3530] },
-        },
-        "dropoff": {
-            "address": { "streetAddress": "48 Rue de Rivoli", "latLng": [48.8558, 2.3551] },
-            "before": "2020-04-03 13:00",
-        },
-    })
-}
-
-/// Some ten kilometres.
-fn far_order() -> Value {
-    let mut order = order();
-    order["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
-    order
-}
-
-fn excluded() -> String {
-    format!("{CALCULATE}?tax=excluded")
-}
-
-/// A price list with one rule, which matches every delivery.
-fn fixed_price(currency: &str, rate: u32, price: i64) -> String {
-    let rule = format!("[[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = {price}\n");
-    price_list(currency, rate, "first", &rule)
-}
-
-fn price_list(currency: &str, rate: u32, strategy: &str, rules: &str) -> String {
-    format!(
-        "currency = \"{currency}\"\ntax = {{ name = \"VAT\", rate = {rate} }}\n\
-         strategy = \"{strategy}\"\npromise = \"15 minutes\"\n\n{rules}"
-    )
-}
-
-/// The document, but for its token and for what is told beside the specified members: how far
-/// it is, how the price came about and until when it is promised.
-#[track_caller]
-fn price(answer: &Answer) -> Value {
-    let mut document = json_ld(answer, 200);
-    let id = document["@id"].as_str().unwrap();
-    let token = id.strip_prefix("/api/retail_prices/").unwrap();
-    assert!(!token.is_empty() && !token.contains('/'), "{id}");
-    document["@id"] = json!("/api/retail_prices/…");
-    assert_eq!(document["expiresAt"], "2020-04-02T11:15:00+02:00");
-    assert!(document["distance"].is_u64() && document["duration"].is_u64());
-    assert!(document["calculation"].is_array());
-    for more in ["expiresAt", "distance", "duration", "calculation"] {
-        document.as_object_mut().unwrap().remove(more);
-    }
-    document
-}
-
-fn retail_price(amount: i64, currency: &str, tax: i64, included: bool) -> Value {
-    json!({
-        "@context": "/api/contexts/RetailPrice",
-        "@id": "/api/retail_prices/…",
-        "@type": "RetailPrice",
-        "amount": amount,
-        "currency": currency,
-        "tax": { "amount": tax, "included": included },
-    })
 }
