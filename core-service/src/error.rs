@@ -9,6 +9,7 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 use crate::{
     domain::{
         api_client::Scope,
+        task::TimeWindow,
         violation::{Violation, Violations},
     },
     geocoding, routing, storage, vault,
@@ -31,6 +32,9 @@ pub enum Error {
     /// Not there, or not the caller's.
     #[error("{name} does not exist")]
     NotFound { name: String },
+    /// Its last place went to another between the check and the booking.
+    #[error("all places of the time slot are taken")]
+    SlotTaken(TimeWindow),
     #[error("{message}")]
     Conflict {
         /// `UPPER_SNAKE`, for programs.
@@ -40,6 +44,12 @@ pub enum Error {
     /// What an order differs in from what its price was promised for.
     #[error("the price was promised for another delivery")]
     PriceMismatch(Violations),
+    #[error(
+        "the idempotency key was used for another request; take a new key for each request, and an old one only to repeat one as it was"
+    )]
+    IdempotencyKeyReused,
+    #[error("a request with this idempotency key is still being worked on")]
+    IdempotencyKeyInUse,
     #[error("the delivery price could not be calculated")]
     PriceNotCalculated {
         /// For each rule its name and why it did not match.
@@ -107,7 +117,10 @@ impl From<Error> for Status {
             Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
             Error::NoStore => (Code::PermissionDenied, "NO_STORE"),
             Error::NotFound { .. } => (Code::NotFound, "NOT_FOUND"),
+            Error::SlotTaken(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
             Error::Conflict { reason, .. } => (Code::FailedPrecondition, *reason),
+            Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
+            Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
             Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
@@ -163,7 +176,7 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         }
         _ => {}
     }
-    if matches!(code, Code::Unavailable) || reason == "OVERLOADED" {
+    if matches!(code, Code::Unavailable | Code::Aborted) || reason == "OVERLOADED" {
         details.set_retry_info(Some(RETRY_DELAY));
     }
     details

@@ -132,6 +132,9 @@ impl CoreService {
         let leases = Arc::clone(&core);
         core.loops
             .spawn(async move { leases.release_expired_leases().await });
+        let answers = Arc::clone(&core);
+        core.loops
+            .spawn(async move { answers.remove_expired_answers().await });
         let stop = shutdown.clone();
         let served = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
@@ -208,7 +211,7 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
         config,
         storage,
         clock,
-        vault,
+        vault: Arc::new(vault),
         key_ring,
         geocoder: Box::new(Gazetteer::embedded()?),
         router: Box::new(StraightLine::default()),

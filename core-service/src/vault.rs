@@ -21,6 +21,7 @@ pub(crate) enum Purpose {
     SigningKey,
     WebhookSecret,
     RetailPrice,
+    KeptAnswer,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,7 @@ pub(crate) struct Vault {
     signing_key: RandomizedNonceKey,
     webhook_secret: RandomizedNonceKey,
     retail_price: RandomizedNonceKey,
+    kept_answer: RandomizedNonceKey,
 }
 
 const KEY: usize = 32;
@@ -88,6 +90,7 @@ impl Vault {
             signing_key: sealing_key(b"signing key"),
             webhook_secret: sealing_key(b"webhook secret"),
             retail_price: sealing_key(b"retail price"),
+            kept_answer: sealing_key(b"kept answer"),
             master,
         }
     }
@@ -135,6 +138,7 @@ impl Vault {
             Purpose::SigningKey => &self.signing_key,
             Purpose::WebhookSecret => &self.webhook_secret,
             Purpose::RetailPrice => &self.retail_price,
+            Purpose::KeptAnswer => &self.kept_answer,
         }
     }
 }

@@ -17,6 +17,7 @@ mod m0004_create_deliveries;
 mod m0005_create_webhooks;
 mod m0006_create_notifications;
 mod m0007_create_retail_price_uses;
+mod m0008_create_idempotency_keys;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -36,6 +37,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0005_create_webhooks::Migration),
             Box::new(m0006_create_notifications::Migration),
             Box::new(m0007_create_retail_price_uses::Migration),
+            Box::new(m0008_create_idempotency_keys::Migration),
         ]
     }
 }

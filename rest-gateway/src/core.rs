@@ -57,6 +57,16 @@ pub(crate) enum Repeat {
     Harmful,
 }
 
+impl Repeat {
+    /// Of a call that creates something: core does it once for each key.
+    pub(crate) fn with(idempotency: Option<&proto::Idempotency>) -> Self {
+        match idempotency {
+            Some(_) => Self::Harmless,
+            None => Self::Harmful,
+        }
+    }
+}
+
 impl Core {
     /// Connects to none of them yet.
     pub(crate) fn new(urls: &[Uri], allow_plaintext: bool) -> anyhow::Result<Self> {
@@ -83,11 +93,27 @@ impl Core {
         M: Clone,
         F: Future<Output = Result<Response<R>, Status>>,
     {
+        let response = self.call_in_full(call, repeat, message, rpc).await?;
+        Ok(response.into_inner())
+    }
+
+    /// As [`Core::call`], with the metadata of the answer.
+    pub(crate) async fn call_in_full<M, R, F>(
+        &self,
+        call: Call,
+        repeat: Repeat,
+        message: M,
+        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    ) -> Result<Response<R>, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
         let mut outcome = None;
         for member in self.in_turn() {
             let request = call.request(message.clone());
             match rpc(member.channel.clone(), request).await {
-                Ok(response) => return Ok(response.into_inner()),
+                Ok(response) => return Ok(response),
                 Err(status) => {
                     let lost = Lost::of(&status);
                     if lost == Lost::BeforeSent {

@@ -39,8 +39,14 @@ pub(crate) enum Error {
     NotAcceptable,
     #[error("the body did not arrive in time")]
     RequestTimeout,
+    #[error("{}", .refusal.message)]
+    Conflict {
+        refusal: Refusal,
+        /// When it may be over.
+        retry_after: Option<u64>,
+    },
     #[error("{}", .0.message)]
-    Conflict(Refusal),
+    KeyReused(Refusal),
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("{0}")]
@@ -132,7 +138,8 @@ impl Error {
             Self::MethodNotAllowed { .. } => &codes::METHOD_NOT_ALLOWED,
             Self::NotAcceptable => &codes::NOT_ACCEPTABLE,
             Self::RequestTimeout => &codes::REQUEST_TIMEOUT,
-            Self::Conflict(_) => &codes::CONFLICT,
+            Self::Conflict { .. } => &codes::CONFLICT,
+            Self::KeyReused(_) => &codes::IDEMPOTENCY_KEY_REUSED,
             Self::TooLarge { .. } => &codes::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => &codes::UNSUPPORTED_MEDIA_TYPE,
             Self::Exhausted { .. } => &codes::TOO_MANY_REQUESTS,
@@ -150,7 +157,8 @@ impl Error {
             Self::Unauthenticated(refusal)
             | Self::Forbidden { refusal, .. }
             | Self::NotFound(refusal)
-            | Self::Conflict(refusal)
+            | Self::Conflict { refusal, .. }
+            | Self::KeyReused(refusal)
             | Self::Exhausted { refusal, .. } => Some(refusal.code.as_str()),
             Self::PriceNotCalculated(_)
             | Self::MethodNotAllowed { .. }
@@ -207,7 +215,17 @@ impl From<Status> for Error {
             Code::FailedPrecondition if reason(&details) == "PRICE_NOT_CALCULATED" => {
                 Self::PriceNotCalculated(calculation(&details))
             }
-            Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict(refusal()),
+            Code::FailedPrecondition if reason(&details) == "IDEMPOTENCY_KEY_REUSED" => {
+                Self::KeyReused(refusal())
+            }
+            Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict {
+                refusal: refusal(),
+                retry_after: None,
+            },
+            Code::Aborted if reason(&details) == "IDEMPOTENCY_KEY_IN_USE" => Self::Conflict {
+                refusal: refusal(),
+                retry_after,
+            },
             Code::ResourceExhausted if reason(&details) == "OVERLOADED" => Self::Overloaded {
                 retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
             },

@@ -171,6 +171,12 @@ error_codes! {
         cause: "The order was sent twice, or the price was used for two orders; `detail` names the delivery that has it.",
         cure: "Read that delivery: if it is the one you want, it is there already. Otherwise calculate a new price.",
     }
+    IDEMPOTENCY_KEY_IN_USE = CONFLICT, retryable: true, {
+        title: "Idempotency key in use",
+        meaning: "Another request with this `Idempotency-Key` has not ended yet.",
+        cause: "The request was sent again, or twice, before its first answer was ready.",
+        cure: "Wait as long as `Retry-After` says, then send the same request with the same key again: it is answered as the first was.",
+    }
     PAYLOAD_TOO_LARGE = PAYLOAD_TOO_LARGE, retryable: false, {
         title: "Body too large",
         meaning: "The request's body is larger than any that is taken. Nothing was done.",
@@ -182,6 +188,12 @@ error_codes! {
         meaning: "The request's body is in a form that is not read here. Nothing was done.",
         cause: "`Content-Type` is missing, or is neither `application/ld+json` nor `application/json` in UTF-8, or the body is compressed.",
         cure: "Send JSON with `Content-Type: application/ld+json`.",
+    }
+    IDEMPOTENCY_KEY_REUSED = UNPROCESSABLE_ENTITY, retryable: false, {
+        title: "Idempotency key used for another request",
+        meaning: "Nothing was done: a request with this `Idempotency-Key` has succeeded in the last 7 days, and this is not the same one.",
+        cause: "The bodies of the two differ in at least one byte, or their addresses do.",
+        cure: "To repeat a request, send exactly what you sent. For a new request take a new key, a random UUID for instance.",
     }
     TOO_MANY_REQUESTS = TOO_MANY_REQUESTS, retryable: true, {
         title: "Too many requests",
@@ -211,13 +223,13 @@ error_codes! {
         title: "Unavailable",
         meaning: "A part of the platform cannot be reached right now.",
         cause: "It is starting, stopping, or has failed.",
-        cure: "Wait as long as `Retry-After` says, then send the request again. Before you repeat one that creates something, look whether it was created.",
+        cure: "Wait as long as `Retry-After` says, then send the request again. One that creates something is safe to repeat with the `Idempotency-Key` it had; if it had none, look first whether it was created.",
     }
     DEADLINE_EXCEEDED = GATEWAY_TIMEOUT, retryable: true, {
         title: "Took too long",
         meaning: "The answer was not ready in time; what was asked may have been done or not.",
         cause: "A part of the platform is slow or does not answer.",
-        cure: "Send the request again. Before you repeat one that creates something, look whether it was created.",
+        cure: "Send the request again. One that creates something is safe to repeat with the `Idempotency-Key` it had; if it had none, look first whether it was created.",
     }
 }
 

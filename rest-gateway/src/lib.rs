@@ -17,6 +17,7 @@ mod collection;
 mod core;
 mod error;
 mod error_codes;
+mod idempotency;
 mod json;
 mod json_ld;
 mod media_type;

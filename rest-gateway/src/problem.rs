@@ -142,7 +142,11 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
             Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
         }
         Error::MethodNotAllowed { allow } => Some((ALLOW, HeaderValue::from_str(allow).ok()?)),
-        Error::Exhausted { retry_after, .. }
+        Error::Conflict {
+            retry_after: Some(retry_after),
+            ..
+        }
+        | Error::Exhausted { retry_after, .. }
         | Error::Overloaded { retry_after }
         | Error::Unavailable { retry_after, .. } => Some((RETRY_AFTER, (*retry_after).into())),
         Error::Invalid { .. }
@@ -150,7 +154,10 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Error::NotFound(_)
         | Error::NotAcceptable
         | Error::RequestTimeout
-        | Error::Conflict(_)
+        | Error::Conflict {
+            retry_after: None, ..
+        }
+        | Error::KeyReused(_)
         | Error::TooLarge { .. }
         | Error::UnsupportedMediaType(_)
         | Error::Timeout

@@ -1,6 +1,9 @@
 //! What is true over several cores, gateways and dispatchers as over one.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use proto::{
     CompleteTaskRequest, GetTaskRequest, Task, iri, task::Status, tasks_client::TasksClient,
@@ -13,7 +16,11 @@ use tonic::{
 };
 
 use crate::{
-    ONE_AT_A_TIME, api_client::ApiClient, caller::Caller, cluster::Cluster, receiver::Receiver,
+    ONE_AT_A_TIME,
+    api_client::ApiClient,
+    caller::{Caller, Failure},
+    cluster::Cluster,
+    receiver::Receiver,
     webhook_receiver::WebhookReceiver,
 };
 
@@ -28,6 +35,46 @@ const READS: usize = 50;
 
 /// Far beyond what the notifications take.
 const DEADLINE: Duration = Duration::from_mins(1);
+
+/// "409 + `Retry-After: 1` only after 2 s": whoever holds the key, and whether it was done, is
+/// not known until then; later the same request succeeds, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_too_long_for_its_twin_is_told_to_come_back() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let shop = cluster.shop().await;
+
+    let mut holder = cluster
+        .postgres
+        .start_sql("LOCK TABLE idempotency_keys IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(6)");
+    let (mut created, mut waited, mut told) = (0, Duration::ZERO, None);
+    while told.is_none() {
+        assert!(created < 1000, "the key is never held");
+        let sent = Instant::now();
+        match shop.create_delivery_once(&format!("key {created}")).await {
+            Ok(_) => created += 1,
+            Err(failure) => (waited, told) = (sent.elapsed(), Some(failure)),
+        }
+    }
+    assert!(holder.wait().unwrap().success());
+    let key = format!("key {created}");
+    let first = shop.create_delivery_once(&key).await.unwrap();
+    let again = shop.create_delivery_once(&key).await.unwrap();
+
+    let Some(Failure::Answer { status, body }) = told else {
+        panic!("{told:?}");
+    };
+    assert_eq!(status, 409, "{body}");
+    assert!(
+        body.contains("\"code\":\"idempotency_key_in_use\""),
+        "{body}"
+    );
+    assert!(waited >= Duration::from_secs(2), "{waited:?}");
+    assert_eq!(first, again);
+    assert_eq!(shop.deliveries().await.unwrap().len(), created + 1);
+}
 
 /// The specification's story, every step with another gateway or core than the one before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,6 +2,7 @@
 //! passed over, and that is the only thing that is tried again.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{
         Arc,
@@ -18,6 +19,7 @@ use hyper::{
     Method, Request, Response,
     body::Incoming,
     header::{AUTHORIZATION, CONTENT_TYPE},
+    http,
 };
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -27,6 +29,8 @@ use serde_json::{Value, json};
 
 /// Beyond the gateway's own limit for a request.
 const DEADLINE: Duration = Duration::from_secs(40);
+
+const DELIVERIES: &str = "/api/deliveries";
 
 #[derive(Clone)]
 pub(crate) struct Caller {
@@ -104,11 +108,31 @@ impl Caller {
 
     /// Creates a delivery and gives it.
     pub(crate) async fn create_delivery(&self) -> Result<Value, Failure> {
-        let order = json!({
-            "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
-            "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" },
-        });
-        self.call(Method::POST, "/api/deliveries", &order).await
+        self.call(Method::POST, DELIVERIES, &order()).await
+    }
+
+    /// Creates a delivery, unless it was created under this key before, and gives it.
+    pub(crate) async fn create_delivery_once(&self, key: &str) -> Result<Value, Failure> {
+        let body = Bytes::from(order().to_string());
+        self.exchange(|base_url| {
+            let request = self.request(&Method::POST, base_url, DELIVERIES);
+            let request = request.header("idempotency-key", key);
+            request.body(Full::new(body.clone())).unwrap()
+        })
+        .await
+    }
+
+    /// The IRIs of all deliveries of the shop.
+    pub(crate) async fn deliveries(&self) -> Result<BTreeSet<String>, Failure> {
+        let mut deliveries = BTreeSet::new();
+        let mut next = Some(format!("{DELIVERIES}?itemsPerPage=100"));
+        while let Some(path) = next {
+            let page = self.get(&path).await?;
+            let members = page["hydra:member"].as_array().unwrap().iter();
+            deliveries.extend(members.map(|member| member["@id"].as_str().unwrap().to_owned()));
+            next = page["hydra:view"]["hydra:next"].as_str().map(str::to_owned);
+        }
+        Ok(deliveries)
     }
 
     /// Completes the task with an IRI.
@@ -136,15 +160,18 @@ impl Caller {
             body => body.to_string().into(),
         };
         self.exchange(|base_url| {
-            Request::builder()
-                .method(method.clone())
-                .uri(format!("{base_url}{path}"))
-                .header(AUTHORIZATION, format!("Bearer {}", self.token))
-                .header(CONTENT_TYPE, "application/ld+json")
-                .body(Full::new(body.clone()))
-                .unwrap()
+            let request = self.request(&method, base_url, path);
+            request.body(Full::new(body.clone())).unwrap()
         })
         .await
+    }
+
+    fn request(&self, method: &Method, base_url: &str, path: &str) -> http::request::Builder {
+        Request::builder()
+            .method(method.clone())
+            .uri(format!("{base_url}{path}"))
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(CONTENT_TYPE, "application/ld+json")
     }
 
     async fn exchange(
@@ -172,6 +199,13 @@ impl Caller {
         }
         Err(Failure::Refused(refused.unwrap()))
     }
+}
+
+fn order() -> Value {
+    json!({
+        "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
+        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" },
+    })
 }
 
 async fn answer(response: Response<Incoming>) -> Result<Value, Failure> {

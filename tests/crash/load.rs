@@ -13,6 +13,7 @@ use tokio::{
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::caller::{Caller, Failure};
 
@@ -145,12 +146,22 @@ async fn create(
     created: mpsc::Sender<Value>,
 ) {
     while !finish.is_cancelled() {
+        let delivery = create_one(&journal, &shop).await;
+        created.send(delivery).await.unwrap();
+    }
+}
+
+/// Tries until it succeeds, each time with the same key: what was created although nobody was
+/// told is not created again.
+async fn create_one(journal: &Journal, shop: &Caller) -> Value {
+    let key = Uuid::now_v7().to_string();
+    loop {
         let sent = Instant::now();
-        match shop.create_delivery().await {
+        match shop.create_delivery_once(&key).await {
             Ok(delivery) => {
                 journal.created(&delivery);
                 journal.succeeded(sent);
-                created.send(delivery).await.unwrap();
+                return delivery;
             }
             Err(failure) => journal.failed(failure).await,
         }

@@ -20,6 +20,9 @@ pub(crate) struct Figures {
     pub(crate) done: usize,
     /// Acknowledged and not there: tasks that are unknown, or to be done again.
     pub(crate) lost: usize,
+    /// There, and acknowledged to nobody: every create was tried until it was acknowledged, so
+    /// each of these is one that was created twice.
+    pub(crate) created_twice: usize,
     /// Completions acknowledged and never told.
     pub(crate) untold: usize,
     /// Deliveries that were completed more than once.
@@ -34,9 +37,15 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "acknowledged: {} creates, {} completed tasks; lost: {}; completions without \
-             notification: {}; completed twice: {}; repeated notifications: {}",
-            self.deliveries, self.done, self.lost, self.untold, self.completed_twice, self.repeats
+            "acknowledged: {} creates, {} completed tasks; lost: {}; created twice: {}; \
+             completions without notification: {}; completed twice: {}; repeated notifications: {}",
+            self.deliveries,
+            self.done,
+            self.lost,
+            self.created_twice,
+            self.untold,
+            self.completed_twice,
+            self.repeats
         )
     }
 }
@@ -55,6 +64,8 @@ pub(crate) async fn judge(
         })
         .await;
     let lost = lost(acknowledged, shop).await;
+    let there = shop.deliveries().await;
+    let there = there.unwrap_or_else(|failure| panic!("no list of deliveries: {failure}"));
 
     let told = receiver.so_far();
     let known = &acknowledged.deliveries;
@@ -62,6 +73,7 @@ pub(crate) async fn judge(
         deliveries: known.len(),
         done: acknowledged.done.len(),
         lost,
+        created_twice: there.difference(known).count(),
         untold: told.missing(owed).len(),
         completed_twice: told.completed_twice().len(),
         invented: told

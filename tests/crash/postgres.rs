@@ -132,14 +132,23 @@ impl Postgres {
 
     /// Runs a statement.
     pub(crate) fn sql(&self, statement: &str) {
-        let output = Command::new(self.programs.join("psql"))
-            .args(["--host", &self.directory, "--username=delivery"])
-            .args(["--dbname=postgres", "--quiet", "--no-psqlrc"])
-            .args(["--set=ON_ERROR_STOP=1", "--command", statement])
-            .output()
-            .unwrap();
+        let output = self.psql(statement).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "psql: {errors}");
+    }
+
+    /// Starts statements, all in one transaction, that are to be waited for.
+    pub(crate) fn start_sql(&self, statements: &str) -> Child {
+        let mut psql = self.psql(statements);
+        psql.stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    fn psql(&self, statement: &str) -> Command {
+        let mut psql = Command::new(self.programs.join("psql"));
+        psql.args(["--host", &self.directory, "--username=delivery"])
+            .args(["--dbname=postgres", "--quiet", "--no-psqlrc"])
+            .args(["--set=ON_ERROR_STOP=1", "--command", statement]);
+        psql
     }
 
     fn order(&mut self, order: &str) {

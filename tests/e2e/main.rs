@@ -13,6 +13,7 @@ mod cancelling;
 mod completing;
 mod deliveries;
 mod errors;
+mod idempotency;
 mod journey;
 mod json_ld;
 mod operator;

@@ -34,6 +34,11 @@ impl proto::deliveries_server::Deliveries for Core {
         let store = caller.store()?;
 
         let request = request.into_inner();
+        let once = self.once(&caller, "CreateDelivery", request.idempotency)?;
+        if let Some(reply) = self.replay(once).await? {
+            return Ok(reply);
+        }
+
         let planned = self
             .plan_order(&caller, request.delivery, request.violations)
             .await?;
@@ -44,31 +49,30 @@ impl proto::deliveries_server::Deliveries for Core {
 
         let reply = messages::delivery(&delivery, store);
         let created = self
-            .storage
-            .write(move |transaction| {
-                let delivery = delivery.clone();
+            .write_once(once, move |transaction| {
+                let (delivery, reply) = (delivery.clone(), reply.clone());
                 Box::pin(async move {
                     if let Some((booking, capacity)) = booking {
                         let store_id = delivery.store_id;
                         let booked =
                             slot_bookings::book(transaction, store_id, booking, capacity).await?;
                         if !booked {
-                            return Ok(false);
+                            return Err(Error::SlotTaken(booking.window));
                         }
                     }
                     if let Some(id) = promise_id {
                         use_promise(transaction, id, &delivery).await?;
                     }
                     storage::deliveries::insert(transaction, &delivery).await?;
-                    Ok(true)
+                    Ok(reply)
                 })
             })
-            .await?;
-        if let (false, Some((booking, _))) = (created, booking) {
-            return Err(self.slot_is_full(store, booking.window).await.into());
-        }
+            .await;
 
-        Ok(Response::new(reply))
+        match created {
+            Err(Error::SlotTaken(window)) => Err(self.slot_is_full(store, window).await.into()),
+            created => Ok(created?),
+        }
     }
 
     async fn assert_delivery(

@@ -6,6 +6,7 @@ mod caller;
 mod definitions;
 mod deliveries;
 mod drafts;
+mod idempotency;
 mod key_ring;
 mod messages;
 mod notifications;
@@ -21,6 +22,8 @@ mod tasks;
 mod time_slots;
 mod tokens;
 mod webhooks;
+
+use std::sync::Arc;
 
 use jiff::Zoned;
 use tokio::sync::watch;
@@ -45,7 +48,7 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) storage: Storage,
     pub(crate) clock: Clock,
-    pub(crate) vault: Vault,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) key_ring: KeyRing,
     pub(crate) geocoder: Box<dyn Geocoder>,
     pub(crate) router: Box<dyn Router>,

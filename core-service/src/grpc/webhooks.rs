@@ -23,8 +23,13 @@ impl proto::webhooks_server::Webhooks for Core {
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
         let owner = (caller.store()?.id, caller.id);
+        let mut request = request.into_inner();
+        let once = self.once(&caller, "CreateWebhook", request.idempotency.take())?;
+        if let Some(reply) = self.replay(once).await? {
+            return Ok(reply);
+        }
 
-        let webhook = self.parse_webhook(owner, request.into_inner())?;
+        let webhook = self.parse_webhook(owner, request)?;
 
         let secret = Secret::new(random::bytes());
         let sealed_secret = self.vault.seal(
@@ -33,9 +38,10 @@ impl proto::webhooks_server::Webhooks for Core {
             secret.as_bytes(),
         );
         let reply = messages::webhook(&webhook, Some(secret.to_text()));
-        self.storage
-            .write(move |transaction| {
+        let reply = self
+            .write_once(once, move |transaction| {
                 let (webhook, sealed_secret) = (webhook.clone(), sealed_secret.clone());
+                let reply = reply.clone();
                 Box::pin(async move {
                     storage::stores::lock(transaction, webhook.store_id).await?;
                     let count = storage::webhooks::count(transaction, owner).await?;
@@ -48,11 +54,11 @@ impl proto::webhooks_server::Webhooks for Core {
                         });
                     }
                     storage::webhooks::insert(transaction, &webhook, &sealed_secret).await?;
-                    Ok(())
+                    Ok(reply)
                 })
             })
             .await?;
-        Ok(Response::new(reply))
+        Ok(reply)
     }
 
     async fn get_webhook(

@@ -42,6 +42,14 @@ impl Error {
         sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
     }
 
+    /// Whether another held something for longer than it was waited for (`SQLSTATE` 55P03).
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        sqlstate(error).is_some_and(|code| code == "55P03")
+    }
+
     /// Whether a row with the same unique key is there already.
     pub(crate) fn is_unique_violation(&self) -> bool {
         let Self::Database(error) = self else {

@@ -5,6 +5,7 @@ pub(crate) mod api_clients;
 pub(crate) mod deliveries;
 pub(crate) mod delivery_pages;
 mod entity;
+pub(crate) mod idempotency_keys;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;
 pub(crate) mod retail_prices;

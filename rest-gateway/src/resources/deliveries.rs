@@ -14,6 +14,7 @@ use crate::{
     collection::{self, Position},
     core::Repeat,
     error::Error,
+    idempotency,
     json_ld::{self, Zone},
     report::Report,
     request::Request,
@@ -66,26 +67,31 @@ struct DeliveryPrice {
 pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = request.call()?;
     let mut report = Report::default();
-    let draft = delivery_draft::read(&request.json()?, &mut report);
+    let key = idempotency::Key::of(&request, &mut report);
+    let body = request.json()?;
+    let draft = delivery_draft::read(&body, &mut report);
+    let idempotency = key.map(|key| key.with_body(&body));
 
+    let repeat = Repeat::with(idempotency.as_ref());
     let message = CreateDeliveryRequest {
         delivery: Some(draft),
         violations: report.violations(),
+        idempotency,
     };
-    let delivery = gateway
+    let (metadata, delivery, _) = gateway
         .core
-        .call(call, Repeat::Harmful, message, |core, message| async {
+        .call_in_full(call, repeat, message, |core, message| async {
             DeliveriesClient::new(core).create_delivery(message).await
         })
         .await
-        .map_err(|error| report.explain(error))?;
+        .map_err(|error| report.explain(error))?
+        .into_parts();
 
     let iri = iri::of(&delivery.name);
-    json_ld::created(
-        &gateway.public_url,
-        &iri,
-        &Delivery::try_from(delivery)?.alone(),
-    )
+    let delivery = Delivery::try_from(delivery)?.alone();
+    let mut answer = json_ld::created(&gateway.public_url, &iri, &delivery)?;
+    idempotency::mark(&mut answer, &metadata);
+    Ok(answer)
 }
 
 /// `POST /api/deliveries/assert`: what creating it would answer, as a blank node.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{
     collection,
     core::Repeat,
-    json_ld,
+    idempotency, json_ld,
     report::{Object, Report},
     request::Request,
     routes::{Answer, Gateway},
@@ -41,7 +41,9 @@ struct Webhook {
 pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = request.call()?;
     let mut report = Report::default();
-    let value = report.parse(&request.json()?);
+    let key = idempotency::Key::of(&request, &mut report);
+    let body = request.json()?;
+    let value = report.parse(&body);
     let webhook = Object::root(&value);
     let mut text = |member| {
         webhook
@@ -50,24 +52,29 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let (event, url) = (text("event"), text("url"));
 
+    let idempotency = key.map(|key| key.with_body(&body));
+    let repeat = Repeat::with(idempotency.as_ref());
     let message = CreateWebhookRequest {
         event,
         url,
         violations: report.violations(),
+        idempotency,
     };
-    let webhook = gateway
+    let (metadata, webhook, _) = gateway
         .core
-        .call(call, Repeat::Harmful, message, |core, message| async {
+        .call_in_full(call, repeat, message, |core, message| async {
             WebhooksClient::new(core).create_webhook(message).await
         })
         .await
-        .map_err(|error| report.explain(error))?;
+        .map_err(|error| report.explain(error))?
+        .into_parts();
 
     let webhook = Webhook::from(webhook).alone();
     let mut answer = json_ld::created(&gateway.public_url, &webhook.iri, &webhook)?;
     answer
         .headers_mut()
         .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    idempotency::mark(&mut answer, &metadata);
     Ok(answer)
 }
 

@@ -50,7 +50,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Creates a delivery",
         expects: Some(&DELIVERY),
         returns: Some(&DELIVERY),
-        statuses: &[201, 400, 401, 403, 409],
+        statuses: &[201, 400, 401, 403, 409, 422],
     },
     Operation {
         on: On::Collection("delivery"),
@@ -158,7 +158,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Subscribes to an event",
         expects: Some(&WEBHOOK),
         returns: Some(&WEBHOOK),
-        statuses: &[201, 400, 401, 429],
+        statuses: &[201, 400, 401, 409, 422, 429],
     },
     Operation {
         on: On::Collection("webhook"),

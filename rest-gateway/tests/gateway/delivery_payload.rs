@@ -110,6 +110,7 @@ async fn every_member_of_the_payload_reaches_core() {
             retail_price: Some("retail_prices/sealed".to_owned()),
         }),
         violations: vec![],
+        idempotency: None,
     };
     assert_eq!(request, expected);
 }
@@ -141,6 +142,7 @@ async fn null_is_the_same_as_absent() {
                 retail_price: None,
             }),
             violations: vec![],
+            idempotency: None,
         }
     );
 }
@@ -306,6 +308,7 @@ async fn pickup_and_dropoff_are_objects() {
                 violation("pickup", "must be an object, not a text"),
                 violation("dropoff", "must be an object, not a number"),
             ],
+            idempotency: None,
         }
     );
 }

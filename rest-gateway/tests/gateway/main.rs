@@ -12,6 +12,7 @@ mod cores;
 mod deliveries;
 mod delivery_payload;
 mod errors;
+mod idempotency;
 mod listing;
 mod public;
 mod retail_prices;

@@ -57,6 +57,7 @@ async fn a_created_webhook_shows_its_secret() {
             event: "delivery.completed".to_owned(),
             url: "https://shop.example/hook".to_owned(),
             violations: vec![],
+            idempotency: None,
         }
     );
 }
@@ -84,6 +85,7 @@ async fn what_is_wrong_with_a_webhook_is_left_to_core_to_add_to() {
                 description: "must be a text, not an array".to_owned(),
                 reason: "WRONG_TYPE".to_owned(),
             }],
+            idempotency: None,
         }
     );
 }

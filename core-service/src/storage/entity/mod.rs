@@ -5,6 +5,7 @@ pub(super) mod api_client;
 pub(super) mod attempt;
 pub(super) mod delivery;
 pub(super) mod event;
+pub(super) mod idempotency_key;
 pub(super) mod instant;
 pub(super) mod json;
 pub(super) mod notification;

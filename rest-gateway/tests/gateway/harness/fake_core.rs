@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, sync::Notify};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{
     Code, Request, Response, Status, async_trait,
-    metadata::MetadataMap,
+    metadata::{MetadataMap, MetadataValue},
     transport::{Server, server::TcpIncoming},
 };
 use tonic_types::{ErrorDetails, FieldViolation};
@@ -38,6 +38,8 @@ pub(crate) struct FakeCore {
 
 enum Script {
     Answer(Message),
+    /// What was answered before.
+    AnswerAgain(Message),
     Refuse(Status),
     /// What was reported with a `CreateDelivery`.
     ReturnViolations,
@@ -81,6 +83,11 @@ impl FakeCore {
     /// The next call is answered with this message.
     pub(crate) fn will_answer<R: Any + Send>(&self, response: R) {
         self.script(Script::Answer(Box::new(response)));
+    }
+
+    /// The next call is answered with this message, and that it was answered so before.
+    pub(crate) fn will_answer_again<R: Any + Send>(&self, response: R) {
+        self.script(Script::AnswerAgain(Box::new(response)));
     }
 
     pub(crate) fn will_refuse(&self, status: Status) {
@@ -151,6 +158,15 @@ impl Desk {
             Some(Script::Answer(response)) => {
                 let response = response.downcast().expect("another response was scripted");
                 Ok(Response::new(*response))
+            }
+            Some(Script::AnswerAgain(response)) => {
+                let response = response.downcast().expect("another response was scripted");
+                let mut response = Response::new(*response);
+                let replayed = MetadataValue::from_static("true");
+                response
+                    .metadata_mut()
+                    .insert(proto::IDEMPOTENT_REPLAYED, replayed);
+                Ok(response)
             }
             Some(Script::Refuse(status)) => Err(status),
             Some(Script::ReturnViolations) => Err(violating(reported.unwrap_or_default())),

@@ -1,6 +1,6 @@
 //! What the tests speak with: a gateway, its client, its core.
 
-mod client;
+pub(crate) mod client;
 mod fake_core;
 pub(crate) mod samples;
 

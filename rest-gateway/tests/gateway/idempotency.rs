@@ -1,0 +1,192 @@
+//! `Idempotency-Key`: what core is told of it, and what the client is told of core's answer.
+
+use http::Method;
+use proto::{CreateDeliveryRequest, CreateWebhookRequest, Idempotency, Violation, Webhook};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tonic::Code;
+use tonic_types::ErrorDetails;
+
+use crate::harness::{
+    Client, FakeCore, Gateway, Platform, Reply,
+    client::LD_JSON,
+    samples::{ID, delivery, delivery_json, refusal, refusal_with},
+};
+
+async fn post(client: &Client, path: &str, keys: &[&str], body: &str) -> Reply {
+    let mut request = client
+        .request(Method::POST, path)
+        .header("content-type", LD_JSON);
+    for key in keys {
+        request = request.header("idempotency-key", *key);
+    }
+    client.send(request, body.to_owned()).await
+}
+
+fn webhook() -> Webhook {
+    Webhook {
+        name: format!("webhooks/{ID}"),
+        ..Webhook::default()
+    }
+}
+
+#[tokio::test]
+async fn core_is_told_the_key_and_a_hash_of_method_address_and_body() {
+    let platform = Platform::start().await;
+    for (path, body) in [
+        ("/api/webhooks", "{\"event\": \"delivery.completed\"}"),
+        ("/api/webhooks", "{\"event\":\"delivery.completed\"}"),
+        ("/api/webhooks?x=1", "{\"event\":\"delivery.completed\"}"),
+    ] {
+        platform.core.will_answer(webhook());
+
+        let reply = post(&platform.client, path, &["order 42"], body).await;
+
+        assert_eq!(reply.status, 201);
+        assert_eq!(reply.header("idempotent-replayed"), None);
+        assert_eq!(
+            platform.core.received::<CreateWebhookRequest>(),
+            CreateWebhookRequest {
+                event: "delivery.completed".to_owned(),
+                url: String::new(),
+                violations: vec![],
+                idempotency: Some(Idempotency {
+                    key: "order 42".to_owned(),
+                    request_hash: Sha256::digest(format!("POST\n{path}\n{body}")).to_vec(),
+                }),
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_given_before_says_so_and_differs_in_nothing_else() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(delivery());
+    platform.core.will_answer_again(delivery());
+
+    let first = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
+    let again = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
+
+    assert_eq!(first.status, 201);
+    assert_eq!(again.status, first.status);
+    assert_eq!(first.json(), delivery_json());
+    assert_eq!(first.body, again.body);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    let mut headers = again.headers.clone();
+    headers.remove("idempotent-replayed");
+    for name in ["x-request-id", "date"] {
+        headers.insert(name, first.headers[name].clone());
+    }
+    assert_eq!(headers, first.headers);
+}
+
+#[tokio::test]
+async fn a_malformed_key_is_a_violation_beside_all_others() {
+    let platform = Platform::start().await;
+    let too_long = "k".repeat(256);
+    let wrong = "must be 1 to 255 printable ASCII characters";
+    for (keys, message) in [
+        (&[""][..], wrong),
+        (&["clé"], wrong),
+        (&["a\tb"], wrong),
+        (&[too_long.as_str()], wrong),
+        (&["a", "a"], "is there more than once"),
+    ] {
+        platform.core.will_return_violations();
+
+        let reply = post(&platform.client, "/api/deliveries", keys, "{\"pickup\": 5}").await;
+
+        assert_eq!(reply.status, 400, "{keys:?}");
+        assert_eq!(
+            reply.json()["violations"],
+            json!([
+                {
+                    "propertyPath": "Idempotency-Key",
+                    "message": message,
+                    "code": "invalid_idempotency_key",
+                },
+                {
+                    "propertyPath": "pickup",
+                    "message": "must be an object, not a number",
+                    "code": "wrong_type",
+                },
+            ]),
+            "{keys:?}"
+        );
+        let request = platform.core.received::<CreateDeliveryRequest>();
+        assert_eq!(request.idempotency, None);
+        assert_eq!(
+            request.violations[0],
+            Violation {
+                field: "Idempotency-Key".to_owned(),
+                description: message.to_owned(),
+                reason: "INVALID_IDEMPOTENCY_KEY".to_owned(),
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_another_request_is_422() {
+    let platform = Platform::start().await;
+    let reason = "IDEMPOTENCY_KEY_REUSED";
+    let status = refusal(Code::FailedPrecondition, reason, "take a new key");
+    platform.core.will_refuse(status);
+
+    let reply = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
+
+    assert_eq!(reply.status, 422);
+    assert_eq!(reply.header("retry-after"), None);
+    assert_eq!(
+        reply.error(),
+        json!({
+            "@context": "/api/contexts/Error",
+            "@type": "hydra:Error",
+            "hydra:title": "An error occurred",
+            "hydra:description": "take a new key",
+            "type": "https://delivery.example/errors/idempotency_key_reused",
+            "title": "Idempotency key used for another request",
+            "status": 422,
+            "detail": "take a new key",
+            "code": "idempotency_key_reused",
+            "retryable": false,
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_key_of_a_request_that_has_not_ended_is_409_and_says_when_to_come_back() {
+    let platform = Platform::start().await;
+    let details = ErrorDetails::with_retry_info(Some(std::time::Duration::from_secs(1)));
+    let reason = "IDEMPOTENCY_KEY_IN_USE";
+    let status = refusal_with(Code::Aborted, reason, "still being worked on", details);
+    platform.core.will_refuse(status);
+
+    let reply = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
+
+    assert_eq!(reply.status, 409);
+    assert_eq!(reply.header("retry-after"), Some("1"));
+    let error = reply.error();
+    assert_eq!(error["code"], "idempotency_key_in_use");
+    assert_eq!(error["retryable"], true);
+}
+
+#[tokio::test]
+async fn a_call_with_a_key_that_is_lost_on_its_way_is_repeated_at_another_core() {
+    let (first, second) = (FakeCore::start().await, FakeCore::start().await);
+    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]).await;
+    let client = Client::new(gateway.addr);
+    first.will_panic();
+    second.will_answer_again(delivery());
+
+    let reply = post(&client, "/api/deliveries", &["k"], "{}").await;
+
+    assert_eq!(reply.status, 201);
+    assert_eq!(reply.json(), delivery_json());
+    assert_eq!(
+        first.received::<CreateDeliveryRequest>(),
+        second.received::<CreateDeliveryRequest>()
+    );
+}
