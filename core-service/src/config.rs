@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 use egress::Network;
-use jiff::tz::TimeZone;
+use jiff::{SignedDuration, tz::TimeZone};
 use proto::public_url::InvalidPublicUrl;
 
 use crate::domain::{
@@ -74,6 +74,9 @@ pub struct Config {
     )]
     pub refused_ports: Vec<u16>,
 
+    #[command(flatten)]
+    pub webhooks: WebhookConfig,
+
     /// Serve gRPC reflection.
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
@@ -82,6 +85,41 @@ pub struct Config {
     /// `SQLite` there is no other, so that a lease found at the start is a dead process's.
     #[arg(skip)]
     pub all_in_one: bool,
+}
+
+/// How long webhooks and what they were told are kept.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct WebhookConfig {
+    /// Disable a webhook that has only failed for this long, in days.
+    #[arg(long, env = "DELIVERY_WEBHOOK_DISABLE_AFTER", value_name = "DAYS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    pub webhook_disable_after: u16,
+
+    /// Remove notifications, and the attempts made, so long after they ended, in days.
+    #[arg(long, env = "DELIVERY_NOTIFICATION_RETENTION", value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    pub notification_retention: u16,
+}
+
+impl WebhookConfig {
+    pub(crate) fn disable_after(self) -> SignedDuration {
+        days(self.webhook_disable_after)
+    }
+
+    pub(crate) fn retention(self) -> SignedDuration {
+        days(self.notification_retention)
+    }
+}
+
+impl Default for WebhookConfig {
+    fn default() -> Self {
+        Self {
+            webhook_disable_after: 5,
+            notification_retention: 30,
+        }
+    }
+}
+
+fn days(count: u16) -> SignedDuration {
+    SignedDuration::from_hours(24 * i64::from(count))
 }
 
 /// What the platform is to all its shops.
@@ -142,6 +180,7 @@ impl Config {
             allow_http: false,
             allowed_networks: Vec::new(),
             refused_ports: Vec::new(),
+            webhooks: WebhookConfig::default(),
             reflection: false,
             all_in_one: false,
         }

@@ -26,7 +26,9 @@ use crate::{
     config::Config,
     error::Error,
     geocoding::{Gazetteer, GazetteerError},
-    grpc::{Callers, Core, Definitions, KeyRing, Notifications},
+    grpc::{
+        Attempts, Callers, Core, Definitions, KeyRing, Notifications, Streams, Unsent, attempt_log,
+    },
     routing::StraightLine,
     storage::{self, Storage},
     vault::{self, Vault},
@@ -77,8 +79,15 @@ pub enum StartError {
 /// A core, ready to run.
 pub struct CoreService {
     core: Arc<Core>,
+    left_behind: LeftBehind,
     listener: TcpListener,
     addr: SocketAddr,
+}
+
+/// What streams leave to be done behind them.
+struct LeftBehind {
+    unsent: Unsent,
+    attempts: Attempts,
 }
 
 impl CoreService {
@@ -104,9 +113,10 @@ impl CoreService {
         if !addr.ip().is_loopback() && !config.allow_plaintext {
             return Err(StartError::Plaintext { addr });
         }
-        let core = Arc::new(open(config, clock).await?);
+        let (core, left_behind) = open(config, clock).await?;
         Ok(Self {
-            core,
+            core: Arc::new(core),
+            left_behind,
             listener,
             addr,
         })
@@ -129,12 +139,10 @@ impl CoreService {
         health.set_service_status("", ServingStatus::Serving).await;
         let routes = routes(&core, health_server)?;
 
-        let leases = Arc::clone(&core);
-        core.loops
-            .spawn(async move { leases.release_expired_leases().await });
         let answers = Arc::clone(&core);
         core.loops
             .spawn(async move { answers.remove_expired_answers().await });
+        let upkeep = keep_up(&core, self.left_behind);
         let stop = shutdown.clone();
         let served = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
@@ -161,11 +169,26 @@ impl CoreService {
         core.shutdown.cancel();
         core.loops.close();
         core.loops.wait().await;
+        core.streams_ended.cancel();
+        upkeep.wait().await;
         if let Some(core) = Arc::into_inner(core) {
             core.storage.close().await?;
         }
         result
     }
+}
+
+/// The loops that go on for as long as there are streams, and after them as long as they left
+/// something to do.
+fn keep_up(core: &Arc<Core>, left_behind: LeftBehind) -> TaskTracker {
+    let upkeep = TaskTracker::new();
+    let LeftBehind { unsent, attempts } = left_behind;
+    let (leases, log, retention) = (Arc::clone(core), Arc::clone(core), Arc::clone(core));
+    upkeep.spawn(async move { leases.release_leases(unsent).await });
+    upkeep.spawn(async move { log.log_attempts(attempts).await });
+    upkeep.spawn(async move { retention.remove_finished_notifications().await });
+    upkeep.close();
+    upkeep
 }
 
 /// The connections as they come. One that can't be accepted, for want of file descriptors for
@@ -188,14 +211,15 @@ fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream
     })
 }
 
-async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
+async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartError> {
     let storage = Storage::connect(&config.database_url).await?;
     let vault = open_vault(&storage, &config.master_key_file, config.all_in_one).await?;
     if config.all_in_one && storage.has_one_process() {
+        let now = clock.now();
         storage
-            .write(|transaction| {
+            .write(move |transaction| {
                 Box::pin(async move {
-                    storage::notifications::release_all(transaction).await?;
+                    storage::notifications::release_all(transaction, now).await?;
                     Ok(())
                 })
             })
@@ -206,7 +230,9 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
     let key_ring = KeyRing::load(&storage, &vault, &clock, issuer)
         .await
         .map_err(StartError::SigningKeys)?;
-    Ok(Core {
+    let (streams, unsent) = Streams::new();
+    let (log, attempts) = attempt_log();
+    let core = Core {
         egress: config.egress(),
         config,
         storage,
@@ -218,9 +244,13 @@ async fn open(config: Config, clock: Clock) -> Result<Core, StartError> {
         callers: Callers::new(),
         definitions: Definitions::new(),
         bell: watch::Sender::new(()),
+        streams: Arc::new(streams),
+        attempts: log,
         shutdown: CancellationToken::new(),
+        streams_ended: CancellationToken::new(),
         loops: TaskTracker::new(),
-    })
+    };
+    Ok((core, LeftBehind { unsent, attempts }))
 }
 
 /// Opens the vault, with a new master key only for a database in which nothing is sealed yet:

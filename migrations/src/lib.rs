@@ -18,6 +18,7 @@ mod m0005_create_webhooks;
 mod m0006_create_notifications;
 mod m0007_create_retail_price_uses;
 mod m0008_create_idempotency_keys;
+mod m0009_queue_notifications_by_webhook;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -38,6 +39,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0006_create_notifications::Migration),
             Box::new(m0007_create_retail_price_uses::Migration),
             Box::new(m0008_create_idempotency_keys::Migration),
+            Box::new(m0009_queue_notifications_by_webhook::Migration),
         ]
     }
 }

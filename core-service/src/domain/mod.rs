@@ -7,6 +7,7 @@ pub mod before;
 pub mod definition;
 pub mod delivery;
 pub mod event;
+pub mod fairness;
 pub mod id;
 pub mod money;
 pub mod notification;

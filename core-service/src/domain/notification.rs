@@ -18,16 +18,67 @@ const SCHEDULE: [SignedDuration; 9] = [
 /// A receiver may ask to be left alone this long at most.
 const LONGEST_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The host's name could not be resolved.
+    Dns,
+    /// The host has an address that may not be called.
+    AddressRefused,
+    /// No connection.
+    Connect,
+    /// No TLS session, or not with whom it should be.
+    Tls,
+    /// Not over by the deadline.
+    Timeout,
+    /// Answered, but not 2xx.
+    Status,
+    /// Answered with something that is not HTTP, or broke off.
+    Protocol,
+    /// The webhook's secret can't be read: nothing was sent.
+    Secret,
+    /// Of a kind that a newer dispatcher knows.
+    Unknown,
+}
+
+impl Failure {
+    /// Its name, as it is stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::AddressRefused => "address_refused",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Status => "status",
+            Self::Protocol => "protocol",
+            Self::Secret => "secret",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
     Failed {
+        failure: Failure,
         /// The HTTP status, if there was an answer.
         status: Option<u16>,
         /// What the receiver asked for (RFC 9110 §10.2.3).
         retry_after: Option<SignedDuration>,
     },
+}
+
+impl Outcome {
+    /// Why it failed; none if it was delivered.
+    pub fn failure(&self) -> Option<Failure> {
+        match self {
+            Self::Delivered => None,
+            Self::Failed { failure, .. } => Some(*failure),
+        }
+    }
 }
 
 /// What becomes of a notification after an attempt.
@@ -50,6 +101,7 @@ pub fn after(outcome: &Outcome, attempts: u32, jitter: u64, now: Timestamp) -> N
         Outcome::Failed {
             status,
             retry_after,
+            ..
         } => (*status, *retry_after),
     };
     if status == Some(410) {
@@ -75,6 +127,12 @@ pub fn after(outcome: &Outcome, attempts: u32, jitter: u64, now: Timestamp) -> N
         .map_or(Next::GivenUp, Next::RetryAt)
 }
 
+/// Whether a webhook that fails again now, and has only failed since an instant, is to be
+/// disabled.
+pub fn is_failing_for_too_long(since: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
+    now.duration_since(since) >= limit
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +141,7 @@ mod tests {
 
     fn failed(status: Option<u16>, retry_after: Option<i64>) -> Outcome {
         Outcome::Failed {
+            failure: Failure::Status,
             status,
             retry_after: retry_after.map(SignedDuration::from_secs),
         }

@@ -1,5 +1,7 @@
 //! Deliveries: created in one transaction with their tasks, and cancelled with them.
 
+use std::sync::Arc;
+
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
@@ -7,7 +9,9 @@ use uuid::Uuid;
 use super::{
     Core,
     caller::Caller,
-    messages, pages,
+    messages,
+    notifications::{Owing, owe},
+    pages,
     planning::{self, Planned},
     promises,
 };
@@ -20,7 +24,7 @@ use crate::{
         store::Store,
     },
     error::Error,
-    storage::{self, DatabaseTransaction, notifications::record_events, slot_bookings},
+    storage::{self, DatabaseTransaction, slot_bookings},
 };
 
 #[tonic::async_trait]
@@ -224,19 +228,21 @@ impl Core {
     /// delivery.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
-        let (delivery, owed) = self
+        let streams = Arc::clone(&self.streams);
+        let (delivery, owing) = self
             .storage
             .write(move |transaction| {
+                let streams = Arc::clone(&streams);
                 Box::pin(async move {
                     // The lock makes a cancellation and a completion follow each other.
                     let found =
                         storage::deliveries::find_and_lock(transaction, store_id, id).await?;
                     let Some(mut delivery) = found else {
-                        return Ok((None, false));
+                        return Ok((None, Owing::default()));
                     };
                     let event = delivery.cancel(now).map_err(|error| refused(&error))?;
                     let Some(event) = event else {
-                        return Ok((Some(delivery), false));
+                        return Ok((Some(delivery), Owing::default()));
                     };
 
                     storage::deliveries::save_cancellation(transaction, &delivery).await?;
@@ -244,14 +250,13 @@ impl Core {
                         slot_bookings::give_back(transaction, store_id, booking).await?;
                     }
                     let events = [EventName::from(event)];
-                    let owed = record_events(transaction, store_id, id, &events, now).await?;
-                    Ok((Some(delivery), owed))
+                    let of = (store_id, id);
+                    let owing = owe(transaction, &streams, of, &events, now).await?;
+                    Ok((Some(delivery), owing))
                 })
             })
             .await?;
-        if owed {
-            self.bell.send_replace(());
-        }
+        self.tell(owing);
         Ok(delivery)
     }
 }

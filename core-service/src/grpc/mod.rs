@@ -40,7 +40,10 @@ use crate::{
 };
 
 pub(crate) use self::{
-    caller::Callers, definitions::Definitions, key_ring::KeyRing, notifications::Notifications,
+    caller::Callers,
+    definitions::Definitions,
+    key_ring::KeyRing,
+    notifications::{AttemptLog, Attempts, Notifications, Streams, Unsent, attempt_log},
 };
 
 /// Everything a use case may need.
@@ -57,8 +60,14 @@ pub(crate) struct Core {
     pub(crate) definitions: Definitions,
     /// Rung when notifications are owed that were not before.
     pub(crate) bell: watch::Sender<()>,
+    /// The dispatchers' streams to this process.
+    pub(crate) streams: Arc<Streams>,
+    /// Takes attempts that were recorded.
+    pub(crate) attempts: AttemptLog,
     /// Ends the dispatchers' streams.
     pub(crate) shutdown: CancellationToken,
+    /// Said when all streams have ended: nothing comes of them any more.
+    pub(crate) streams_ended: CancellationToken,
     /// The loops of the streams.
     pub(crate) loops: TaskTracker,
 }

@@ -1,9 +1,11 @@
 //! Tasks: read by shops, completed by couriers.
 
+use std::sync::Arc;
+
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, caller::Caller, messages};
+use super::{Core, caller::Caller, messages, notifications::owe};
 use crate::{
     domain::{
         api_client::Scope,
@@ -64,9 +66,11 @@ impl Core {
         task_id: TaskId,
     ) -> Result<Task, Error> {
         let now = self.clock.now();
-        let (task, owed) = self
+        let streams = Arc::clone(&self.streams);
+        let (task, owing) = self
             .storage
             .write(move |transaction| {
+                let streams = Arc::clone(&streams);
                 Box::pin(async move {
                     // The lock makes two completions of one delivery follow each other, so that
                     // the second sees the first.
@@ -89,21 +93,13 @@ impl Core {
                         storage::deliveries::save_state(transaction, store_id, &task).await?;
                     }
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
-                    let owed = storage::notifications::record_events(
-                        transaction,
-                        store_id,
-                        delivery_id,
-                        &events,
-                        now,
-                    )
-                    .await?;
-                    Ok((task, owed))
+                    let of = (store_id, delivery_id);
+                    let owing = owe(transaction, &streams, of, &events, now).await?;
+                    Ok((task, owing))
                 })
             })
             .await?;
-        if owed {
-            self.bell.send_replace(());
-        }
+        self.tell(owing);
         Ok(task)
     }
 

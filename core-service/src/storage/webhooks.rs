@@ -36,6 +36,7 @@ pub(crate) async fn insert(
         sealed_secret: Set(sealed_secret.to_vec()),
         created_at: Set(webhook.created_at.into()),
         disabled_at: Set(webhook.disabled_at.map(Into::into)),
+        ..Default::default()
     };
     Entity::insert(row)
         .exec_without_returning(connection)
@@ -98,19 +99,37 @@ pub(crate) async fn delete(
     Ok(deleted.rows_affected > 0)
 }
 
+/// An enabled webhook that asks for an event, with its place in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Subscriber {
+    pub(super) event: EventName,
+    pub(super) next_due_at: Option<Instant>,
+    pub(super) timed_out: Option<bool>,
+    pub(super) target: Target,
+}
+
 /// The enabled webhooks of all clients of a store for some events.
 pub(super) async fn for_events(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     events: &[EventName],
-) -> Result<Vec<Webhook>, Error> {
+) -> Result<Vec<Subscriber>, Error> {
     let rows = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
         .filter(Column::DisabledAt.is_null())
         .all(connection)
         .await?;
-    rows.into_iter().map(Webhook::try_from).collect()
+    rows.into_iter()
+        .map(|row| {
+            Ok(Subscriber {
+                event: parse_event(&row.event)?,
+                next_due_at: row.next_due_at,
+                timed_out: row.timed_out,
+                target: row.into(),
+            })
+        })
+        .collect()
 }
 
 /// Where to send and what to sign with, of the enabled ones among some webhooks of any store.
@@ -123,14 +142,7 @@ pub(super) async fn targets(
         .filter(Column::DisabledAt.is_null())
         .all(connection)
         .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Target {
-            webhook_id: WebhookId(row.id),
-            url: row.url,
-            sealed_secret: row.sealed_secret,
-        })
-        .collect())
+    Ok(rows.into_iter().map(Target::from).collect())
 }
 
 #[derive(Clone, Debug)]
@@ -140,7 +152,29 @@ pub(crate) struct Target {
     pub(crate) sealed_secret: Vec<u8>,
 }
 
-/// Disables webhooks whose receivers are gone.
+#[cfg(test)]
+impl Target {
+    /// Any target, for tests of what merely passes it on.
+    pub(crate) fn example(webhook_id: WebhookId) -> Self {
+        Self {
+            webhook_id,
+            url: "https://shop.example/hook".to_owned(),
+            sealed_secret: Vec::new(),
+        }
+    }
+}
+
+impl From<Model> for Target {
+    fn from(row: Model) -> Self {
+        Self {
+            webhook_id: WebhookId(row.id),
+            url: row.url,
+            sealed_secret: row.sealed_secret,
+        }
+    }
+}
+
+/// Disables webhooks.
 pub(super) async fn disable(
     connection: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
@@ -155,7 +189,7 @@ pub(super) async fn disable(
     Ok(())
 }
 
-fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -> Condition {
+pub(super) fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -> Condition {
     let by_store = webhooks.into_iter().fold(
         BTreeMap::<_, BTreeSet<_>>::new(),
         |mut by_store, (store_id, id)| {
@@ -178,13 +212,15 @@ impl TryFrom<Model> for Webhook {
             id: WebhookId(row.id),
             store_id: StoreId(row.store_id),
             api_client_id: ApiClientId(row.api_client_id),
-            event: row
-                .event
-                .parse()
-                .map_err(|error| Error::inconsistent("webhooks", error))?,
+            event: parse_event(&row.event)?,
             url: row.url,
             created_at: row.created_at.try_into()?,
             disabled_at: instant::optional(row.disabled_at)?,
         })
     }
+}
+
+fn parse_event(text: &str) -> Result<EventName, Error> {
+    text.parse()
+        .map_err(|error| Error::inconsistent("webhooks", error))
 }

@@ -1,48 +1,103 @@
-//! What the streams hand out and take back, as writes: claims, outcomes, and leases given back.
+//! What the streams hand out, as writes: claims, and leases given back.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use jiff::SignedDuration;
 use proto::iri::Collection;
+use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::{
+    LEASE,
+    account::Held,
+    outcomes::unsent,
+    streams::{Line, Unsent},
+};
 use crate::{
-    domain::{id::NotificationId, notification::Outcome, webhook::Secret},
+    domain::{fairness::Room, id::NotificationId, webhook::Secret},
     error::Error,
     grpc::Core,
-    random,
-    storage::{
-        self,
-        notifications::{Claimed, Report},
-    },
+    storage::{self, notifications::Claimed},
     vault::Purpose,
 };
 
-/// Longer than the longest attempt, its queueing and its report together.
-const LEASE: Duration = Duration::from_mins(1);
+/// How many are claimed by one transaction at most.
+const BATCH: u32 = 128;
+
+/// What a claim found.
+pub(super) enum Found {
+    /// Nothing is due.
+    Nothing,
+    /// There is no credit, or what is due is owed to webhooks without a free place.
+    NoPlace,
+    Some(Vec<proto::Notification>),
+}
 
 impl Core {
-    /// Takes due notifications under a lease; none when nothing was due.
-    pub(super) async fn claim(&self, most: u32) -> Result<Option<Vec<proto::Notification>>, Error> {
+    /// Takes due notifications under a lease, for a stream.
+    pub(super) async fn claim(&self, line: &Line) -> Result<Found, Error> {
         let now = self.clock.now();
-        if !storage::notifications::is_any_due(self.storage.reader(), now).await? {
-            return Ok(None);
+        // A look costs no transaction; and what is born meanwhile still finds the credit.
+        let Some(room) = line.account().room(BATCH) else {
+            return Ok(Found::NoPlace);
+        };
+        let reader = self.storage.reader();
+        if !storage::notifications::is_any_turn(reader, &room, now).await? {
+            let is_any_due = storage::notifications::is_any_due(reader, now).await?;
+            return Ok(if is_any_due {
+                Found::NoPlace
+            } else {
+                Found::Nothing
+            });
         }
-        let lease_token = Uuid::now_v7();
-        let claim = self
-            .storage
+        let Some(room) = line.account().begin_claim(BATCH) else {
+            return Ok(Found::NoPlace);
+        };
+        let (lease_token, leased_at) = (Uuid::now_v7(), Instant::now());
+        let claimed = self.claim_within(room, lease_token).await;
+        let held = claimed.iter().flatten().map(|claimed| {
+            let held = Held {
+                lease_token,
+                webhook_id: claimed.target.webhook_id,
+                standing: claimed.standing,
+            };
+            (claimed.id, held)
+        });
+        line.account().end_claim(&room, held);
+        let claimed = claimed?;
+        if claimed.is_empty() {
+            return Ok(Found::NoPlace);
+        }
+        let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
+        let notifications = self.notifications(line, claimed, leased_at).await?;
+        Ok(Found::Some(notifications))
+    }
+
+    async fn claim_within(&self, room: Room, lease_token: Uuid) -> Result<Vec<Claimed>, Error> {
+        let now = self.clock.now();
+        self.storage
             .write(move |transaction| {
                 Box::pin(async move {
                     let lease = (lease_token, LEASE);
-                    Ok(storage::notifications::claim(transaction, most.into(), lease, now).await?)
+                    Ok(storage::notifications::claim(transaction, &room, lease, now).await?)
                 })
             })
-            .await?;
-        let mut notifications = Vec::with_capacity(claim.claimed.len());
+            .await
+    }
+
+    /// Notifications as they are sent down a stream. One that can't be, because its secret can't
+    /// be read, counts as a failed attempt.
+    pub(super) async fn notifications(
+        &self,
+        line: &Line,
+        claimed: impl IntoIterator<Item = (Claimed, Uuid)>,
+        leased_at: Instant,
+    ) -> Result<Vec<proto::Notification>, Error> {
+        let lease = LEASE.saturating_sub(leased_at.elapsed());
+        let mut notifications = Vec::new();
         let mut unreadable = Vec::new();
-        for claimed in claim.claimed {
+        for (claimed, lease_token) in claimed {
             let id = claimed.id;
-            match self.notification(claimed, lease_token) {
+            match self.notification(claimed, lease_token, lease) {
                 Ok(notification) => notifications.push(notification),
                 Err(error) => {
                     tracing::error!(
@@ -50,20 +105,20 @@ impl Core {
                         notification.id = %id,
                         "a notification cannot be sent"
                     );
+                    line.account().give_place_back(id, lease_token);
                     unreadable.push(unsent(id, lease_token));
                 }
             }
         }
-        if !unreadable.is_empty() {
-            self.record_reports(unreadable).await?;
-        }
-        Ok(claim.found_any.then_some(notifications))
+        self.record(unreadable).await?;
+        Ok(notifications)
     }
 
     fn notification(
         &self,
         claimed: Claimed,
         lease_token: Uuid,
+        lease: Duration,
     ) -> Result<proto::Notification, Error> {
         let target = claimed.target;
         let secret = self.vault.unseal(
@@ -77,7 +132,7 @@ impl Core {
         Ok(proto::Notification {
             name: Collection::Notifications.name(claimed.id),
             lease_token: lease_token.to_string(),
-            lease: prost_types::Duration::try_from(LEASE).ok(),
+            lease: prost_types::Duration::try_from(lease).ok(),
             url: target.url,
             secrets: vec![secret.to_text()],
             event: claimed.event,
@@ -86,185 +141,81 @@ impl Core {
         })
     }
 
-    /// Records outcomes first; the attempts, for people to look at, follow as well as they can.
-    pub(super) async fn record(
-        &self,
-        outcomes: &[proto::Outcome],
-    ) -> Result<Vec<proto::Recorded>, Error> {
-        let recorded = outcomes.iter().map(recorded).collect();
-        let reports: Vec<_> = outcomes.iter().filter_map(report).collect();
-        self.record_reports(reports).await?;
-        Ok(recorded)
-    }
-
-    async fn record_reports(&self, reports: Vec<Report>) -> Result<(), Error> {
-        let now = self.clock.now();
-        let attempts = self
-            .storage
-            .write(move |transaction| {
-                let reports = reports.clone();
-                Box::pin(async move {
-                    Ok(storage::notifications::record(transaction, &reports, now).await?)
-                })
-            })
-            .await?;
-        if attempts.is_empty() {
-            return Ok(());
-        }
-        let logged = self
-            .storage
-            .write(move |transaction| {
-                let attempts = attempts.clone();
-                Box::pin(async move {
-                    storage::notifications::insert_attempts(transaction, &attempts, now).await?;
-                    Ok(())
-                })
-            })
-            .await;
-        if let Err(error) = logged {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "attempts were recorded but not logged"
-            );
-        }
-        Ok(())
-    }
-
-    /// Makes pending again what a dispatcher gave back unsent.
-    pub(super) async fn release(&self, held: HashMap<String, String>) -> Result<(), Error> {
-        let held: Vec<_> = held
-            .iter()
-            .filter_map(|(name, lease_token)| {
-                let id = Collection::Notifications.id(name)?;
-                Some((NotificationId(id), Uuid::try_parse(lease_token).ok()?))
-            })
-            .collect();
+    /// Makes pending again what was leased and is not sent.
+    pub(super) async fn release(&self, held: Vec<(NotificationId, Uuid)>) -> Result<(), Error> {
         if held.is_empty() {
             return Ok(());
         }
-        self.storage
+        let now = self.clock.now();
+        let released = self
+            .storage
             .write(move |transaction| {
                 let held = held.clone();
                 Box::pin(async move {
-                    storage::notifications::release(transaction, &held).await?;
-                    Ok(())
+                    Ok(storage::notifications::release(transaction, &held, now).await?)
                 })
             })
             .await?;
-        self.bell.send_replace(());
+        if released > 0 {
+            self.bell.send_replace(());
+        }
         Ok(())
     }
 
-    /// Makes pending again what dispatchers took and never reported, until told to stop.
-    pub(crate) async fn release_expired_leases(&self) {
+    /// Makes pending again what dispatchers took and never reported, and what was born to a
+    /// stream and not sent, until told to stop and all streams have ended.
+    pub(crate) async fn release_leases(&self, mut unsent: Unsent) {
         loop {
+            let mut given_back = Vec::new();
             tokio::select! {
-                () = self.shutdown.cancelled() => return,
-                () = tokio::time::sleep(LEASE / 12) => {}
-                () = self.clock.moved() => {}
-            }
-            match self.release_expired().await {
-                Ok(0) => {}
-                Ok(count) => {
-                    tracing::info!(count, "leases ended without an outcome");
-                    self.bell.send_replace(());
+                first = unsent.recv() => given_back.extend(first),
+                () = self.streams_ended.cancelled() => {
+                    given_back.extend(std::iter::from_fn(|| unsent.try_recv().ok()));
+                    self.release_unsent(given_back).await;
+                    return;
                 }
-                Err(error) => tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "leases could not be looked at"
-                ),
+                () = tokio::time::sleep(LEASE / 12) => self.release_expired().await,
+                () = self.clock.moved() => self.release_expired().await,
             }
+            given_back.extend(std::iter::from_fn(|| unsent.try_recv().ok()));
+            self.release_unsent(given_back).await;
         }
     }
 
-    async fn release_expired(&self) -> Result<u64, Error> {
+    async fn release_unsent(&self, given_back: Vec<(NotificationId, Uuid)>) {
+        if let Err(error) = self.release(given_back).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "leases could not be given back: they will end"
+            );
+        }
+    }
+
+    async fn release_expired(&self) {
+        match self.try_to_release_expired().await {
+            Ok(0) => {}
+            Ok(count) => {
+                tracing::info!(count, "leases ended without an outcome");
+                self.bell.send_replace(());
+            }
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "leases could not be looked at"
+            ),
+        }
+    }
+
+    async fn try_to_release_expired(&self) -> Result<u64, Error> {
         if !storage::notifications::is_any_expired(self.storage.reader()).await? {
             return Ok(0);
         }
+        let now = self.clock.now();
         self.storage
-            .write(|transaction| {
-                Box::pin(
-                    async move { Ok(storage::notifications::release_expired(transaction).await?) },
-                )
+            .write(move |transaction| {
+                Box::pin(async move {
+                    Ok(storage::notifications::release_expired(transaction, now).await?)
+                })
             })
             .await
-    }
-}
-
-fn recorded(outcome: &proto::Outcome) -> proto::Recorded {
-    proto::Recorded {
-        name: outcome.name.clone(),
-        lease_token: outcome.lease_token.clone(),
-    }
-}
-
-/// An outcome that names no notification or lease of ours is as one whose lease is over.
-fn report(outcome: &proto::Outcome) -> Option<Report> {
-    let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
-    let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
-    let status = outcome.status.and_then(|status| u16::try_from(status).ok());
-    let failure = failure_name(outcome.failure, status);
-    let retry_after = outcome
-        .retry_after
-        .as_ref()
-        .map(|duration| SignedDuration::from_secs(duration.seconds));
-    let duration = outcome.duration.unwrap_or_default();
-    Some(Report {
-        id,
-        lease_token,
-        outcome: match failure {
-            None => Outcome::Delivered,
-            Some(_) => Outcome::Failed {
-                status,
-                retry_after,
-            },
-        },
-        failure,
-        status,
-        duration: duration
-            .seconds
-            .saturating_mul(1_000_000)
-            .saturating_add(i64::from(duration.nanos) / 1_000),
-        // PostgreSQL keeps no NUL in a text.
-        answer: outcome.answer.replace('\0', "\u{fffd}"),
-        jitter: random::below(u64::MAX),
-    })
-}
-
-/// A notification that could not even be handed out, as a failed attempt: the schedule goes on
-/// and ends it.
-fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
-    Report {
-        id,
-        lease_token,
-        outcome: Outcome::Failed {
-            status: None,
-            retry_after: None,
-        },
-        status: None,
-        failure: Some("secret"),
-        duration: 0,
-        answer: String::new(),
-        jitter: random::below(u64::MAX),
-    }
-}
-
-/// None only for what was surely delivered: a failure of a kind that a newer dispatcher knows
-/// is one all the same.
-fn failure_name(failure: i32, status: Option<u16>) -> Option<&'static str> {
-    use proto::outcome::Failure;
-    let Ok(failure) = Failure::try_from(failure) else {
-        return Some("unknown");
-    };
-    match failure {
-        Failure::Unspecified if matches!(status, Some(200..=299)) => None,
-        Failure::Unspecified => Some("unknown"),
-        Failure::Dns => Some("dns"),
-        Failure::AddressRefused => Some("address_refused"),
-        Failure::Connect => Some("connect"),
-        Failure::Tls => Some("tls"),
-        Failure::Timeout => Some("timeout"),
-        Failure::Status => Some("status"),
-        Failure::Protocol => Some("protocol"),
     }
 }

@@ -1,23 +1,42 @@
-//! Notifications: the dispatchers' streams. Each has a loop of its own that claims while there
-//! is credit, and records what comes back.
+//! Notifications: the dispatchers' streams. On each, one half hands out what is born to it and
+//! claims while there is credit; the other records what comes back. Neither waits for the other.
 
+mod account;
 mod leases;
+mod outcomes;
+mod owing;
+mod retention;
+mod streams;
 
-use std::{collections::HashMap, pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::Stream;
-use tokio::sync::mpsc;
+use futures_util::{FutureExt as _, Stream};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response as Reply, Status, Streaming, metadata::MetadataMap};
 
+use self::{
+    leases::Found,
+    streams::{Birth, Line},
+};
+pub(crate) use self::{
+    outcomes::{AttemptLog, Attempts, attempt_log},
+    owing::{Owing, owe},
+    streams::{Streams, Unsent},
+};
 use super::Core;
 use crate::{
     domain::api_client::Scope,
     error::{Error, Unauthenticated},
 };
 
-/// How many are claimed by one transaction at most.
-const BATCH: u32 = 128;
+/// Longer than the longest attempt, its queueing and its report together.
+const LEASE: Duration = Duration::from_mins(1);
+
+/// How many outcomes are recorded by one transaction at most, or a message more; and how many
+/// notifications go in one message.
+const BATCH: usize = 128;
 
 /// How often the database is asked without a bell: soon after there was something, then ever
 /// more rarely. It finds what other processes' bells announce, and what a schedule makes due.
@@ -27,11 +46,11 @@ const LONGEST_POLL: Duration = Duration::from_secs(1);
 /// How often it is asked whether a stream's client still may hold it.
 const PERMISSION_CHECK: Duration = Duration::from_secs(30);
 
-type Responses = mpsc::Sender<Result<proto::StreamResponse, Status>>;
+type Response = Result<proto::StreamResponse, Status>;
+type Responses = mpsc::Sender<Response>;
 
 /// So that the stream type can be named without its generics.
-type ResponseStream =
-    Pin<Box<dyn Stream<Item = Result<proto::StreamResponse, Status>> + Send + 'static>>;
+type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
 
 /// [`Core`] behind the `Arc` that its streams' loops share.
 pub(crate) struct Notifications(pub(crate) Arc<Core>);
@@ -43,7 +62,7 @@ impl proto::notifications_server::Notifications for Notifications {
     async fn stream(
         &self,
         request: Request<Streaming<proto::StreamRequest>>,
-    ) -> Result<Response<Self::StreamStream>, Status> {
+    ) -> Result<Reply<Self::StreamStream>, Status> {
         let core = Arc::clone(&self.0);
         let token = request.metadata().clone();
         core.authenticate(&token)
@@ -60,7 +79,7 @@ impl proto::notifications_server::Notifications for Notifications {
                 let _ = responses.try_send(Err(error.into()));
             }
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+        Ok(Reply::new(Box::pin(ReceiverStream::new(stream))))
     }
 }
 
@@ -83,83 +102,183 @@ async fn still_permitted(core: &Core, token: &MetadataMap) -> Result<(), Error> 
 /// more, or core shuts down. It ends between claims, never within one: what is leased is sent.
 async fn serve(
     core: &Core,
+    requests: Streaming<proto::StreamRequest>,
+    responses: &Responses,
+    permitted: Pin<&mut (dyn Future<Output = Result<(), Error>> + Send)>,
+) -> Result<(), Error> {
+    let (line, mut births) = core.streams.open(responses);
+    let ended = core.shutdown.child_token();
+    let taking_back = async {
+        let taken_back = tokio::select! {
+            taken_back = take_back(core, &line, requests, responses, &ended) => taken_back,
+            refused = permitted => refused,
+        };
+        ended.cancel();
+        taken_back
+    };
+    let handing_out = async {
+        let handed_out = hand_out(core, &line, &mut births, responses, &ended).await;
+        ended.cancel();
+        handed_out
+    };
+    let (taken_back, handed_out) = tokio::join!(taking_back, handing_out);
+    // What the dispatcher holds goes on without the stream; what it was not sent is another's.
+    core.streams.close(&line);
+    births.close();
+    let unsent = std::iter::from_fn(|| births.try_recv().ok());
+    let released = core.release(unsent.map(|birth| birth.lease()).collect());
+    taken_back.and(handed_out).and(released.await)
+}
+
+/// Records outcomes and takes credit, until the dispatcher half-closes or goes away.
+async fn take_back(
+    core: &Core,
+    line: &Arc<Line>,
     mut requests: Streaming<proto::StreamRequest>,
     responses: &Responses,
-    mut permitted: Pin<&mut (dyn Future<Output = Result<(), Error>> + Send)>,
+    ended: &CancellationToken,
 ) -> Result<(), Error> {
-    let mut bell = core.bell.subscribe();
-    let mut credit: u32 = 0;
-    // What was handed out and not reported, with its lease.
-    let mut held = HashMap::new();
-    let mut poll = SHORTEST_POLL;
     loop {
-        tokio::select! {
-            // What is done is recorded before more is handed out.
-            biased;
-            request = requests.message() => {
-                let Ok(request) = request else {
-                    return Ok(());
-                };
-                let Some(request) = request else {
-                    return Ok(());
-                };
-                credit = credit.saturating_add(request.credit);
-                if !request.outcomes.is_empty() {
-                    for outcome in &request.outcomes {
-                        if held.get(&outcome.name) == Some(&outcome.lease_token) {
-                            held.remove(&outcome.name);
-                        }
-                    }
-                    let recorded = core.record(&request.outcomes).await?;
-                    let response = proto::StreamResponse {
-                        recorded,
-                        ..proto::StreamResponse::default()
-                    };
-                    let sent = tokio::select! {
-                        sent = responses.send(Ok(response)) => sent,
-                        () = core.shutdown.cancelled() => return Ok(()),
-                    };
-                    if sent.is_err() {
-                        return Ok(());
-                    }
+        let first = tokio::select! {
+            first = requests.message() => first,
+            () = ended.cancelled() => return Ok(()),
+        };
+        let Ok(Some(mut request)) = first else {
+            return Ok(());
+        };
+        // What has arrived meanwhile is recorded together with it.
+        let mut is_over = false;
+        while !is_over && !request.finished && request.outcomes.len() < BATCH {
+            match requests.message().now_or_never() {
+                None => break,
+                Some(Ok(Some(next))) => {
+                    request.credit = request.credit.saturating_add(next.credit);
+                    request.outcomes.extend(next.outcomes);
+                    request.finished = next.finished;
                 }
-                if request.finished {
-                    credit = 0;
-                    core.release(std::mem::take(&mut held)).await?;
-                }
-                poll = SHORTEST_POLL;
-            }
-            () = core.shutdown.cancelled() => return Ok(()),
-            refused = &mut permitted => return refused,
-            _ = bell.changed(), if credit > 0 => poll = SHORTEST_POLL,
-            () = core.clock.moved(), if credit > 0 => poll = SHORTEST_POLL,
-            () = tokio::time::sleep(poll), if credit > 0 => {
-                poll = (poll * 2).min(LONGEST_POLL);
+                Some(Ok(None) | Err(_)) => is_over = true,
             }
         }
-        while credit > 0 && !core.shutdown.is_cancelled() {
-            // Room first: a dispatcher that reads nothing gets no leases either.
-            let room = tokio::select! {
-                room = responses.reserve() => room,
-                () = core.shutdown.cancelled() => return Ok(()),
-            };
-            let Ok(room) = room else {
-                return Ok(());
-            };
-            let Some(claimed) = core.claim(credit.min(BATCH)).await? else {
-                break;
-            };
-            let count = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
-            credit = credit.saturating_sub(count);
-            for notification in &claimed {
-                held.insert(notification.name.clone(), notification.lease_token.clone());
+
+        // Before its outcome is recorded, which may take a while: the places are free now.
+        let reports: Vec<_> = request
+            .outcomes
+            .iter()
+            .filter_map(outcomes::report)
+            .collect();
+        {
+            let mut account = line.account();
+            for report in &reports {
+                account.end(report.id, report.lease_token);
             }
-            poll = SHORTEST_POLL;
+            account.grant(request.credit);
+        }
+        line.look.notify_one();
+        if !request.outcomes.is_empty() {
+            core.record(reports).await?;
+            // Of those that had no place free, some now may have.
+            line.look.notify_one();
             let response = proto::StreamResponse {
-                notifications: claimed,
+                recorded: request.outcomes.iter().map(outcomes::recorded).collect(),
                 ..proto::StreamResponse::default()
             };
-            room.send(Ok(response));
+            let sent = tokio::select! {
+                sent = responses.send(Ok(response)) => sent,
+                () = ended.cancelled() => return Ok(()),
+            };
+            if sent.is_err() {
+                return Ok(());
+            }
+        }
+        if request.finished {
+            core.release(core.streams.close(line)).await?;
+        }
+        if is_over {
+            return Ok(());
         }
     }
+}
+
+/// Hands out what is born to a stream, and claims what is due, while there is credit.
+async fn hand_out(
+    core: &Core,
+    line: &Arc<Line>,
+    births: &mut mpsc::UnboundedReceiver<Birth>,
+    responses: &Responses,
+    ended: &CancellationToken,
+) -> Result<(), Error> {
+    let mut bell = core.bell.subscribe();
+    let mut poll = SHORTEST_POLL;
+    let mut look_at = Instant::now();
+    // Whether something may be due that had no place or no credit when it was last looked: only
+    // then are an outcome and new credit reasons to look again.
+    let mut is_any_due = true;
+    loop {
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => return Ok(()),
+            Some(first) = births.recv() => {
+                let Some(room) = room(responses, ended).await else {
+                    return core.release(vec![first.lease()]).await;
+                };
+                let notifications = born(core, line, first, births).await?;
+                room.send(Ok(handed_over(notifications)));
+                continue;
+            }
+            _ = bell.changed() => poll = SHORTEST_POLL,
+            () = core.clock.moved() => poll = SHORTEST_POLL,
+            () = line.look.notified(), if is_any_due => poll = SHORTEST_POLL,
+            () = tokio::time::sleep_until(look_at) => poll = (poll * 2).min(LONGEST_POLL),
+        }
+        loop {
+            // Room first: a dispatcher that reads nothing gets no leases either.
+            let Some(room) = room(responses, ended).await else {
+                return Ok(());
+            };
+            let found = core.claim(line).await?;
+            is_any_due = !matches!(found, Found::Nothing);
+            let Found::Some(notifications) = found else {
+                break;
+            };
+            poll = SHORTEST_POLL;
+            room.send(Ok(handed_over(notifications)));
+        }
+        look_at = Instant::now() + poll;
+    }
+}
+
+/// A place in the queue of what is sent; none when the stream ends.
+async fn room<'a>(
+    responses: &'a Responses,
+    ended: &CancellationToken,
+) -> Option<mpsc::Permit<'a, Response>> {
+    tokio::select! {
+        room = responses.reserve() => room.ok(),
+        () = ended.cancelled() => None,
+    }
+}
+
+fn handed_over(notifications: Vec<proto::Notification>) -> proto::StreamResponse {
+    proto::StreamResponse {
+        notifications,
+        ..proto::StreamResponse::default()
+    }
+}
+
+/// What was born to a stream, as it is sent: one, and those that wait behind it.
+async fn born(
+    core: &Core,
+    line: &Line,
+    first: Birth,
+    births: &mut mpsc::UnboundedReceiver<Birth>,
+) -> Result<Vec<proto::Notification>, Error> {
+    let leased_at = first.leased_at;
+    let behind = std::iter::from_fn(|| births.try_recv().ok());
+    let born: Vec<_> = std::iter::once(first)
+        .chain(behind)
+        .take(BATCH)
+        .map(|birth| (birth.claimed, birth.lease_token))
+        .collect();
+    // The first has waited longest: none has less of its lease left.
+    core.notifications(line, born, leased_at).await
 }

@@ -17,6 +17,10 @@ pub(crate) struct Model {
     pub(crate) sealed_secret: Vec<u8>,
     pub(crate) created_at: Instant,
     pub(crate) disabled_at: Option<Instant>,
+    /// See `notifications::queue`.
+    pub(crate) next_due_at: Option<Instant>,
+    pub(crate) timed_out: Option<bool>,
+    pub(crate) failing_since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]

@@ -1,41 +1,29 @@
 //! Leases: what is due is taken under one, and given back when it ends without an outcome.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, ExprTrait as _, LockBehavior, LockType, SimpleExpr},
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
+    sea_query::{Expr, ExprTrait as _, SimpleExpr},
 };
 use uuid::Uuid;
 
-use super::{LEASED, PENDING, owed};
+use super::{LEASED, Owed, PENDING, is_leased, is_pending, owed, queue};
 use crate::{
-    domain::id::{DeliveryId, NotificationId, StoreId, WebhookId},
+    domain::{
+        fairness::{Room, Standing},
+        id::{DeliveryId, NotificationId, StoreId, WebhookId},
+    },
     storage::{
         ConnectionTrait, Error, database_now,
-        entity::{
-            instant::Instant,
-            notification::{Column, Entity},
-        },
+        entity::notification::{Column, Entity, Model},
         webhooks::{self, Target},
     },
 };
-
-/// Whether anything is due: a look that writes nothing.
-pub(crate) async fn is_any_due(
-    connection: &impl ConnectionTrait,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let found: Option<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(due(now))
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
-}
 
 /// A notification under a lease, with where it goes.
 #[derive(Clone, Debug)]
@@ -45,54 +33,105 @@ pub(crate) struct Claimed {
     pub(crate) delivery_id: DeliveryId,
     /// How many attempts have ended.
     pub(crate) attempts: u32,
+    pub(crate) standing: Standing,
     pub(crate) target: Target,
 }
 
-/// What a claim found.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Claim {
-    pub(crate) claimed: Vec<Claimed>,
-    /// Whether anything was due, even if all of it was dropped.
-    pub(crate) found_any: bool,
+impl Claimed {
+    /// One that is leased from its birth.
+    pub(crate) fn born(owed: &Owed) -> Self {
+        Self {
+            id: owed.id,
+            event: owed.event.as_str().to_owned(),
+            delivery_id: owed.delivery_id,
+            attempts: 0,
+            standing: owed.standing,
+            target: owed.target.clone(),
+        }
+    }
 }
 
-/// Takes due notifications under a lease, the longest due first. On `PostgreSQL` concurrent
-/// claims step past each other's rows; on `SQLite` they follow one another.
+/// Takes due notifications under a lease, webhook by webhook, as far as there is room.
 pub(crate) async fn claim(
     transaction: &impl ConnectionTrait,
-    most: u64,
+    room: &Room,
     lease: (Uuid, Duration),
     now: Timestamp,
-) -> Result<Claim, Error> {
-    let (lease_token, lease) = lease;
-    // Not a subquery of the update: PostgreSQL may run that once a row, and so exceed the limit.
-    let longest_due: Vec<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(due(now))
-        .order_by_asc(Column::DueAt)
-        .limit(most)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .into_tuple()
-        .all(transaction)
-        .await?;
-    if longest_due.is_empty() {
-        return Ok(Claim::default());
+) -> Result<Vec<Claimed>, Error> {
+    let turns = queue::turns(transaction, room, now).await?;
+    let standings: Vec<_> = turns
+        .iter()
+        .map(|turn| (turn.standing, turn.in_flight))
+        .collect();
+    let shares: Vec<_> = turns
+        .iter()
+        .zip(room.share(&standings))
+        .filter(|(_, share)| *share > 0)
+        .collect();
+    if shares.is_empty() {
+        return Ok(Vec::new());
+    }
+    // One more of each tells whether more is due than it has places.
+    let wanted = shares.iter().map(|(turn, share)| (turn.owner, share + 1));
+    let due = queue::due_of(transaction, wanted.collect(), now).await?;
+    let mut due: HashMap<WebhookId, Vec<Uuid>> =
+        due.into_iter()
+            .fold(HashMap::new(), |mut due, (id, webhook_id)| {
+                due.entry(webhook_id).or_default().push(id);
+                due
+            });
+    let (mut more_due, mut exhausted) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    for (turn, share) in &shares {
+        let mut own = due.remove(&turn.owner.1).unwrap_or_default();
+        let share = usize::try_from(*share).unwrap_or(usize::MAX);
+        let ended = if own.len() > share {
+            &mut more_due
+        } else {
+            &mut exhausted
+        };
+        ended.push(turn.owner);
+        own.truncate(share);
+        ids.append(&mut own);
+    }
+
+    let standings = shares
+        .iter()
+        .map(|(turn, _)| (turn.owner.1, turn.standing))
+        .collect();
+    let rows = take(transaction, ids, lease).await?;
+    let claimed = addressed(transaction, rows, &standings, now).await?;
+    queue::move_on(transaction, &more_due, &exhausted, now).await?;
+    Ok(claimed)
+}
+
+async fn take(
+    transaction: &impl ConnectionTrait,
+    ids: Vec<Uuid>,
+    (lease_token, lease): (Uuid, Duration),
+) -> Result<Vec<Model>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
     }
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(LEASED))
         .col_expr(Column::LeaseToken, Expr::value(lease_token))
-        .col_expr(
-            Column::LeasedUntil,
-            database_time(
-                transaction,
-                i64::try_from(lease.as_micros()).unwrap_or(i64::MAX),
-            ),
-        )
-        .filter(Column::Id.is_in(longest_due))
+        .col_expr(Column::LeasedUntil, lease_end(transaction, lease))
+        .filter(Column::Id.is_in(ids))
+        // Its webhook may have been disabled or deleted since it was seen.
+        .filter(is_pending())
         .exec_with_returning(transaction)
         .await?;
+    Ok(rows)
+}
 
+/// Notifications with where they go; those that go nowhere any more are dropped.
+async fn addressed(
+    transaction: &impl ConnectionTrait,
+    rows: Vec<Model>,
+    standings: &HashMap<WebhookId, Standing>,
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Error> {
     let webhooks = rows
         .iter()
         .map(|row| (StoreId(row.store_id), WebhookId(row.webhook_id)));
@@ -110,58 +149,78 @@ pub(crate) async fn claim(
                 event: row.event,
                 delivery_id: DeliveryId(row.delivery_id),
                 attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+                standing: standings
+                    .get(&target.webhook_id)
+                    .copied()
+                    .unwrap_or(Standing::New),
                 target: target.clone(),
             }),
             None => dropped.push(row.id),
         }
     }
-    owed::drop_all(
-        transaction,
-        Condition::all().add(Column::Id.is_in(dropped)),
-        now,
-    )
-    .await?;
-    Ok(Claim {
-        claimed,
-        found_any: true,
-    })
+    if !dropped.is_empty() {
+        let which = Condition::all().add(Column::Id.is_in(dropped));
+        owed::drop_all(transaction, which, now).await?;
+    }
+    Ok(claimed)
 }
 
 /// Makes pending again what is still held under given leases.
 pub(crate) async fn release(
     transaction: &impl ConnectionTrait,
     held: &[(NotificationId, Uuid)],
-) -> Result<(), Error> {
-    for (id, lease_token) in held {
-        let under_its_lease = Condition::all()
-            .add(Column::Id.eq(id.0))
-            .add(Column::State.eq(LEASED))
-            .add(Column::LeaseToken.eq(*lease_token));
-        make_pending(transaction, under_its_lease).await?;
+    now: Timestamp,
+) -> Result<u64, Error> {
+    if held.is_empty() {
+        return Ok(0);
     }
-    Ok(())
+    make_pending(transaction, under_leases(held.iter().copied()), now).await
 }
 
 /// Makes pending again whatever is leased.
-pub(crate) async fn release_all(transaction: &impl ConnectionTrait) -> Result<u64, Error> {
-    make_pending(transaction, Condition::all().add(Column::State.eq(LEASED))).await
+pub(crate) async fn release_all(
+    transaction: &impl ConnectionTrait,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    make_pending(transaction, Condition::all().add(is_leased()), now).await
 }
 
 /// Makes what was leased pending again once its lease is over, by the database's clock.
 /// How many that were.
-pub(crate) async fn release_expired(transaction: &impl ConnectionTrait) -> Result<u64, Error> {
-    make_pending(transaction, expired(transaction)).await
+pub(crate) async fn release_expired(
+    transaction: &impl ConnectionTrait,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    make_pending(transaction, expired(transaction), now).await
 }
 
-async fn make_pending(transaction: &impl ConnectionTrait, which: Condition) -> Result<u64, Error> {
-    let released = Entity::update_many()
+async fn make_pending(
+    transaction: &impl ConnectionTrait,
+    which: Condition,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
         .filter(which)
-        .exec(transaction)
+        .exec_with_returning(transaction)
         .await?;
-    Ok(released.rows_affected)
+    let owners: BTreeMap<_, _> = rows
+        .iter()
+        .map(|row| ((StoreId(row.store_id), WebhookId(row.webhook_id)), now))
+        .collect();
+    let there = queue::wake(transaction, &owners).await?;
+    let orphans: Vec<_> = rows
+        .iter()
+        .filter(|row| !there.contains(&WebhookId(row.webhook_id)))
+        .map(|row| row.id)
+        .collect();
+    if !orphans.is_empty() {
+        let which = Condition::all().add(Column::Id.is_in(orphans));
+        owed::drop_all(transaction, which, now).await?;
+    }
+    Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
 }
 
 /// Whether a lease is over: a look that writes nothing.
@@ -170,25 +229,43 @@ pub(crate) async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<
         .select_only()
         .column(Column::Id)
         .filter(expired(connection))
+        .limit(1)
         .into_tuple()
         .one(connection)
         .await?;
     Ok(found.is_some())
 }
 
-fn due(now: Timestamp) -> Condition {
+/// What is held under one of some leases.
+pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
+    let mut by_token: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+    for (id, lease_token) in leases {
+        by_token.entry(lease_token).or_default().push(id.0);
+    }
+    let ids: Vec<_> = by_token.values().flatten().copied().collect();
+    let leases = by_token
+        .into_iter()
+        .fold(Condition::any(), |any, (lease_token, ids)| {
+            any.add(
+                Column::LeaseToken
+                    .eq(lease_token)
+                    .and(Column::Id.is_in(ids)),
+            )
+        });
     Condition::all()
-        .add(Column::State.eq(PENDING))
-        .add(Column::DueAt.lte(Instant::from(now)))
+        .add(Column::Id.is_in(ids))
+        .add(is_leased())
+        .add(leases)
 }
 
 fn expired(connection: &impl ConnectionTrait) -> Condition {
     Condition::all()
-        .add(Column::State.eq(LEASED))
-        .add(Expr::col(Column::LeasedUntil).lt(database_time(connection, 0)))
+        .add(is_leased())
+        .add(Expr::col(Column::LeasedUntil).lt(lease_end(connection, Duration::ZERO)))
 }
 
-/// The database's time so many microseconds from now.
-fn database_time(connection: &impl ConnectionTrait, microseconds: i64) -> SimpleExpr {
+/// When a lease that begins now ends, by the database's clock.
+pub(super) fn lease_end(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
+    let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     Expr::cust(format!("{} + {microseconds}", database_now(connection)))
 }

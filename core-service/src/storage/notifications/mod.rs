@@ -2,18 +2,26 @@
 //!
 //! A notification is `pending` until a dispatcher holds a lease on it (`leased`), and ends as
 //! `delivered`, `given_up` (the schedule is exhausted) or `dropped` (its webhook is no more).
+//! It may be leased from its birth, to a dispatcher with a stream to this very process.
 //! Claims and outcomes go by notification, whatever its store: the dispatcher serves them all.
 
 mod leases;
 mod outcomes;
 mod owed;
+mod queue;
+mod retention;
+mod standing;
 #[cfg(test)]
 mod tests;
 
+use sea_orm::sea_query::{Expr, SimpleExpr};
+
 pub(crate) use self::{
-    leases::{Claimed, claim, is_any_due, is_any_expired, release, release_all, release_expired},
-    outcomes::{Report, insert_attempts, record},
-    owed::{drop_owed, record_events},
+    leases::{Claimed, claim, is_any_expired, release, release_all, release_expired},
+    outcomes::{Attempt, Report, insert_attempts, record},
+    owed::{Owed, drop_owed, insert, record_events},
+    queue::{is_any_due, is_any_turn},
+    retention::remove_finished,
 };
 
 const PENDING: &str = "pending";
@@ -21,3 +29,13 @@ const LEASED: &str = "leased";
 const DELIVERED: &str = "delivered";
 const GIVEN_UP: &str = "given_up";
 const DROPPED: &str = "dropped";
+
+/// Spelled out, not a parameter: the indexes of what is pending and what is leased are partial,
+/// and found by that.
+fn is_pending() -> SimpleExpr {
+    Expr::cust("state = 'pending'")
+}
+
+fn is_leased() -> SimpleExpr {
+    Expr::cust("state = 'leased'")
+}

@@ -1,27 +1,34 @@
-//! Outcomes: what becomes of a notification after an attempt.
+//! Outcomes: what becomes of notifications after their attempts. A batch costs as many
+//! statements as one does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{Expr, ExprTrait as _, OnConflict},
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
+    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict},
 };
 use uuid::Uuid;
 
-use super::{DELIVERED, GIVEN_UP, LEASED, PENDING};
+use super::{
+    DELIVERED, GIVEN_UP, PENDING,
+    leases::under_leases,
+    owed,
+    queue::Owner,
+    standing::{self, Endings},
+};
 use crate::{
     domain::{
         id::{NotificationId, StoreId, WebhookId},
-        notification::{Next, Outcome, after},
+        notification::{Failure, Next, Outcome, after, is_failing_for_too_long},
     },
     storage::{
         ConnectionTrait, Error,
         entity::{
             attempt,
             instant::Instant,
-            notification::{Column, Entity},
+            notification::{Column, Entity, Model},
         },
         webhooks,
     },
@@ -35,8 +42,6 @@ pub(crate) struct Report {
     pub(crate) outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub(crate) status: Option<u16>,
-    /// The failure's name; none if it was delivered.
-    pub(crate) failure: Option<&'static str>,
     /// Microseconds.
     pub(crate) duration: i64,
     pub(crate) answer: String,
@@ -52,56 +57,209 @@ pub(crate) struct Attempt {
     pub(crate) report: Report,
 }
 
-/// Writes what becomes of notifications after their attempts, and gives the attempts that
-/// counted. A report under a lease that is over changes nothing.
+/// What a batch of reports brought about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) attempts: Vec<Attempt>,
+    /// Webhooks disabled because their receivers are gone.
+    pub(crate) gone: Vec<Owner>,
+    /// Webhooks disabled because their receivers have only failed for too long.
+    pub(crate) failing: Vec<Owner>,
+}
+
+/// Writes what becomes of notifications after their attempts. A report under a lease that is
+/// over changes nothing.
 pub(crate) async fn record(
     transaction: &impl ConnectionTrait,
     reports: &[Report],
+    disable_after: SignedDuration,
     now: Timestamp,
-) -> Result<Vec<Attempt>, Error> {
-    let mut held: HashMap<_, _> = Entity::find()
-        .filter(Column::Id.is_in(reports.iter().map(|report| report.id.0)))
-        .filter(Column::State.eq(LEASED))
-        .lock_exclusive()
-        .all(transaction)
-        .await?
-        .into_iter()
-        .map(|row| (row.id, row))
-        .collect();
-    let mut attempts = Vec::with_capacity(reports.len());
-    let (mut delivered, mut given_up, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+) -> Result<Recorded, Error> {
+    let (delivered, failed): (Vec<_>, Vec<_>) = reports
+        .iter()
+        .partition(|report| report.outcome == Outcome::Delivered);
+    let mut rows: HashMap<_, _> = HashMap::new();
+    rows.extend(keyed(deliver(transaction, &delivered, now).await?));
+    rows.extend(keyed(lock(transaction, &failed).await?));
+
+    let mut attempts = Vec::with_capacity(rows.len());
+    let mut endings = Endings::default();
+    let (mut retried, mut given_up) = (BTreeMap::new(), Vec::new());
+    let mut gone = Vec::new();
     for report in reports {
         // One lease has one outcome: what comes after it is stale.
-        let row = held
-            .remove(&report.id.0)
-            .filter(|row| row.lease_token == Some(report.lease_token));
-        let Some(row) = row else {
+        let Some(row) = rows.remove(&report.id.0) else {
             tracing::info!(notification.id = %report.id, "an outcome came after its lease");
             continue;
         };
-        let number = row.attempts + 1;
+        let owner = (StoreId(row.store_id), WebhookId(row.webhook_id));
+        // A delivered one has been counted already.
+        let delivered = report.outcome == Outcome::Delivered;
+        let number = row.attempts + i64::from(!delivered);
         let counted = u32::try_from(number).unwrap_or(u32::MAX);
         match after(&report.outcome, counted, report.jitter, now) {
-            Next::Delivered => delivered.push(row.id),
-            Next::RetryAt(due_at) => retry(transaction, row.id, due_at).await?,
+            Next::Delivered => {}
+            Next::RetryAt(due_at) => {
+                retried.insert(row.id, due_at);
+                let due = endings.due.entry(owner).or_insert(due_at);
+                *due = due_at.min(*due);
+            }
             Next::GivenUp => given_up.push(row.id),
             Next::Gone => {
                 given_up.push(row.id);
-                gone.push((StoreId(row.store_id), WebhookId(row.webhook_id)));
+                gone.push(owner);
             }
         }
+        note(&mut endings, owner, &report.outcome);
         attempts.push(Attempt {
-            store_id: StoreId(row.store_id),
+            store_id: owner.0,
             number,
             report: report.clone(),
         });
     }
-    finish(transaction, delivered, DELIVERED, now).await?;
-    finish(transaction, given_up, GIVEN_UP, now).await?;
-    if !gone.is_empty() {
-        webhooks::disable(transaction, gone, now).await?;
+    retry(transaction, &retried).await?;
+    give_up(transaction, given_up, now).await?;
+    let failing = standing::note(transaction, &endings, now)
+        .await?
+        .into_iter()
+        .filter(|(owner, since)| {
+            let since = Timestamp::try_from(*since).unwrap_or(now);
+            !gone.contains(owner) && is_failing_for_too_long(since, disable_after, now)
+        })
+        .map(|(owner, _)| owner)
+        .collect();
+    let recorded = Recorded {
+        attempts,
+        gone,
+        failing,
+    };
+    disable(transaction, &recorded, now).await?;
+    Ok(recorded)
+}
+
+fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
+    rows.into_iter().map(|row| (row.id, row))
+}
+
+fn note(endings: &mut Endings, owner: Owner, outcome: &Outcome) {
+    match outcome {
+        Outcome::Delivered => {
+            endings.succeeded.insert(owner);
+            endings.last_succeeded.insert(owner);
+        }
+        Outcome::Failed { failure, .. } => {
+            endings.last_succeeded.remove(&owner);
+            endings.failed.insert(owner);
+            if *failure == Failure::Timeout {
+                endings.timed_out.insert(owner);
+            } else {
+                endings.timed_out.remove(&owner);
+            }
+        }
     }
-    Ok(attempts)
+}
+
+/// Ends what was delivered, and gives it.
+async fn deliver(
+    transaction: &impl ConnectionTrait,
+    reports: &[&Report],
+    now: Timestamp,
+) -> Result<Vec<Model>, Error> {
+    if reports.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::update_many()
+        .col_expr(Column::State, Expr::value(DELIVERED))
+        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
+        .filter(leases_of(reports))
+        .exec_with_returning(transaction)
+        .await?;
+    Ok(rows)
+}
+
+async fn lock(
+    transaction: &impl ConnectionTrait,
+    reports: &[&Report],
+) -> Result<Vec<Model>, Error> {
+    if reports.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(leases_of(reports))
+        .lock_exclusive()
+        .all(transaction)
+        .await?;
+    Ok(rows)
+}
+
+fn leases_of(reports: &[&Report]) -> Condition {
+    under_leases(reports.iter().map(|report| (report.id, report.lease_token)))
+}
+
+async fn retry(
+    transaction: &impl ConnectionTrait,
+    retried: &BTreeMap<Uuid, Timestamp>,
+) -> Result<(), Error> {
+    if retried.is_empty() {
+        return Ok(());
+    }
+    let due_at = retried
+        .iter()
+        .fold(CaseStatement::new(), |due_at, (id, instant)| {
+            due_at.case(Column::Id.eq(*id), Expr::value(Instant::from(*instant)))
+        })
+        .finally(Expr::col(Column::DueAt));
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(PENDING))
+        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+        .col_expr(Column::DueAt, due_at.into())
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
+        .filter(Column::Id.is_in(retried.keys().copied()))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+async fn give_up(
+    transaction: &impl ConnectionTrait,
+    ids: Vec<Uuid>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(GIVEN_UP))
+        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
+        .filter(Column::Id.is_in(ids))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Disables webhooks; what is owed to them is dropped.
+async fn disable(
+    transaction: &impl ConnectionTrait,
+    recorded: &Recorded,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for ended in [&recorded.gone, &recorded.failing] {
+        if ended.is_empty() {
+            continue;
+        }
+        webhooks::disable(transaction, ended.iter().copied(), now).await?;
+        for (store_id, webhook_id) in ended {
+            owed::drop_owed(transaction, *store_id, *webhook_id, now).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps the attempts, for people to look at.
@@ -114,7 +272,11 @@ pub(crate) async fn insert_attempts(
         store_id: Set(attempt.store_id.0),
         notification_id: Set(attempt.report.id.0),
         number: Set(attempt.number),
-        failure: Set(attempt.report.failure.map(str::to_owned)),
+        failure: Set(attempt
+            .report
+            .outcome
+            .failure()
+            .map(|failure| failure.as_str().to_owned())),
         status: Set(attempt.report.status.map(i64::from)),
         duration: Set(attempt.report.duration),
         answer: Set(attempt.report.answer.clone()),
@@ -123,44 +285,6 @@ pub(crate) async fn insert_attempts(
     attempt::Entity::insert_many(rows)
         .on_conflict(OnConflict::new().do_nothing().to_owned())
         .exec_without_returning(transaction)
-        .await?;
-    Ok(())
-}
-
-async fn retry(
-    transaction: &impl ConnectionTrait,
-    id: Uuid,
-    due_at: Timestamp,
-) -> Result<(), Error> {
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(PENDING))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
-        .col_expr(Column::DueAt, Expr::value(Instant::from(due_at)))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.eq(id))
-        .exec(transaction)
-        .await?;
-    Ok(())
-}
-
-async fn finish(
-    transaction: &impl ConnectionTrait,
-    ids: Vec<Uuid>,
-    state: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    if ids.is_empty() {
-        return Ok(());
-    }
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(state))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
-        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(ids))
-        .exec(transaction)
         .await?;
     Ok(())
 }

@@ -1,15 +1,20 @@
 //! What comes to be owed, and what is owed no more.
 
+use std::{collections::HashSet, time::Duration};
+
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, Condition, EntityTrait, QueryFilter, sea_query::Expr,
+    ActiveValue::Set,
+    ColumnTrait, Condition, EntityTrait, QueryFilter,
+    sea_query::{Expr, Query},
 };
 use uuid::Uuid;
 
-use super::{DROPPED, PENDING};
+use super::{DROPPED, LEASED, PENDING, is_pending, leases::lease_end, queue, standing::standing};
 use crate::{
     domain::{
         event::EventName,
+        fairness::Standing,
         id::{DeliveryId, EventId, NotificationId, StoreId, WebhookId},
     },
     storage::{
@@ -17,23 +22,37 @@ use crate::{
         entity::{
             event,
             instant::Instant,
-            notification::{self, Column, Entity},
+            notification::{Column, Entity},
         },
-        webhooks,
+        webhooks::{self, Target},
     },
 };
 
-/// Writes events of a delivery, and a notification for each enabled webhook that asks for one.
-/// Whether any is owed.
+/// A notification that an event has brought about and that is not written yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Owed {
+    pub(crate) id: NotificationId,
+    pub(crate) event_id: EventId,
+    pub(crate) event: EventName,
+    pub(crate) store_id: StoreId,
+    pub(crate) delivery_id: DeliveryId,
+    pub(crate) standing: Standing,
+    /// Whether earlier ones of its webhook are due: then it waits behind them.
+    pub(crate) has_backlog: bool,
+    pub(crate) target: Target,
+}
+
+/// Writes events of a delivery, and gives a notification for each enabled webhook that asks for
+/// one.
 pub(crate) async fn record_events(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
     delivery_id: DeliveryId,
     events: &[EventName],
     now: Timestamp,
-) -> Result<bool, Error> {
+) -> Result<Vec<Owed>, Error> {
     if events.is_empty() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
     let events: Vec<_> = events.iter().map(|name| (EventId::new(), *name)).collect();
     let rows = events.iter().map(|(id, name)| event::ActiveModel {
@@ -49,35 +68,89 @@ pub(crate) async fn record_events(
         .await?;
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
-    let webhooks = webhooks::for_events(transaction, store_id, &names).await?;
-    let rows: Vec<_> = webhooks
-        .iter()
-        .filter_map(|webhook| {
-            let (event_id, _) = events.iter().find(|(_, name)| *name == webhook.event)?;
-            Some(notification::ActiveModel {
-                store_id: Set(store_id.0),
-                id: Set(NotificationId::new().0),
-                event_id: Set(event_id.0),
-                webhook_id: Set(webhook.id.0),
-                event: Set(webhook.event.as_str().to_owned()),
-                delivery_id: Set(delivery_id.0),
-                state: Set(PENDING.to_owned()),
-                attempts: Set(0),
-                due_at: Set(now.into()),
-                lease_token: Set(None),
-                leased_until: Set(None),
-                created_at: Set(now.into()),
-                finished_at: Set(None),
+    let subscribers = webhooks::for_events(transaction, store_id, &names).await?;
+    Ok(subscribers
+        .into_iter()
+        .filter_map(|subscriber| {
+            let (event_id, event) = *events.iter().find(|(_, name)| *name == subscriber.event)?;
+            Some(Owed {
+                id: NotificationId::new(),
+                event_id,
+                event,
+                store_id,
+                delivery_id,
+                standing: standing(subscriber.timed_out),
+                has_backlog: subscriber
+                    .next_due_at
+                    .is_some_and(|due| due <= Instant::from(now)),
+                target: subscriber.target,
             })
         })
+        .collect())
+}
+
+/// Writes notifications, each pending, or under a lease from its birth. Whether any is pending.
+pub(crate) async fn insert(
+    transaction: &impl ConnectionTrait,
+    owed: &[(Owed, Option<Uuid>)],
+    lease: Duration,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let pending: Vec<_> = owed
+        .iter()
+        .filter(|(_, lease_token)| lease_token.is_none())
+        .map(|(owed, _)| (owed.store_id, owed.target.webhook_id))
         .collect();
-    if rows.is_empty() {
-        return Ok(false);
+    let there = if pending.is_empty() {
+        HashSet::new()
+    } else {
+        queue::hold_places(transaction, &pending, now).await?
+    };
+    let now = Instant::from(now);
+    let mut insert = Query::insert();
+    insert.into_table(Entity).columns([
+        Column::StoreId,
+        Column::Id,
+        Column::EventId,
+        Column::WebhookId,
+        Column::Event,
+        Column::DeliveryId,
+        Column::State,
+        Column::Attempts,
+        Column::DueAt,
+        Column::LeaseToken,
+        Column::LeasedUntil,
+        Column::CreatedAt,
+    ]);
+    let mut is_empty = true;
+    for (owed, lease_token) in owed {
+        let webhook_id = owed.target.webhook_id;
+        let (state, leased_until) = match lease_token {
+            Some(_) => (LEASED, lease_end(transaction, lease)),
+            // Deleted meanwhile.
+            None if !there.contains(&webhook_id) => continue,
+            None => (PENDING, Expr::value(None::<i64>)),
+        };
+        is_empty = false;
+        insert.values_panic([
+            Expr::value(owed.store_id.0),
+            Expr::value(owed.id.0),
+            Expr::value(owed.event_id.0),
+            Expr::value(webhook_id.0),
+            Expr::value(owed.event.as_str()),
+            Expr::value(owed.delivery_id.0),
+            Expr::value(state),
+            Expr::value(0_i64),
+            Expr::value(now),
+            Expr::value(*lease_token),
+            leased_until,
+            Expr::value(now),
+        ]);
     }
-    Entity::insert_many(rows)
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(true)
+    if !is_empty {
+        transaction.execute(&insert).await?;
+    }
+    Ok(!there.is_empty())
 }
 
 /// Drops what is owed to a webhook that ends.
@@ -90,7 +163,7 @@ pub(crate) async fn drop_owed(
     let owed = Condition::all()
         .add(Column::StoreId.eq(store_id.0))
         .add(Column::WebhookId.eq(webhook_id.0))
-        .add(Column::State.eq(PENDING));
+        .add(is_pending());
     drop_all(transaction, owed, now).await
 }
 

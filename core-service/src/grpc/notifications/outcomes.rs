@@ -1,0 +1,189 @@
+//! What comes back on the streams: outcomes, recorded first; and the log of attempts, which
+//! follows as well as it can.
+
+use jiff::SignedDuration;
+use proto::iri::Collection;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::{
+    domain::{
+        id::{NotificationId, StoreId, WebhookId},
+        notification::{Failure, Outcome},
+    },
+    error::Error,
+    grpc::Core,
+    random,
+    storage::{
+        self,
+        notifications::{Attempt, Report},
+    },
+};
+
+/// How many batches of attempts may wait to be written.
+const WAITING: usize = 256;
+
+/// How many attempts are written by one transaction at most, or a batch more.
+const ATTEMPTS: usize = 512;
+
+/// Takes attempts to be logged.
+pub(crate) type AttemptLog = mpsc::Sender<Vec<Attempt>>;
+/// What waits to be logged.
+pub(crate) type Attempts = mpsc::Receiver<Vec<Attempt>>;
+
+pub(crate) fn attempt_log() -> (AttemptLog, Attempts) {
+    mpsc::channel(WAITING)
+}
+
+impl Core {
+    /// Records what became of attempts.
+    pub(super) async fn record(&self, reports: Vec<Report>) -> Result<(), Error> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let (now, disable_after) = (self.clock.now(), self.config.webhooks.disable_after());
+        let recorded = self
+            .storage
+            .write(move |transaction| {
+                let reports = reports.clone();
+                Box::pin(async move {
+                    let recorded =
+                        storage::notifications::record(transaction, &reports, disable_after, now);
+                    Ok(recorded.await?)
+                })
+            })
+            .await?;
+        log_disabled(&recorded.gone, "its receiver says that it is gone");
+        log_disabled(&recorded.failing, "it has only failed for too long");
+        if !recorded.attempts.is_empty() && self.attempts.try_send(recorded.attempts).is_err() {
+            tracing::warn!("attempts were recorded but are not logged: too many wait");
+        }
+        Ok(())
+    }
+
+    /// Logs attempts until told to stop and nothing waits. What comes while some are written is
+    /// written together.
+    pub(crate) async fn log_attempts(&self, mut waiting: Attempts) {
+        loop {
+            let first = tokio::select! {
+                first = waiting.recv() => first,
+                // The streams have ended by then, or end without an outcome more.
+                () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
+            };
+            let Some(mut attempts) = first else {
+                return;
+            };
+            while attempts.len() < ATTEMPTS
+                && let Ok(more) = waiting.try_recv()
+            {
+                attempts.extend(more);
+            }
+            let now = self.clock.now();
+            let logged = self
+                .storage
+                .write(move |transaction| {
+                    let attempts = attempts.clone();
+                    Box::pin(async move {
+                        storage::notifications::insert_attempts(transaction, &attempts, now)
+                            .await?;
+                        Ok(())
+                    })
+                })
+                .await;
+            if let Err(error) = logged {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "attempts were recorded but not logged"
+                );
+            }
+        }
+    }
+}
+
+fn log_disabled(webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
+    for (store_id, webhook_id) in webhooks {
+        tracing::warn!(
+            store.id = %store_id,
+            webhook.id = %webhook_id,
+            reason,
+            "a webhook is disabled"
+        );
+    }
+}
+
+pub(super) fn recorded(outcome: &proto::Outcome) -> proto::Recorded {
+    proto::Recorded {
+        name: outcome.name.clone(),
+        lease_token: outcome.lease_token.clone(),
+    }
+}
+
+/// An outcome that names no notification or lease of ours is as one whose lease is over.
+pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
+    let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
+    let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
+    let status = outcome.status.and_then(|status| u16::try_from(status).ok());
+    let retry_after = outcome
+        .retry_after
+        .as_ref()
+        .map(|duration| SignedDuration::from_secs(duration.seconds));
+    let duration = outcome.duration.unwrap_or_default();
+    Some(Report {
+        id,
+        lease_token,
+        outcome: match failure(outcome.failure, status) {
+            None => Outcome::Delivered,
+            Some(failure) => Outcome::Failed {
+                failure,
+                status,
+                retry_after,
+            },
+        },
+        status,
+        duration: duration
+            .seconds
+            .saturating_mul(1_000_000)
+            .saturating_add(i64::from(duration.nanos) / 1_000),
+        // PostgreSQL keeps no NUL in a text.
+        answer: outcome.answer.replace('\0', "\u{fffd}"),
+        jitter: random::below(u64::MAX),
+    })
+}
+
+/// A notification that could not even be handed out, as a failed attempt: the schedule goes on
+/// and ends it.
+pub(super) fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
+    Report {
+        id,
+        lease_token,
+        outcome: Outcome::Failed {
+            failure: Failure::Secret,
+            status: None,
+            retry_after: None,
+        },
+        status: None,
+        duration: 0,
+        answer: String::new(),
+        jitter: random::below(u64::MAX),
+    }
+}
+
+/// None only for what was surely delivered: a failure of a kind that a newer dispatcher knows
+/// is one all the same.
+fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
+    use proto::outcome::Failure as Reported;
+    let Ok(failure) = Reported::try_from(failure) else {
+        return Some(Failure::Unknown);
+    };
+    match failure {
+        Reported::Unspecified if matches!(status, Some(200..=299)) => None,
+        Reported::Unspecified => Some(Failure::Unknown),
+        Reported::Dns => Some(Failure::Dns),
+        Reported::AddressRefused => Some(Failure::AddressRefused),
+        Reported::Connect => Some(Failure::Connect),
+        Reported::Tls => Some(Failure::Tls),
+        Reported::Timeout => Some(Failure::Timeout),
+        Reported::Status => Some(Failure::Status),
+        Reported::Protocol => Some(Failure::Protocol),
+    }
+}

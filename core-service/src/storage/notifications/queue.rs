@@ -1,0 +1,327 @@
+//! Whose turn it is. Claims go by webhook, so that a receiver with a long backlog holds up no
+//! other: the column `next_due_at` of a webhook is its place in the queue.
+//!
+//! While anything of a webhook is pending, its place is there and not later than that is due, or
+//! than its last turn. Whoever makes something pending brings the place forward in the same
+//! transaction ([`hold_places`] or [`wake`]); only [`move_on`] puts it back, and not while a
+//! transaction may be adding something it can't see.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+use sea_orm::{
+    ColumnTrait, Condition, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::{
+        Alias, CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
+        SimpleExpr,
+    },
+};
+use uuid::Uuid;
+
+use super::{is_leased, is_pending, standing::standing};
+use crate::{
+    domain::{
+        fairness::{Room, Standing},
+        id::{StoreId, WebhookId},
+    },
+    storage::{
+        ConnectionTrait, Error,
+        entity::{
+            instant::Instant,
+            notification,
+            webhook::{Column, Entity},
+        },
+        webhooks::any_of,
+    },
+};
+
+/// How many webhooks have a turn in one claim.
+const MOST_TURNS: u32 = 64;
+
+/// A webhook, named with its store.
+pub(super) type Owner = (StoreId, WebhookId);
+
+/// Whether anything is due, whether or not there is a place for it: a look that writes nothing.
+pub(crate) async fn is_any_due(
+    connection: &impl ConnectionTrait,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let found: Option<Uuid> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(due(now))
+        .limit(1)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// A webhook whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) owner: Owner,
+    pub(super) standing: Standing,
+    /// How many of its notifications are under a lease.
+    pub(super) in_flight: u32,
+}
+
+/// Whether it is the turn of any webhook that has a place free: a look that writes nothing.
+pub(crate) async fn is_any_turn(
+    connection: &impl ConnectionTrait,
+    room: &Room,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let found: Option<Uuid> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(has_turn(room, now))
+        .limit(1)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// The webhooks whose turn it is, first come first served, and that have a free place each.
+/// Nobody else takes anything of theirs until the transaction ends: on `PostgreSQL` concurrent
+/// claims step past each other's webhooks, on `SQLite` they follow one another.
+pub(super) async fn turns(
+    transaction: &impl ConnectionTrait,
+    room: &Room,
+    now: Timestamp,
+) -> Result<Vec<Turn>, Error> {
+    let rows: Vec<(Uuid, Uuid, Option<bool>, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id, Column::TimedOut])
+        .expr_as(in_flight(), "in_flight")
+        .filter(has_turn(room, now))
+        .order_by_asc(Column::NextDueAt)
+        .limit(u64::from(std::cmp::min(MOST_TURNS, room.free)))
+        // Not so strong a lock that what comes to be owed meanwhile would have to wait for it.
+        .lock_with_behavior(LockType::NoKeyUpdate, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(store_id, id, timed_out, in_flight)| Turn {
+            owner: (StoreId(store_id), WebhookId(id)),
+            standing: standing(timed_out),
+            in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
+        })
+        .collect())
+}
+
+/// Ends turns: those of whom more is due go to the end of the queue, the others to where their
+/// next notification is due.
+pub(super) async fn move_on(
+    transaction: &impl ConnectionTrait,
+    more_due: &[Owner],
+    exhausted: &[Owner],
+    now: Timestamp,
+) -> Result<(), Error> {
+    if !more_due.is_empty() {
+        Entity::update_many()
+            .col_expr(Column::NextDueAt, Expr::value(Instant::from(now)))
+            .filter(any_of(more_due.iter().copied()))
+            .exec(transaction)
+            .await?;
+    }
+    if exhausted.is_empty() {
+        return Ok(());
+    }
+    let settled = if transaction.get_database_backend() == DbBackend::Sqlite {
+        exhausted.to_vec()
+    } else {
+        // Whoever is adding something holds the place (`hold_places`); then it stays as it is.
+        let rows: Vec<(Uuid, Uuid)> = Entity::find()
+            .select_only()
+            .columns([Column::StoreId, Column::Id])
+            .filter(any_of(exhausted.iter().copied()))
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+            .into_tuple()
+            .all(transaction)
+            .await?;
+        rows.into_iter()
+            .map(|(store_id, id)| (StoreId(store_id), WebhookId(id)))
+            .collect()
+    };
+    if settled.is_empty() {
+        return Ok(());
+    }
+    Entity::update_many()
+        .col_expr(Column::NextDueAt, subquery(earliest_pending()))
+        .filter(any_of(settled))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Holds the places of webhooks for which something is about to be pending that is due now, and
+/// brings them forward. Those of them that are there. Such transactions don't wait for each
+/// other but while a place is moved.
+pub(super) async fn hold_places(
+    transaction: &impl ConnectionTrait,
+    owners: &[Owner],
+    now: Timestamp,
+) -> Result<HashSet<WebhookId>, Error> {
+    let rows: Vec<(Uuid, Uuid, Option<Instant>)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id, Column::NextDueAt])
+        .filter(any_of(owners.iter().copied()))
+        .lock(LockType::KeyShare)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let now = Instant::from(now);
+    let later: Vec<_> = rows
+        .iter()
+        .filter(|(_, _, due)| due.is_none_or(|due| due > now))
+        .map(|(store_id, id, _)| (StoreId(*store_id), WebhookId(*id)))
+        .collect();
+    if !later.is_empty() {
+        Entity::update_many()
+            .col_expr(Column::NextDueAt, Expr::value(now))
+            .filter(any_of(later))
+            .filter(not_before(Expr::value(now)))
+            .exec(transaction)
+            .await?;
+    }
+    Ok(rows.into_iter().map(|(_, id, _)| WebhookId(id)).collect())
+}
+
+/// Brings webhooks' places forward to when something of theirs, pending again, is due. Those of
+/// them that are there.
+pub(crate) async fn wake(
+    transaction: &impl ConnectionTrait,
+    due: &BTreeMap<Owner, Timestamp>,
+) -> Result<HashSet<WebhookId>, Error> {
+    if due.is_empty() {
+        return Ok(HashSet::new());
+    }
+    // Without a condition on the place: the row is locked, whatever it says.
+    let rows = Entity::update_many()
+        .col_expr(Column::NextDueAt, brought_forward(due))
+        .filter(any_of(due.keys().copied()))
+        .exec_with_returning(transaction)
+        .await?;
+    Ok(rows.into_iter().map(|row| WebhookId(row.id)).collect())
+}
+
+/// The place, or an instant of each webhook's own if that is earlier.
+pub(super) fn brought_forward(due: &BTreeMap<Owner, Timestamp>) -> SimpleExpr {
+    let own = due
+        .iter()
+        .fold(CaseStatement::new(), |own, ((_, id), due)| {
+            own.case(Column::Id.eq(id.0), Expr::value(Instant::from(*due)))
+        })
+        .finally(Expr::col(Column::NextDueAt));
+    let own: SimpleExpr = own.into();
+    let place = CaseStatement::new()
+        .case(not_before(own.clone()), own)
+        .finally(Expr::col(Column::NextDueAt));
+    place.into()
+}
+
+fn has_turn(room: &Room, now: Timestamp) -> Condition {
+    let answering = Column::TimedOut.eq(false);
+    let mut standings = Condition::any().add(answering.clone());
+    if room.free_for_new > 0 {
+        standings = standings.add(Column::TimedOut.is_null());
+    }
+    if room.free_for_timed_out > 0 {
+        standings = standings.add(Column::TimedOut.eq(true));
+    }
+    let of_one = |standing| i64::from(room.places.of_one(standing));
+    let places = CaseStatement::new()
+        .case(answering, of_one(Standing::Answering))
+        .finally(of_one(Standing::New));
+    due(now)
+        .add(standings)
+        .add(in_flight().lt::<SimpleExpr>(places.into()))
+}
+
+fn due(now: Timestamp) -> Condition {
+    Condition::all()
+        .add(Column::NextDueAt.lte(Instant::from(now)))
+        .add(Column::DisabledAt.is_null())
+}
+
+/// Whether a place is not there, or later than an instant.
+fn not_before(instant: SimpleExpr) -> Condition {
+    Condition::any()
+        .add(Column::NextDueAt.is_null())
+        .add(Expr::col(Column::NextDueAt).gt(instant))
+}
+
+/// How many notifications of the webhook of the outer statement are under a lease.
+fn in_flight() -> SimpleExpr {
+    let mut count = of_outer_webhook();
+    count.expr(Expr::cust("COUNT(*)")).cond_where(is_leased());
+    subquery(count)
+}
+
+fn earliest_pending() -> SelectStatement {
+    let mut earliest = of_outer_webhook();
+    earliest
+        .expr(Expr::col((notification::Entity, notification::Column::DueAt)).min())
+        .cond_where(is_pending());
+    earliest
+}
+
+fn of_outer_webhook() -> SelectStatement {
+    let of = |notifications, webhooks| {
+        Expr::col((notification::Entity, notifications)).equals((Entity, webhooks))
+    };
+    let mut select = Query::select();
+    select
+        .from(notification::Entity)
+        .cond_where(of(notification::Column::StoreId, Column::StoreId))
+        .cond_where(of(notification::Column::WebhookId, Column::Id));
+    select
+}
+
+fn subquery(select: SelectStatement) -> SimpleExpr {
+    Expr::SubQuery(None, Box::new(select.into()))
+}
+
+/// What is due of some webhooks, the longest due first, up to a number of each.
+pub(super) async fn due_of(
+    connection: &impl ConnectionTrait,
+    shares: Vec<(Owner, u32)>,
+    now: Timestamp,
+) -> Result<Vec<(Uuid, WebhookId)>, Error> {
+    use notification::Column;
+    // A limit of each needs a statement of each; together they are one.
+    let mut parts = shares
+        .into_iter()
+        .enumerate()
+        .map(|(number, (owner, most))| {
+            let mut longest_due = Query::select();
+            longest_due
+                .columns([Column::Id, Column::WebhookId])
+                .from(notification::Entity)
+                .and_where(Column::StoreId.eq(owner.0.0))
+                .and_where(Column::WebhookId.eq(owner.1.0))
+                .cond_where(is_pending())
+                .and_where(Column::DueAt.lte(Instant::from(now)))
+                .order_by(Column::DueAt, sea_orm::Order::Asc)
+                .limit(most.into());
+            let mut part = Query::select();
+            part.columns([Column::Id, Column::WebhookId])
+                .from_subquery(longest_due, Alias::new(format!("due_{number}")));
+            part
+        });
+    let Some(mut all) = parts.next() else {
+        return Ok(Vec::new());
+    };
+    all.unions(parts.map(|part| (sea_orm::sea_query::UnionType::All, part)));
+    let rows = connection.query_all(&all).await?;
+    rows.into_iter()
+        .map(|row| {
+            let (id, webhook_id) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+            Ok((id, WebhookId(webhook_id)))
+        })
+        .collect()
+}

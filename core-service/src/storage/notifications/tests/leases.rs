@@ -1,0 +1,165 @@
+//! What is due is held by one at a time.
+
+use super::*;
+
+#[tokio::test]
+async fn what_is_due_is_claimed_once_and_what_is_delivered_never_again() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    assert_eq!(
+        shop.complete(1, NOW).await,
+        1,
+        "of two events, one is asked for"
+    );
+    assert!(is_any_due(shop.storage.reader(), NOW).await.unwrap());
+    assert!(shop.claim(later(-1)).await.is_empty(), "not due yet");
+
+    let held = shop.claim(NOW).await;
+    assert_eq!(held.len(), 1);
+    assert_eq!(held[0].1.event, "delivery.completed");
+    assert_eq!(held[0].1.target.webhook_id, webhook_id);
+    assert!(
+        shop.claim(later(1_000_000)).await.is_empty(),
+        "held by another"
+    );
+
+    assert_eq!(shop.report(&[(&held[0], Outcome::Delivered)], NOW).await, 1);
+    assert!(shop.claim(later(1_000_000)).await.is_empty());
+    assert!(
+        !is_any_due(shop.storage.reader(), later(1_000_000))
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        shop.report(&[(&held[0], refused())], NOW).await,
+        0,
+        "told twice"
+    );
+}
+
+#[tokio::test]
+async fn a_lease_that_is_over_is_taken_over_and_its_outcome_changes_nothing() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    let lost = shop.claim_for(Duration::ZERO, 10, NOW).await;
+
+    assert!(is_any_expired(shop.storage.reader()).await.unwrap());
+    assert_eq!(shop.release_expired().await, 1);
+    let taken_over = shop.claim(NOW).await;
+
+    assert_eq!(taken_over[0].1.id, lost[0].1.id);
+    assert_eq!(shop.report(&[(&lost[0], Outcome::Delivered)], NOW).await, 0);
+    assert_eq!(shop.release_expired().await, 0, "the new lease goes on");
+    assert_eq!(
+        shop.report(&[(&taken_over[0], Outcome::Delivered)], NOW)
+            .await,
+        1
+    );
+}
+
+/// In one batch with the outcome of another that is held under the newer lease.
+#[tokio::test]
+async fn a_lease_is_never_mistaken_for_anothers() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    shop.has_answered(NOW).await;
+    shop.complete(2, NOW).await;
+    let lost = shop.claim_for(Duration::ZERO, 1, NOW).await;
+    shop.release_expired().await;
+    let held = shop.claim(NOW).await;
+    assert_eq!(held.len(), 2);
+    let other = held.iter().find(|held| held.1.id != lost[0].1.id).unwrap();
+
+    let outcomes = [(&lost[0], Outcome::Delivered), (other, Outcome::Delivered)];
+    assert_eq!(shop.report(&outcomes, NOW).await, 1);
+
+    assert_eq!(shop.count("leased").await, 1);
+}
+
+/// By the clock that decides what is due, which may jump: leases are the database's.
+#[tokio::test]
+async fn a_jump_of_the_clock_ends_no_lease_and_sends_nothing_early_or_twice() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    let hour = 3600;
+    shop.complete(1, NOW).await;
+    let held = shop.claim(NOW).await;
+
+    for jump in [hour, -hour] {
+        assert!(!is_any_expired(shop.storage.reader()).await.unwrap());
+        assert_eq!(shop.release_expired().await, 0);
+        assert!(shop.claim(later(jump)).await.is_empty());
+    }
+    // It failed while the clock was an hour ahead: it is due by that clock, once.
+    shop.report_all(&held, &refused(), later(hour)).await;
+    assert_eq!(shop.place(webhook_id).await, Some(later(hour + 5)));
+    assert!(shop.claim(NOW).await.is_empty());
+    let again = shop.claim(later(hour + 5)).await;
+    assert_eq!(again.len(), 1);
+    // And again while it was an hour behind: nothing that is due later is brought forward.
+    shop.report_all(&again, &refused(), later(-hour)).await;
+    assert!(shop.claim(later(-hour + 299)).await.is_empty());
+    assert_eq!(shop.claim(later(-hour + 300)).await[0].1.attempts, 2);
+}
+
+#[tokio::test]
+async fn what_is_given_back_is_due_at_once() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    let held = shop.claim(NOW).await;
+    assert_eq!(shop.place(webhook_id).await, None);
+    let leases = [(held[0].1.id, held[0].0), (held[0].1.id, Uuid::now_v7())];
+
+    for expected in [1, 0] {
+        let released = shop
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move { Ok(release(transaction, &leases, NOW).await?) })
+            })
+            .await
+            .unwrap();
+        assert_eq!(released, expected);
+    }
+
+    assert_eq!(shop.claim(NOW).await[0].1.id, held[0].1.id);
+}
+
+#[tokio::test]
+async fn what_is_born_leased_is_nobody_elses_until_its_lease_ends() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    let store_id = shop.store_id;
+    let owed = shop
+        .storage
+        .write(move |transaction| {
+            Box::pin(async move {
+                let events = [EventName::DeliveryCompleted];
+                let of = DeliveryId::new();
+                let owed = record_events(transaction, store_id, of, &events, NOW).await?;
+                let token = Some(Uuid::now_v7());
+                let owed: Vec<_> = owed.into_iter().map(|owed| (owed, token)).collect();
+                let is_any_pending = insert(transaction, &owed, Duration::ZERO, NOW).await?;
+                Ok((owed, is_any_pending))
+            })
+        })
+        .await
+        .unwrap();
+    let (owed, is_any_pending) = owed;
+    assert!(!is_any_pending && !owed[0].0.has_backlog);
+
+    assert_eq!(shop.place(webhook_id).await, None, "no place is touched");
+    assert!(shop.claim(later(1_000_000)).await.is_empty());
+    assert_eq!(shop.release_expired().await, 1);
+    assert_eq!(shop.claim(NOW).await[0].1.id, owed[0].0.id);
+}
+
+#[tokio::test]
+async fn what_is_given_back_to_a_deleted_webhook_is_dropped() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    shop.claim_for(Duration::ZERO, 10, NOW).await;
+    webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
+        .exec(shop.storage.reader())
+        .await
+        .unwrap();
+
+    assert_eq!(shop.release_expired().await, 1);
+
+    assert_eq!(shop.count("dropped").await, 1);
+}

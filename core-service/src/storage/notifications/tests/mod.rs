@@ -1,0 +1,228 @@
+//! Leases, outcomes, the schedule and the queue, against a real database.
+
+mod fairness;
+mod leases;
+mod outcomes;
+mod retention;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{ColumnTrait as _, EntityTrait as _, PaginatorTrait as _, QueryFilter as _};
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    domain::{
+        event::EventName,
+        fairness::{Places, Room},
+        id::{ApiClientId, DeliveryId, StoreId, WebhookId},
+        notification::{Failure, Outcome},
+        webhook::Webhook,
+    },
+    storage::{
+        Storage,
+        entity::{attempt, notification, webhook},
+        fixture, webhooks,
+    },
+};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+const LONG: Duration = Duration::from_hours(1);
+const DISABLE_AFTER: SignedDuration = SignedDuration::from_hours(5 * 24);
+
+fn later(seconds: i64) -> Timestamp {
+    NOW + SignedDuration::from_secs(seconds)
+}
+
+/// A store and its webhooks, each for the same event.
+struct Shop {
+    _directory: tempfile::TempDir,
+    storage: Arc<Storage>,
+    store_id: StoreId,
+}
+
+/// A notification under a lease.
+type Held = (Uuid, Claimed);
+
+impl Shop {
+    async fn new() -> Self {
+        let (directory, storage) = fixture::sqlite().await;
+        Self {
+            _directory: directory,
+            storage,
+            store_id: StoreId::new(),
+        }
+    }
+
+    async fn with_a_webhook() -> (Self, WebhookId) {
+        let shop = Self::new().await;
+        let id = shop.add_webhook().await;
+        (shop, id)
+    }
+
+    async fn add_webhook(&self) -> WebhookId {
+        let webhook = Webhook {
+            id: WebhookId::new(),
+            store_id: self.store_id,
+            api_client_id: ApiClientId::new(),
+            event: EventName::DeliveryCompleted,
+            url: "https://shop.example/hook".to_owned(),
+            created_at: NOW,
+            disabled_at: None,
+        };
+        let id = webhook.id;
+        self.storage
+            .write(move |transaction| {
+                let webhook = webhook.clone();
+                Box::pin(async move {
+                    webhooks::insert(transaction, &webhook, b"sealed").await?;
+                    Ok(())
+                })
+            })
+            .await
+            .unwrap();
+        id
+    }
+
+    /// Deliveries are picked and completed: each owes one to every webhook. How many are owed.
+    async fn complete(&self, deliveries: usize, now: Timestamp) -> usize {
+        let store_id = self.store_id;
+        self.storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let mut count = 0;
+                    for _ in 0..deliveries {
+                        let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
+                        let of = DeliveryId::new();
+                        let owed = record_events(transaction, store_id, of, &events, now).await?;
+                        let owed: Vec<_> = owed.into_iter().map(|owed| (owed, None)).collect();
+                        insert(transaction, &owed, LONG, now).await?;
+                        count += owed.len();
+                    }
+                    Ok(count)
+                })
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn claim_for(&self, lease: Duration, free: u32, now: Timestamp) -> Vec<Held> {
+        let room = Room {
+            places: Places(256),
+            free,
+            free_for_new: free,
+            free_for_timed_out: free,
+        };
+        self.claim_within(room, lease, now).await
+    }
+
+    async fn claim(&self, now: Timestamp) -> Vec<Held> {
+        self.claim_for(LONG, 10, now).await
+    }
+
+    async fn claim_within(&self, room: Room, lease: Duration, now: Timestamp) -> Vec<Held> {
+        let token = Uuid::now_v7();
+        let claimed = self
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move { Ok(claim(transaction, &room, (token, lease), now).await?) })
+            })
+            .await
+            .unwrap();
+        claimed
+            .into_iter()
+            .map(|claimed| (token, claimed))
+            .collect()
+    }
+
+    /// Reports how attempts ended, in one batch. How many counted.
+    async fn report(&self, outcomes: &[(&Held, Outcome)], now: Timestamp) -> usize {
+        let reports: Vec<_> = outcomes
+            .iter()
+            .map(|((token, claimed), outcome)| Report {
+                id: claimed.id,
+                lease_token: *token,
+                outcome: outcome.clone(),
+                status: None,
+                duration: 1,
+                answer: String::new(),
+                jitter: 0,
+            })
+            .collect();
+        let recorded = self
+            .storage
+            .write(move |transaction| {
+                let reports = reports.clone();
+                Box::pin(async move {
+                    let recorded = record(transaction, &reports, DISABLE_AFTER, now).await?;
+                    insert_attempts(transaction, &recorded.attempts, now).await?;
+                    Ok(recorded)
+                })
+            })
+            .await
+            .unwrap();
+        recorded.attempts.len()
+    }
+
+    /// Reports that all ended so.
+    async fn report_all(&self, held: &[Held], outcome: &Outcome, now: Timestamp) {
+        let outcomes: Vec<_> = held.iter().map(|held| (held, outcome.clone())).collect();
+        assert_eq!(self.report(&outcomes, now).await, held.len());
+    }
+
+    /// A webhook's receiver has answered before.
+    async fn has_answered(&self, now: Timestamp) {
+        self.complete(1, now).await;
+        let held = self.claim(now).await;
+        self.report_all(&held, &Outcome::Delivered, now).await;
+    }
+
+    async fn release_expired(&self) -> u64 {
+        self.storage
+            .write(|transaction| {
+                Box::pin(async move { Ok(release_expired(transaction, NOW).await?) })
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn count(&self, state: &str) -> u64 {
+        notification::Entity::find()
+            .filter(notification::Column::State.eq(state))
+            .count(self.storage.reader())
+            .await
+            .unwrap()
+    }
+
+    async fn place(&self, id: WebhookId) -> Option<Timestamp> {
+        self.row(id)
+            .await
+            .next_due_at
+            .map(|due| due.try_into().unwrap())
+    }
+
+    async fn row(&self, id: WebhookId) -> webhook::Model {
+        webhook::Entity::find_by_id((self.store_id.0, id.0))
+            .one(self.storage.reader())
+            .await
+            .unwrap()
+            .unwrap()
+    }
+}
+
+fn failed(failure: Failure, status: Option<u16>) -> Outcome {
+    Outcome::Failed {
+        failure,
+        status,
+        retry_after: None,
+    }
+}
+
+fn refused() -> Outcome {
+    failed(Failure::Status, Some(500))
+}
+
+fn timed_out() -> Outcome {
+    failed(Failure::Timeout, None)
+}

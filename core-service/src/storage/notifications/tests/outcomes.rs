@@ -1,0 +1,175 @@
+//! What becomes of notifications, and of webhooks, after attempts.
+
+use super::*;
+
+#[tokio::test]
+async fn what_failed_is_due_again_by_the_schedule() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    let held = shop.claim(NOW).await;
+
+    shop.report_all(&held, &refused(), NOW).await;
+
+    assert!(shop.claim(later(4)).await.is_empty());
+    let again = shop.claim(later(5)).await;
+    assert_eq!(again[0].1.id, held[0].1.id, "the same notification");
+    assert_eq!(again[0].1.attempts, 1);
+}
+
+#[tokio::test]
+async fn each_of_a_batch_has_its_own_end() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    shop.has_answered(NOW).await;
+    shop.complete(3, NOW).await;
+    let held = shop.claim(NOW).await;
+    let asked = Outcome::Failed {
+        failure: Failure::Status,
+        status: Some(503),
+        retry_after: Some(SignedDuration::from_secs(60)),
+    };
+
+    let outcomes = [
+        (&held[0], Outcome::Delivered),
+        (&held[1], asked),
+        (&held[2], timed_out()),
+        (&held[0], refused()),
+    ];
+    assert_eq!(
+        shop.report(&outcomes, NOW).await,
+        3,
+        "one lease, one outcome"
+    );
+
+    assert_eq!(shop.count("delivered").await, 2);
+    assert_eq!(shop.count("leased").await, 0);
+    assert_eq!(shop.row(webhook_id).await.timed_out, Some(true));
+    assert_eq!(shop.claim(later(5)).await[0].1.id, held[2].1.id);
+    let rows = attempt::Entity::find()
+        .all(shop.storage.reader())
+        .await
+        .unwrap();
+    let mut failures: Vec<_> = rows
+        .into_iter()
+        .map(|row| (row.number, row.failure))
+        .collect();
+    failures.sort();
+    assert_eq!(
+        failures,
+        [
+            (1, None),
+            (1, None),
+            (1, Some("status".to_owned())),
+            (1, Some("timeout".to_owned())),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_gone_hears_no_more() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    shop.complete(2, NOW).await;
+    let held = shop.claim(NOW).await;
+
+    shop.report_all(&held, &failed(Failure::Status, Some(410)), NOW)
+        .await;
+
+    assert_eq!(shop.complete(1, NOW).await, 0);
+    assert_eq!(shop.count("given_up").await, 1);
+    assert_eq!(shop.count("dropped").await, 1, "what was owed beside it");
+    assert!(shop.claim(later(1_000_000)).await.is_empty());
+    assert!(shop.row(webhook_id).await.disabled_at.is_some());
+}
+
+#[tokio::test]
+async fn one_that_has_only_failed_for_five_days_is_disabled() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    let days = |days: i64| later(days * 86_400);
+    let fail = async |now| {
+        shop.complete(1, now).await;
+        let held = shop.claim(now).await;
+        shop.report_all(&held, &refused(), now).await;
+        shop.row(webhook_id).await.disabled_at.is_some()
+    };
+    assert!(!fail(days(0)).await);
+    assert!(!fail(days(3)).await);
+    shop.has_answered(days(4)).await;
+    assert_eq!(shop.row(webhook_id).await.failing_since, None);
+
+    assert!(!fail(days(5)).await, "since this one, not the first");
+    assert!(!fail(days(9)).await);
+    assert!(fail(days(10)).await);
+
+    assert_eq!(shop.complete(1, days(10)).await, 0);
+}
+
+/// In one batch, whichever comes first.
+#[tokio::test]
+async fn any_success_clears_what_failed_before() {
+    for first_succeeds in [true, false] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        let days = |days: i64| later(days * 86_400);
+        shop.has_answered(NOW).await;
+        shop.complete(1, NOW).await;
+        let held = shop.claim(NOW).await;
+        shop.report_all(&held, &timed_out(), NOW).await;
+        shop.complete(1, days(1)).await;
+        let held = shop.claim(days(1)).await;
+        shop.report_all(&held, &refused(), days(1)).await;
+        let held = shop.claim(days(6)).await;
+        assert_eq!(held.len(), 2);
+
+        let mut outcomes = [(&held[0], Outcome::Delivered), (&held[1], timed_out())];
+        if !first_succeeds {
+            outcomes.reverse();
+        }
+        shop.report(&outcomes, days(6)).await;
+
+        let row = shop.row(webhook_id).await;
+        assert_eq!(row.disabled_at, None);
+        let since = row.failing_since.map(|since| since.try_into().unwrap());
+        assert_eq!(since, first_succeeds.then_some(days(6)));
+        assert_eq!(row.timed_out, Some(first_succeeds));
+    }
+}
+
+#[tokio::test]
+async fn a_lost_log_of_attempts_resends_nothing() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    let held = shop.claim(NOW).await;
+    let report = Report {
+        id: held[0].1.id,
+        lease_token: held[0].0,
+        outcome: Outcome::Delivered,
+        status: Some(200),
+        duration: 1,
+        answer: String::new(),
+        jitter: 0,
+    };
+    let recorded = shop
+        .storage
+        .write(move |transaction| {
+            let reports = [report.clone()];
+            Box::pin(async move { Ok(record(transaction, &reports, DISABLE_AFTER, NOW).await?) })
+        })
+        .await
+        .unwrap();
+    sea_orm::ConnectionTrait::execute_unprepared(shop.storage.reader(), "DROP TABLE attempts")
+        .await
+        .unwrap();
+
+    let logged = shop
+        .storage
+        .write(move |transaction| {
+            let attempts = recorded.attempts.clone();
+            Box::pin(async move {
+                insert_attempts(transaction, &attempts, NOW).await?;
+                Ok(())
+            })
+        })
+        .await;
+
+    assert!(logged.is_err());
+    assert_eq!(shop.count("delivered").await, 1);
+    assert!(shop.claim(later(1_000_000)).await.is_empty());
+}
