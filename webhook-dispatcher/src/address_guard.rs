@@ -34,6 +34,16 @@ const STAGGER: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 pub(crate) struct AddressGuard {
     policy: Arc<Policy>,
+    resolver: Resolver,
+}
+
+/// Where names get their addresses from.
+#[derive(Clone, Debug)]
+enum Resolver {
+    System,
+    /// Gives one answer after another, whatever the name.
+    #[cfg(test)]
+    Stub(Arc<std::sync::Mutex<std::collections::VecDeque<Vec<SocketAddr>>>>),
 }
 
 /// Why no connection was opened.
@@ -51,11 +61,12 @@ impl AddressGuard {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy: Arc::new(policy),
+            resolver: Resolver::System,
         }
     }
 
     async fn resolve_and_connect(&self, uri: &Uri) -> Result<TcpStream, Error> {
-        let addrs = resolve(uri).await.map_err(Error::Dns)?;
+        let addrs = resolve(uri, &self.resolver).await.map_err(Error::Dns)?;
         self.connect(&addrs).await
     }
 
@@ -92,7 +103,20 @@ impl Service<Uri> for AddressGuard {
     }
 }
 
-async fn resolve(uri: &Uri) -> io::Result<Vec<SocketAddr>> {
+impl Resolver {
+    async fn look_up(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            Self::System => Ok(tokio::net::lookup_host((host, port)).await?.collect()),
+            #[cfg(test)]
+            Self::Stub(answers) => {
+                let next = answers.lock().expect("no test panics with it").pop_front();
+                Ok(next.unwrap_or_default())
+            }
+        }
+    }
+}
+
+async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
     let missing = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
     let host = uri.host().ok_or_else(|| missing("the url has no host"))?;
     let host = host
@@ -106,7 +130,7 @@ async fn resolve(uri: &Uri) -> io::Result<Vec<SocketAddr>> {
         (None, _) => return Err(missing("the url has no port")),
     };
 
-    let addrs: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+    let addrs = resolver.look_up(host, port).await?;
     if addrs.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
@@ -266,6 +290,34 @@ mod tests {
                 "{host} {result:?}"
             );
         }
+        assert!(untouched(canary).await);
+    }
+
+    /// DNS rebinding: a name that answers well when it is looked at and otherwise when it is
+    /// called. Here it is looked up once a connection, and what is called is what was judged.
+    #[tokio::test]
+    async fn a_name_that_changes_its_address_leads_nowhere_else() {
+        let permitted = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = permitted.local_addr().unwrap().port();
+        let canary = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+        let [good, bad] = [&permitted, &canary].map(|listener| listener.local_addr().unwrap());
+        let answers = [vec![good], vec![bad], vec![good, bad], vec![good], vec![]];
+        let mut guard = guard("127.0.0.1");
+        guard.resolver = Resolver::Stub(Arc::new(std::sync::Mutex::new(answers.into())));
+        let uri: Uri = format!("http://shop.example:{port}/").parse().unwrap();
+
+        let mut reached = Vec::new();
+        for _ in 0..5 {
+            reached.push(match guard.call(uri.clone()).await {
+                Ok(stream) => Ok(stream.inner().stream.peer_addr().unwrap()),
+                Err(Error::Refused(Refused::Address(ip))) => Err(Some(ip)),
+                Err(Error::Dns(_)) => Err(None),
+                Err(error) => panic!("{error}"),
+            });
+        }
+
+        let refused = Err(Some(bad.ip()));
+        assert_eq!(reached, [Ok(good), refused, refused, Ok(good), Err(None)]);
         assert!(untouched(canary).await);
     }
 

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_receivers;
+mod crowd;
 mod guard;
 mod harness;
 mod sending;

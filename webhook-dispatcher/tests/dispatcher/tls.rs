@@ -13,14 +13,16 @@ use hyper_util::{
 use proto::outcome::Failure;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::{
-    ServerConfig,
+    HandshakeKind, ServerConfig,
     pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
 };
 use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{attempt, attempt_with, delivered, failed, receiver};
+use crate::harness::{
+    Dispatcher, FakeCore, attempt, attempt_with, config, delivered, failed, notification, receiver,
+};
 
 /// A receiver with a certificate of its own making. Answers with the HTTP version it was asked in.
 struct TlsReceiver {
@@ -30,6 +32,10 @@ struct TlsReceiver {
 
 impl TlsReceiver {
     async fn start(params: CertificateParams, protocols: &[&str]) -> Self {
+        Self::start_with(params, protocols, true).await
+    }
+
+    async fn start_with(params: CertificateParams, protocols: &[&str], keep_alive: bool) -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         let mut file = NamedTempFile::new().unwrap();
@@ -50,7 +56,8 @@ impl TlsReceiver {
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config))));
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(serve(listener, acceptor, keep_alive));
         Self {
             url: format!("https://localhost:{port}/"),
             certificate: file,
@@ -62,29 +69,36 @@ impl TlsReceiver {
     }
 }
 
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor) {
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, keep_alive: bool) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
         tokio::spawn(async move {
             let Ok(stream) = acceptor.accept(stream).await else {
                 return;
             };
-            let _ = auto::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service_fn(answer_with_version))
-                .await;
+            let handshake = stream.get_ref().1.handshake_kind();
+            let answer = service_fn(|request| {
+                std::future::ready(Ok::<_, Infallible>(answer(&request, handshake)))
+            });
+            let mut server = auto::Builder::new(TokioExecutor::new());
+            server.http1().keep_alive(keep_alive);
+            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
         });
     }
 }
 
-async fn answer_with_version(
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+/// The HTTP version, and whether it came over a session of before.
+fn answer(request: &Request<Incoming>, handshake: Option<HandshakeKind>) -> Response<Full<Bytes>> {
     let version = match request.version() {
         Version::HTTP_2 => "h2",
         Version::HTTP_11 => "http/1.1",
         _ => "another",
     };
-    Ok(Response::new(Full::from(version)))
+    let again = match handshake {
+        Some(HandshakeKind::Resumed) => " again",
+        _ => "",
+    };
+    Response::new(Full::from(format!("{version}{again}")))
 }
 
 fn named(name: &str) -> CertificateParams {
@@ -107,6 +121,27 @@ async fn http_2_is_spoken_with_those_who_can() {
 
         assert_eq!(outcome, delivered(version), "{protocols:?}");
     }
+}
+
+#[tokio::test]
+async fn a_tls_session_goes_on_over_the_next_connection() {
+    let receiver = TlsReceiver::start_with(named("localhost"), &[], false).await;
+    let mut core = FakeCore::start().await;
+    let mut config = config(&[&core]);
+    config.ca_files = receiver.ca_files();
+    let dispatcher = Dispatcher::start(config);
+    let mut stream = core.stream().await;
+
+    let mut answers = Vec::new();
+    for number in 1..=3 {
+        stream.send(vec![notification(number, &receiver.url)]).await;
+        let outcome = stream.next_outcome().await;
+        stream.record(&outcome).await;
+        answers.push(outcome.answer);
+    }
+
+    assert_eq!(answers, ["http/1.1", "http/1.1 again", "http/1.1 again"]);
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
