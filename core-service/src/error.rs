@@ -126,6 +126,8 @@ impl From<Error> for Status {
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             Error::Storage(
                 storage::Error::Unavailable(_)
+                | storage::Error::LostRace(_)
+                | storage::Error::Late
                 | storage::Error::WriterEnded
                 | storage::Error::RolledBack,
             )

@@ -10,6 +10,7 @@ pub mod domain;
 mod error;
 pub mod geocoding;
 mod grpc;
+mod patience;
 mod random;
 pub mod routing;
 mod service;

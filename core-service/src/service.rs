@@ -29,6 +29,7 @@ use crate::{
     grpc::{
         Attempts, Callers, Core, Definitions, KeyRing, Notifications, Streams, Unsent, attempt_log,
     },
+    patience,
     routing::StraightLine,
     storage::{self, Storage},
     vault::{self, Vault},
@@ -147,6 +148,7 @@ impl CoreService {
         let served = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))
+            .layer(patience::layer())
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
         let overdue = async {

@@ -122,6 +122,14 @@ impl Error {
         }
     }
 
+    /// No core answers, or none that has its database.
+    pub(crate) fn not_ready() -> Self {
+        unavailable(
+            Status::unavailable("no core was ready in time"),
+            BUSY_RETRY_SECONDS,
+        )
+    }
+
     /// Core broke the contract: a message without what it always has.
     pub(crate) fn incomplete(what: &'static str) -> Self {
         Self::Internal(format!("core left out {what}").into())

@@ -63,10 +63,15 @@ async fn who_waits_too_long_for_its_twin_is_told_to_come_back() {
     let first = shop.create_delivery_once(&key).await.unwrap();
     let again = shop.create_delivery_once(&key).await.unwrap();
 
-    let Some(Failure::Answer { status, body }) = told else {
+    let Some(Failure::Answer {
+        status,
+        retry_after,
+        body,
+    }) = told
+    else {
         panic!("{told:?}");
     };
-    assert_eq!(status, 409, "{body}");
+    assert_eq!((status, retry_after), (409, Some(1)), "{body}");
     assert!(
         body.contains("\"code\":\"idempotency_key_in_use\""),
         "{body}"

@@ -1,8 +1,8 @@
 //! The all-in-one on SQLite, which comes back at the same addresses.
 
 use std::{
-    path::Path,
-    process::{Command, Output},
+    path::{Path, PathBuf},
+    process::Command,
 };
 
 use serde_json::Value;
@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::{
     caller::Caller,
-    cluster::credentials,
+    cluster::{END_LEASES, credentials},
+    disk::Disk,
     program::PROGRAMS,
     server::{Server, reserve_addr},
 };
@@ -19,6 +20,10 @@ use crate::{
 pub(crate) struct AllInOne {
     pub(crate) server: Server,
     pub(crate) directory: TempDir,
+    /// The data directory, as the server sees it.
+    data_dir: PathBuf,
+    /// What runs a program where that is: itself, or a program and arguments that precede it.
+    runner: Vec<String>,
 }
 
 impl AllInOne {
@@ -33,14 +38,44 @@ impl AllInOne {
         arguments: impl FnOnce(&Path) -> Vec<String>,
     ) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut arguments = arguments(directory.path());
+        let arguments = arguments(directory.path());
+        let data_dir = directory.path().join("data");
+        Self::start_in(data_dir, program, arguments, Vec::new(), directory).await
+    }
+
+    /// Starts it with its data on a disk that can be filled and frozen; `None`, said on stderr,
+    /// where there can be none.
+    pub(crate) async fn start_on_a_small_disk() -> Option<(Self, Disk)> {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Disk::mount(directory.path())?;
+        let runner = disk.runner();
+        let mut arguments = runner[1..].to_vec();
+        arguments.push(PROGRAMS.delivery.to_str().unwrap().to_owned());
+        let data_dir = disk.directory().join("data");
+        let program = runner[0].clone();
+        let program = Path::new(&program);
+        let platform = Self::start_in(data_dir, program, arguments, runner, directory).await;
+        Some((platform, disk))
+    }
+
+    async fn start_in(
+        data_dir: PathBuf,
+        program: &Path,
+        mut arguments: Vec<String>,
+        runner: Vec<String>,
+        directory: TempDir,
+    ) -> Self {
         arguments.push(format!("--rest-listen={}", reserve_addr()));
         arguments.push(format!("--core-listen={}", reserve_addr()));
-        let data_dir = directory.path().join("data");
         arguments.push(format!("--data-dir={}", data_dir.to_str().unwrap()));
         let mut server = Server::new("delivery", program, arguments, ("ready:", 1));
         server.start().await;
-        Self { server, directory }
+        Self {
+            server,
+            directory,
+            data_dir,
+            runner,
+        }
     }
 
     /// The demo shop's program.
@@ -53,20 +88,37 @@ impl AllInOne {
         self.caller("operator_client", "tasks:all").await
     }
 
+    /// As if a minute had passed for what a process that was killed had leased.
+    pub(crate) fn end_leases(&self) {
+        self.sql(END_LEASES);
+    }
+
     /// Runs a statement on its database, from outside, and gives the first value of the answer.
     pub(crate) fn sql(&self, statement: &str) -> String {
         let script = "import sqlite3, sys
 database = sqlite3.connect(sys.argv[1], timeout=10, isolation_level=None)
 print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
-        let database = self.directory.path().join("data/delivery.sqlite");
-        let Output { status, stdout, .. } = Command::new("python3")
-            .args(["-c", script])
-            .arg(&database)
-            .arg(statement)
+        let database = self.data_dir.join("delivery.sqlite");
+        let database = database.to_str().unwrap();
+        let printed = self.run(&["python3", "-c", script, database, statement]);
+        printed.trim_end().to_owned()
+    }
+
+    /// What a program prints that runs where the data is.
+    fn run(&self, command: &[&str]) -> String {
+        let command = self
+            .runner
+            .iter()
+            .map(String::as_str)
+            .chain(command.iter().copied());
+        let command: Vec<_> = command.collect();
+        let output = Command::new(command[0])
+            .args(&command[1..])
             .output()
             .unwrap();
-        assert!(status.success(), "{statement}");
-        String::from_utf8(stdout).unwrap().trim_end().to_owned()
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
     }
 
     async fn caller(&self, client: &str, scopes: &str) -> Caller {
@@ -76,7 +128,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
     }
 
     fn ready(&self) -> Value {
-        let ready = self.directory.path().join("data/ready.json");
-        serde_json::from_slice(&std::fs::read(ready).unwrap()).unwrap()
+        let ready = self.data_dir.join("ready.json");
+        serde_json::from_str(&self.run(&["cat", ready.to_str().unwrap()])).unwrap()
     }
 }

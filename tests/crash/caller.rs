@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{
     Method, Request, Response,
     body::Incoming,
-    header::{AUTHORIZATION, CONTENT_TYPE},
+    header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
     http,
 };
 use hyper_util::{
@@ -38,6 +38,8 @@ pub(crate) struct Caller {
     /// Whose turn it is.
     next: Arc<AtomicUsize>,
     token: Arc<str>,
+    /// `Authorization` at the token endpoint, and the form it is sent with.
+    credentials: Arc<(String, String)>,
     http: Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -53,6 +55,8 @@ pub(crate) enum Failure {
     Late,
     Answer {
         status: u16,
+        /// Seconds.
+        retry_after: Option<u64>,
         body: String,
     },
 }
@@ -64,8 +68,31 @@ impl fmt::Display for Failure {
             Self::Broken(error) => write!(f, "the connection broke: {error:?}"),
             Self::BrokenOff(error) => write!(f, "the answer broke off: {error:?}"),
             Self::Late => write!(f, "no answer within {DEADLINE:?}"),
-            Self::Answer { status, body } => write!(f, "{status} {body}"),
+            Self::Answer { status, body, .. } => write!(f, "{status} {body}"),
         }
+    }
+}
+
+impl Failure {
+    /// "Not now; nothing is wrong with the request", in the form of errors and with
+    /// `Retry-After`: 503, or 409 while the same request is still under way.
+    pub(crate) fn is_to_come_again(&self) -> bool {
+        let Self::Answer {
+            status,
+            retry_after: Some(1..=60),
+            body,
+        } = self
+        else {
+            return false;
+        };
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        body["@type"] == "hydra:Error"
+            && body["status"] == *status
+            && body["retryable"] == true
+            && matches!(
+                (status, body["code"].as_str()),
+                (503, Some("unavailable" | "overloaded")) | (409, Some("idempotency_key_in_use"))
+            )
     }
 }
 
@@ -76,30 +103,53 @@ impl Caller {
         credentials: &Credentials,
         scopes: &str,
     ) -> Self {
-        let mut caller = Self {
-            base_urls: base_urls.into(),
-            next: Arc::default(),
-            token: "".into(),
-            http: Client::builder(TokioExecutor::new()).build_http(),
-        };
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("grant_type", "client_credentials")
             .append_pair("scope", scopes)
             .finish();
         let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
         let basic = format!("Basic {}", STANDARD.encode(basic));
-        let granted = caller
-            .exchange(|base_url| {
-                Request::post(format!("{base_url}/oauth2/token"))
-                    .header(AUTHORIZATION, &basic)
-                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-                    .body(Full::new(Bytes::from(form.clone())))
-                    .unwrap()
-            })
-            .await
-            .unwrap();
+        let mut caller = Self {
+            base_urls: base_urls.into(),
+            next: Arc::default(),
+            token: "".into(),
+            credentials: Arc::new((basic, form)),
+            http: Client::builder(TokioExecutor::new()).build_http(),
+        };
+        let granted = caller.ask_for_token().await.unwrap();
         caller.token = granted["access_token"].as_str().unwrap().into();
         caller
+    }
+
+    /// Another token.
+    pub(crate) async fn ask_for_token(&self) -> Result<Value, Failure> {
+        let (basic, form) = &*self.credentials;
+        self.exchange(|base_url| {
+            Request::post(format!("{base_url}/oauth2/token"))
+                .header(AUTHORIZATION, basic)
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                .body(Full::new(Bytes::from(form.clone())))
+                .unwrap()
+        })
+        .await
+    }
+
+    /// The same program, without a balancer.
+    pub(crate) fn at(&self, base_url: &str) -> Self {
+        Self {
+            base_urls: [base_url.to_owned()].into(),
+            ..self.clone()
+        }
+    }
+
+    /// The status that a health check sees.
+    pub(crate) async fn probe(&self, path: &str) -> u16 {
+        let probed = self.send(|base_url| {
+            let request = Request::get(format!("{base_url}{path}"));
+            request.body(Full::default()).unwrap()
+        });
+        let probed = tokio::time::timeout(DEADLINE, probed).await;
+        probed.unwrap().unwrap().status().as_u16()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -210,11 +260,14 @@ fn order() -> Value {
 
 async fn answer(response: Response<Incoming>) -> Result<Value, Failure> {
     let status = response.status();
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let body = response.into_body().collect().await;
     let body = body.map_err(Failure::BrokenOff)?.to_bytes();
     if !status.is_success() {
         return Err(Failure::Answer {
             status: status.as_u16(),
+            retry_after,
             body: String::from_utf8_lossy(&body).into_owned(),
         });
     }

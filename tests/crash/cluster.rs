@@ -36,6 +36,10 @@ opening_hours = ["Mo-Su 12:00-14:00", "Mo-Su 14:00-17:00"]
 interval = "2 days"
 "#;
 
+/// As if a minute had passed.
+pub(crate) const END_LEASES: &str =
+    "UPDATE notifications SET leased_until = 0 WHERE state = 'leased'";
+
 /// Six processes, with a shop to serve.
 pub(crate) struct Cluster {
     pub(crate) gateways: [Server; 2],
@@ -57,9 +61,15 @@ impl Cluster {
     /// Starts all of it; `None`, said on stderr, on a machine without PostgreSQL.
     pub(crate) async fn start() -> Option<Self> {
         let postgres = Postgres::start()?;
+        let url = postgres.url();
+        Some(Self::start_on(postgres, &url).await)
+    }
+
+    /// Starts all of it but PostgreSQL, which it reaches by a URL.
+    pub(crate) async fn start_on(postgres: Postgres, database_url: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let core_arguments = vec![
-            format!("--database-url={}", postgres.url()),
+            format!("--database-url={database_url}"),
             format!("--master-key-file={}", path(&directory, "master.key")),
             format!("--public-url={PUBLIC_URL}"),
         ];
@@ -117,7 +127,7 @@ impl Cluster {
             server.start().await;
         }
         cluster.shop_client = cluster.open_shop();
-        Some(cluster)
+        cluster
     }
 
     /// Every process, in the order in which a platform is started.
@@ -134,6 +144,11 @@ impl Cluster {
     /// A program that completes tasks, behind a balancer over both gateways.
     pub(crate) async fn dispatch_board(&self) -> Caller {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
+    }
+
+    /// As if a minute had passed for what a process that was killed had leased.
+    pub(crate) fn end_leases(&self) {
+        self.postgres.sql(END_LEASES);
     }
 
     /// Makes a shop as an operator does, and gives its client.

@@ -8,7 +8,7 @@ use crate::{
     all_in_one::AllInOne,
     cluster::Cluster,
     load::Load,
-    oracle::{self, Figures},
+    oracle::{self, TAKEN_OVER},
     random::{Random, asked_duration},
     receiver::Receiver,
 };
@@ -25,12 +25,6 @@ const LEASE: Duration = Duration::from_secs(90);
 
 /// What is under way without a lease to wait for is told sooner.
 const UNDER_WAY: Duration = Duration::from_secs(3);
-
-/// A moment's silence is no proof; a lease that was ended is taken over within this time.
-const TAKEN_OVER: Duration = Duration::from_secs(30);
-
-/// As if a minute had passed.
-const END_LEASES: &str = "UPDATE notifications SET leased_until = 0 WHERE state = 'leased'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_all_in_one_loses_nothing_when_it_is_killed() {
@@ -59,7 +53,7 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
                 told.missing(&acknowledged.completed).is_empty()
             })
             .await;
-        platform.sql(END_LEASES);
+        platform.end_leases();
     }
 
     let deadline = asked_duration().map_or(TAKEN_OVER, |_| LEASE);
@@ -68,7 +62,7 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
         "SQLite, {workers} creators and completers each: {outages}; failed requests: {}; {figures}",
         failures.len()
     ));
-    assert_nothing_lost(&figures);
+    figures.assert_nothing_lost(2 * figures.deliveries);
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
 
@@ -127,7 +121,7 @@ async fn the_parts_lose_nothing_whichever_of_them_is_killed() {
                 told.missing(&acknowledged.completed).is_empty()
             })
             .await;
-        cluster.postgres.sql(END_LEASES);
+        cluster.end_leases();
     }
 
     let deadline = asked_duration().map_or(TAKEN_OVER, |_| LEASE);
@@ -136,7 +130,7 @@ async fn the_parts_lose_nothing_whichever_of_them_is_killed() {
         "PostgreSQL, {workers} creators and completers each: {outages}; failed requests: {}; {figures}",
         failures.len()
     ));
-    assert_nothing_lost(&figures);
+    figures.assert_nothing_lost(2 * figures.deliveries);
 }
 
 /// Strikes and mends; how long it took until a request succeeded, or a notification came. What
@@ -180,17 +174,6 @@ async fn strike(cluster: &mut Cluster, blow: Blow, load: &Load, receiver: &Recei
             load.first_success_after(Instant::now()).await
         }
     }
-}
-
-#[track_caller]
-fn assert_nothing_lost(figures: &Figures) {
-    let expected = Figures {
-        deliveries: figures.deliveries,
-        done: 2 * figures.deliveries,
-        repeats: figures.repeats,
-        ..Figures::default()
-    };
-    assert_eq!(*figures, expected);
 }
 
 /// How long each kill was felt.

@@ -36,6 +36,16 @@ pub(crate) struct Acknowledged {
     pub(crate) completed: BTreeSet<String>,
 }
 
+impl Acknowledged {
+    /// Notes a delivery, whose tasks are to be done.
+    pub(crate) fn created(&mut self, delivery: &Value) {
+        self.deliveries.insert(iri(delivery).to_owned());
+        for task in ["pickup", "dropoff"] {
+            self.tasks.insert(iri(&delivery[task]).to_owned());
+        }
+    }
+}
+
 /// Load on a platform until it is told to finish.
 pub(crate) struct Load {
     running: JoinSet<()>,
@@ -47,13 +57,15 @@ pub(crate) struct Load {
 struct Journal {
     acknowledged: Mutex<Acknowledged>,
     progress: watch::Sender<Progress>,
-    failures: Mutex<Vec<String>>,
+    failures: Mutex<Vec<Failure>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Progress {
     /// Requests acknowledged.
     count: u64,
+    /// Requests that failed.
+    failed: u64,
     /// When the youngest of them was sent.
     sent: Option<Instant>,
 }
@@ -94,6 +106,15 @@ impl Load {
         assert!(in_time, "{} more did not come: {}", more, self.last());
     }
 
+    /// Waits until so many requests more have failed.
+    pub(crate) async fn refuses(&self, more: u64) {
+        let mut progress = self.journal.progress.subscribe();
+        let enough = progress.borrow().failed + more;
+        let enough = progress.wait_for(|progress| progress.failed >= enough);
+        let in_time = tokio::time::timeout(RECOVERY, enough).await.is_ok();
+        assert!(in_time, "{more} more did not fail: {}", self.last());
+    }
+
     /// Waits until a request is acknowledged that was sent after an instant. How long after it
     /// that is.
     pub(crate) async fn first_success_after(&self, instant: Instant) -> Duration {
@@ -106,7 +127,7 @@ impl Load {
 
     /// Lets the creators end and the completers complete what was created; gives what was
     /// acknowledged, and why the rest was not.
-    pub(crate) async fn finish(mut self) -> (Acknowledged, Vec<String>) {
+    pub(crate) async fn finish(mut self) -> (Acknowledged, Vec<Failure>) {
         self.finish.cancel();
         let ended = async {
             while self
@@ -131,7 +152,7 @@ impl Load {
 
     fn last(&self) -> String {
         let failures = self.journal.failures.lock().unwrap();
-        let last = failures.iter().rev().take(3);
+        let last = failures.iter().rev().take(3).map(Failure::to_string);
         format!(
             "{} failures, {:?}",
             failures.len(),
@@ -206,11 +227,7 @@ async fn complete_task(journal: &Journal, dispatch_board: &Caller, task: &str) {
 
 impl Journal {
     fn created(&self, delivery: &Value) {
-        let mut acknowledged = self.acknowledged.lock().unwrap();
-        acknowledged.deliveries.insert(iri(delivery).to_owned());
-        for task in ["pickup", "dropoff"] {
-            acknowledged.tasks.insert(iri(&delivery[task]).to_owned());
-        }
+        self.acknowledged.lock().unwrap().created(delivery);
     }
 
     fn succeeded(&self, sent: Instant) {
@@ -221,8 +238,8 @@ impl Journal {
     }
 
     async fn failed(&self, failure: Failure) {
-        let failure = failure.to_string();
         self.failures.lock().unwrap().push(failure);
+        self.progress.send_modify(|progress| progress.failed += 1);
         // One who comes back at once would only keep the processors from those who mend.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

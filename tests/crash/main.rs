@@ -12,6 +12,7 @@
 mod all_in_one;
 mod caller;
 mod cluster;
+mod disk;
 mod load;
 mod oracle;
 mod postgres;
@@ -19,17 +20,24 @@ mod program;
 mod random;
 mod receiver;
 mod server;
+mod session;
+mod wire;
 
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/api_client.rs"]
 mod api_client;
+#[path = "../e2e/harness/postgres_programs.rs"]
+mod postgres_programs;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/webhook_receiver.rs"]
 mod webhook_receiver;
 
 mod across_cores;
+mod away;
+mod disks;
 mod flushing;
 mod killing;
+mod races;
 mod restarting;
 
 /// Held by each test: they measure times, on machines with few processors.

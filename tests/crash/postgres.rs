@@ -3,17 +3,14 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
 
-/// Set to `1` where the PostgreSQL part of the tests must not be skipped.
-const REQUIRED: &str = "DELIVERY_TEST_REQUIRE_POSTGRES";
+use crate::{postgres_programs, session::Session};
 
 /// Makes a data directory, says where, and does what it is told line by line until standard
-/// input ends: the pipe's other end is ours, so it ends with this process, however that comes
-/// about. Nothing but a unix socket is listened on.
+/// input ends. Nothing but a unix socket is listened on.
 const GUARDIAN: &str = r#"
 set -eu
 bin=$1
@@ -37,6 +34,12 @@ start() {
         sleep 0.05
     done
 }
+# A signal to the server and, because it can have no new ones then, to all its children.
+signal() {
+    kill "-$1" "$postgres"
+    # One of them may have ended meanwhile.
+    for child in $(ps -o pid= --ppid "$postgres"); do kill "-$1" "$child" 2>/dev/null || true; done
+}
 end() {
     # The shell would say that it was killed.
     wait "$postgres" 2>/dev/null || true
@@ -48,13 +51,15 @@ while read -r order; do
     case $order in
         start) start ;;
         kill) kill -KILL "$postgres"; end ;;
-        immediate)
-            "$bin/pg_ctl" stop --silent --no-wait --mode=immediate --pgdata="$directory/data"
+        fast | immediate)
+            "$bin/pg_ctl" stop --silent --no-wait --mode="$order" --pgdata="$directory/data"
             end ;;
+        pause) signal STOP ;;
+        resume) signal CONT ;;
     esac
     echo "done"
 done
-[ "$postgres" -eq 0 ] || { kill -QUIT "$postgres"; end; }
+[ "$postgres" -eq 0 ] || { signal CONT; kill -QUIT "$postgres"; end; }
 "#;
 
 pub(crate) struct Postgres {
@@ -72,24 +77,9 @@ impl Postgres {
 
     /// Starts one with settings: `-c name=value`.
     pub(crate) fn start_with(settings: &str) -> Option<Self> {
-        let Some(programs) = find_programs() else {
-            let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "1");
-            assert!(
-                !required,
-                "PostgreSQL is not installed, and {REQUIRED} is set"
-            );
-            crate::say("PostgreSQL is not installed: a test is SKIPPED");
-            return None;
-        };
-        let mut guardian = unprivileged_shell()
-            .args(["-c", GUARDIAN, "guardian"])
-            .arg(&programs)
+        let programs = postgres_programs::find()?;
+        let mut guardian = postgres_programs::guardian(GUARDIAN, &programs)
             .arg(settings)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // Ctrl-C ends the tests; the guardian ends after them, with its work done.
-            .process_group(0)
             .spawn()
             .unwrap();
         let mut answers = BufReader::new(guardian.stdout.take().unwrap());
@@ -105,6 +95,26 @@ impl Postgres {
     pub(crate) fn url(&self) -> String {
         let directory = &self.directory;
         format!("postgres://delivery@localhost/postgres?host={directory}")
+    }
+
+    /// The socket it listens on.
+    pub(crate) fn socket(&self) -> PathBuf {
+        Path::new(&self.directory).join(".s.PGSQL.5432")
+    }
+
+    /// `pg_ctl stop -m fast`: clients are sent away, and everything is written down.
+    pub(crate) fn stop(&mut self) {
+        self.order("fast");
+    }
+
+    /// It stands still (SIGSTOP), with every connection open.
+    pub(crate) fn pause(&mut self) {
+        self.order("pause");
+    }
+
+    /// It goes on.
+    pub(crate) fn resume(&mut self) {
+        self.order("resume");
     }
 
     /// `kill -9` of the postmaster.
@@ -130,25 +140,39 @@ impl Postgres {
         );
     }
 
+    /// How many lines of its log contain a text.
+    pub(crate) fn logged(&self, text: &str) -> usize {
+        let log = std::fs::read(Path::new(&self.directory).join("log")).unwrap();
+        let log = String::from_utf8_lossy(&log);
+        log.lines().filter(|line| line.contains(text)).count()
+    }
+
     /// Runs a statement.
     pub(crate) fn sql(&self, statement: &str) {
-        let output = self.psql(statement).output().unwrap();
+        let output = self.psql().args(["--command", statement]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "psql: {errors}");
     }
 
     /// Starts statements, all in one transaction, that are to be waited for.
     pub(crate) fn start_sql(&self, statements: &str) -> Child {
-        let mut psql = self.psql(statements);
+        let mut psql = self.psql();
+        psql.args(["--command", statements]);
         psql.stdout(Stdio::null()).spawn().unwrap()
     }
 
-    fn psql(&self, statement: &str) -> Command {
-        let mut psql = Command::new(self.programs.join("psql"));
-        psql.args(["--host", &self.directory, "--username=delivery"])
+    /// Runs statements one after the other, beside everything else.
+    pub(crate) fn session(&self, statements: &str) -> Session {
+        Session::start(&mut self.psql(), statements)
+    }
+
+    fn psql(&self) -> Command {
+        let mut command = Command::new(self.programs.join("psql"));
+        command
+            .args(["--host", &self.directory, "--username=delivery"])
             .args(["--dbname=postgres", "--quiet", "--no-psqlrc"])
-            .args(["--set=ON_ERROR_STOP=1", "--command", statement]);
-        psql
+            .arg("--set=ON_ERROR_STOP=1");
+        command
     }
 
     fn order(&mut self, order: &str) {
@@ -170,45 +194,4 @@ fn line(answers: &mut BufReader<ChildStdout>) -> String {
     answers.read_line(&mut line).unwrap();
     assert!(!line.is_empty(), "PostgreSQL did not start");
     line.trim_end().to_owned()
-}
-
-/// PostgreSQL refuses to run as root; its package brings a user of its own.
-fn unprivileged_shell() -> Command {
-    let id = Command::new("id").arg("-u").output().unwrap();
-    if id.stdout.trim_ascii() != b"0" {
-        return Command::new("sh");
-    }
-    let mut command = Command::new("setpriv");
-    command.args([
-        "--reuid=postgres",
-        "--regid=postgres",
-        "--clear-groups",
-        "sh",
-    ]);
-    command
-}
-
-/// The directory of the newest installed version: Debian's place, or one in `PATH`.
-fn find_programs() -> Option<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten();
-    let newest = versions
-        .filter_map(|version| {
-            let path = version.ok()?.path();
-            let number: u32 = path.file_name()?.to_str()?.parse().ok()?;
-            Some((number, path.join("bin")))
-        })
-        .filter(|(_, programs)| is_complete(programs))
-        .max();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    newest
-        .map(|(_, programs)| programs)
-        .or_else(|| std::env::split_paths(&path).find(|programs| is_complete(programs)))
-}
-
-fn is_complete(programs: &Path) -> bool {
-    ["initdb", "postgres", "pg_ctl", "pg_isready", "psql"]
-        .iter()
-        .all(|program| programs.join(program).is_file())
 }

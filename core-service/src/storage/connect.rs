@@ -8,6 +8,7 @@ use sea_orm::{
     Statement,
     sqlx::{
         Connection as _,
+        Error::PoolTimedOut,
         postgres::PgConnection,
         sqlite::{SqliteJournalMode, SqliteSynchronous},
     },
@@ -66,11 +67,27 @@ async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnect
             Arc::new(error),
         ))));
     }
-    let pool = Database::connect(pool_options(url, 20)).await?;
+    let pool = Database::connect(postgres_options(url)).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;
     }
     Ok((pool.clone(), pool))
+}
+
+fn postgres_options(url: &str) -> ConnectOptions {
+    let mut options = pool_options(url, 20);
+    options.map_sqlx_postgres_pool_opts(|pool| {
+        // A caller that gave up may have left a question that is never answered, as when the
+        // server's machine is lost: such a connection must not keep its place in the pool until
+        // the network gives up too, which takes a quarter of an hour.
+        pool.after_release(|connection, _| {
+            Box::pin(async move {
+                let answer = tokio::time::timeout(ACQUIRE, connection.ping());
+                answer.await.unwrap_or(Err(PoolTimedOut)).map(|()| true)
+            })
+        })
+    });
+    options
 }
 
 /// A server that answers before it has flushed would break the one promise we make.

@@ -9,6 +9,13 @@ pub enum Error {
     /// Not there, shutting down, out of connections or of disk: later may do.
     #[error("the database is not available")]
     Unavailable(#[source] DbErr),
+    /// It lost against other transactions each time it was tried (`SQLSTATE` 40001
+    /// serialization failure, 40P01 deadlock), and has done nothing.
+    #[error("the transaction lost against others")]
+    LostRace(#[source] DbErr),
+    /// The database stands still. Whether a write happened is not known.
+    #[error("the database did not answer in time")]
+    Late,
     /// More writes wait than may wait.
     #[error("too many writes are waiting")]
     Overloaded,
@@ -31,15 +38,6 @@ impl Error {
             table,
             what: what.to_string(),
         }
-    }
-
-    /// Whether the transaction lost against a concurrent one and may simply be tried again
-    /// (`SQLSTATE` 40001 serialization failure, 40P01 deadlock).
-    pub(super) fn is_lost_race(&self) -> bool {
-        let Self::Database(error) = self else {
-            return false;
-        };
-        sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
     }
 
     /// Whether another held something for longer than it was waited for (`SQLSTATE` 55P03).
@@ -66,6 +64,8 @@ impl From<DbErr> for Error {
     fn from(error: DbErr) -> Self {
         if is_unavailable(&error) {
             Self::Unavailable(error)
+        } else if is_lost_race(&error) {
+            Self::LostRace(error)
         } else {
             Self::Database(error)
         }
@@ -83,6 +83,11 @@ fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
 
 fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
     driver_error(error)?.as_database_error()?.code()
+}
+
+/// Whether the transaction lost against a concurrent one and may simply be tried again.
+fn is_lost_race(error: &DbErr) -> bool {
+    sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
 }
 
 fn is_unavailable(error: &DbErr) -> bool {

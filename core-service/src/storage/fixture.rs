@@ -1,6 +1,6 @@
 //! A database of its own for each test: a file, because `:memory:` is one a connection.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
@@ -16,11 +16,20 @@ pub(crate) async fn sqlite() -> (TempDir, Arc<Storage>) {
     (directory, Arc::new(storage))
 }
 
+/// As [`sqlite`], where a write waits for so long only.
+pub(crate) async fn impatient_sqlite(patience: Duration) -> (TempDir, Arc<Storage>) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::connect_with(&url(&directory), patience).await;
+    (directory, Arc::new(storage.unwrap()))
+}
+
 pub(crate) async fn open(directory: &TempDir) -> Storage {
+    Storage::connect(&url(directory)).await.unwrap()
+}
+
+fn url(directory: &TempDir) -> String {
     let file = directory.path().join("delivery.sqlite");
-    Storage::connect(&format!("sqlite://{}?mode=rwc", file.display()))
-        .await
-        .unwrap()
+    format!("sqlite://{}?mode=rwc", file.display())
 }
 
 pub(crate) fn store(name: &str) -> Store {

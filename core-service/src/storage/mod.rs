@@ -19,20 +19,24 @@ mod connect;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod reader;
 mod shared_commit;
 
-use futures_util::future::BoxFuture;
-use sea_orm::{ConnectionTrait, TransactionTrait};
-pub(crate) use sea_orm::{DatabaseConnection, DatabaseTransaction};
+use std::time::Duration;
 
-pub(crate) use self::error::Error;
+use futures_util::future::BoxFuture;
+use sea_orm::DatabaseConnection;
+pub(crate) use sea_orm::DatabaseTransaction;
+use sea_orm::{ConnectionTrait, TransactionTrait};
+
 use self::shared_commit::SharedCommit;
+pub(crate) use self::{error::Error, reader::Reader};
 use crate::error::Error as CoreError;
 
 /// The database: reads go to a pool, writes through [`Storage::write`].
 #[derive(Debug)]
 pub(crate) struct Storage {
-    reader: DatabaseConnection,
+    reader: Reader,
     writer: Writer,
 }
 
@@ -47,22 +51,34 @@ enum Writer {
 /// How often a transaction that lost against another is tried.
 const TRIES: u32 = 10;
 
+/// How long a write may take, far beyond what any takes while the database answers: who waits
+/// for it is told so while it still listens. Less than the gateway's 30 s.
+const WRITE: Duration = Duration::from_secs(10);
+
 impl Storage {
     /// Opens the database and brings its schema to this version.
     pub(crate) async fn connect(url: &str) -> Result<Self, Error> {
+        Self::connect_with(url, WRITE).await
+    }
+
+    /// As [`Storage::connect`]; on `SQLite` a write waits for so long.
+    async fn connect_with(url: &str, patience: Duration) -> Result<Self, Error> {
         let (reader, writer) = connect::open(url).await?;
         connect::migrate(&writer).await?;
         let writer = match writer.get_database_backend() {
             sea_orm::DbBackend::Sqlite => {
-                Writer::Shared(SharedCommit::start(url.to_owned(), writer))
+                Writer::Shared(SharedCommit::start(url.to_owned(), writer, patience))
             }
             _ => Writer::Own(writer),
         };
-        Ok(Self { reader, writer })
+        Ok(Self {
+            reader: Reader::new(reader),
+            writer,
+        })
     }
 
     /// Where reads go that need no transaction. It sees every write that was answered.
-    pub(crate) fn reader(&self) -> &DatabaseConnection {
+    pub(crate) fn reader(&self) -> &Reader {
         &self.reader
     }
 
@@ -72,7 +88,7 @@ impl Storage {
     }
 
     /// Does work in a transaction, and answers when it is on disk. If the work fails, nothing of
-    /// it remains.
+    /// it remains; if it is late, or the database is lost on the way, that is not known.
     ///
     /// The work may run more than once: on `PostgreSQL` when it lost against another
     /// transaction, on `SQLite` when a neighbour in a shared commit broke it. So it awaits
@@ -112,8 +128,9 @@ where
 {
     let mut tries = 1;
     loop {
-        match attempt(&connection, &work).await {
-            Err(CoreError::Storage(error)) if error.is_lost_race() && tries < TRIES => {
+        let attempt = tokio::time::timeout(WRITE, attempt(&connection, &work));
+        match attempt.await.unwrap_or_else(|_| Err(Error::Late.into())) {
+            Err(CoreError::Storage(Error::LostRace(_))) if tries < TRIES => {
                 tokio::time::sleep(jitter(tries)).await;
                 tries += 1;
             }
@@ -141,9 +158,9 @@ where
 }
 
 /// Up to 2, 4, 8 … 128 ms: those who collided should not meet again.
-fn jitter(tries: u32) -> std::time::Duration {
+fn jitter(tries: u32) -> Duration {
     let most = 1000_u64 << tries.min(7);
-    std::time::Duration::from_micros(crate::random::below(most))
+    Duration::from_micros(crate::random::below(most))
 }
 
 /// The database's own time in microseconds since 1970, as SQL: leases are judged by one clock,

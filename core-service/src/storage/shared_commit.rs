@@ -2,14 +2,22 @@
 //! commit is under way goes into the next one together, a savepoint each, and is answered when
 //! the whole is on disk.
 
-use std::{any::Any, panic::AssertUnwindSafe};
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
     TransactionTrait,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use super::{Error, connect::open_sqlite_writer};
 use crate::error::Error as CoreError;
@@ -23,21 +31,31 @@ const BATCH: usize = 256;
 #[derive(Debug)]
 pub(super) struct SharedCommit {
     jobs: mpsc::Sender<Box<dyn Job>>,
+    under_way: UnderWay,
+    /// How long a write may take.
+    patience: Duration,
     writer: tokio::task::JoinHandle<Result<(), Error>>,
 }
 
 impl SharedCommit {
     /// Starts the writer on the one connection that writes, opened from a URL.
-    pub(super) fn start(url: String, connection: DatabaseConnection) -> Self {
+    pub(super) fn start(url: String, connection: DatabaseConnection, patience: Duration) -> Self {
         let (jobs, waiting) = mpsc::channel(WAITING);
+        let under_way = UnderWay::default();
         let writer = tokio::spawn(
             Writer {
                 url,
                 connection: Some(connection),
+                under_way: under_way.clone(),
             }
             .run(waiting),
         );
-        Self { jobs, writer }
+        Self {
+            jobs,
+            under_way,
+            patience,
+            writer,
+        }
     }
 
     pub(super) async fn write<T, W>(&self, work: W) -> Result<T, CoreError>
@@ -47,6 +65,10 @@ impl SharedCommit {
             + 'static,
         T: Send + 'static,
     {
+        // A disk that has not answered for so long may not for hours: nobody else need wait.
+        if self.under_way.is_over(self.patience) {
+            return Err(Error::Late.into());
+        }
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Write {
             work,
@@ -57,7 +79,11 @@ impl SharedCommit {
             mpsc::error::TrySendError::Full(_) => Error::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Error::WriterEnded,
         })?;
-        answer.await.map_err(|_| Error::WriterEnded)?
+        // What is given up before its turn comes is never done.
+        match tokio::time::timeout(self.patience, answer).await {
+            Ok(answer) => answer.map_err(|_| Error::WriterEnded)?,
+            Err(_) => Err(Error::Late.into()),
+        }
     }
 
     /// Lets the writer finish what waits, then closes the connection.
@@ -67,10 +93,26 @@ impl SharedCommit {
     }
 }
 
+/// Since when a commit has been under way, if one is.
+#[derive(Clone, Debug, Default)]
+struct UnderWay(Arc<Mutex<Option<Instant>>>);
+
+impl UnderWay {
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn is_over(&self, patience: Duration) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() >= patience)
+    }
+}
+
 /// Writes over one connection, and over a new one after each failure.
 struct Writer {
     url: String,
     connection: Option<DatabaseConnection>,
+    under_way: UnderWay,
 }
 
 impl Writer {
@@ -101,6 +143,13 @@ impl Writer {
     /// Runs the jobs in one transaction and commits it. After an error none of them has
     /// happened.
     async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        self.under_way.set(Some(Instant::now()));
+        let result = self.try_to_commit(jobs).await;
+        self.under_way.set(None);
+        result
+    }
+
+    async fn try_to_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => open_sqlite_writer(&self.url).await?,
@@ -124,7 +173,7 @@ async fn transact(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) ->
         ..TransactionOptions::default()
     };
     let transaction = connection.begin_with_options(options).await?;
-    for job in jobs {
+    for job in jobs.iter_mut().filter(|job| job.is_wanted()) {
         let savepoint = transaction.begin().await?;
         match job.run(&savepoint).await {
             Ran::Well => savepoint.commit().await?,
@@ -212,9 +261,9 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
-    use futures_util::future::join_all;
+    use futures_util::{FutureExt as _, future::join_all};
     use sea_orm::ConnectionTrait as _;
     use tokio::sync::Semaphore;
 
@@ -337,6 +386,24 @@ mod tests {
         assert!(matches!(panicked, Err(CoreError::Bug(what)) if what == "a bug"));
         assert_eq!(names(&storage).await, ["after", "before"]);
         assert!(add_store(&storage, "later").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_stands_still_takes_no_more_and_does_not_what_was_given_up() {
+        let (_directory, storage) = fixture::impatient_sqlite(Duration::from_millis(20)).await;
+        let release = hold(&storage).await;
+        let is_late = |result| matches!(result, Err::<(), _>(CoreError::Storage(Error::Late)));
+
+        assert!(is_late(add_store(&storage, "given up").await));
+        // At once: it need not be waited for.
+        let turned_away = add_store(&storage, "turned away").now_or_never();
+        assert!(turned_away.is_some_and(is_late));
+
+        release.add_permits(1);
+        while is_late(add_store(&storage, "later").await) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(names(&storage).await, ["later"]);
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::{
     core::{Call, Repeat},
+    error::Error,
     request::Request,
     routes::{Answer, Gateway},
 };
@@ -24,7 +25,7 @@ pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> Answer {
     Ok(fine())
 }
 
-/// `GET /readyz`: so does a core.
+/// `GET /readyz`: so does a core, and its database.
 pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = Call {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
@@ -36,7 +37,12 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
         .call(call, Repeat::Harmless, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
-        .await?;
+        .await
+        .map_err(|error| match error {
+            // Not in time is not ready, whatever the reason.
+            Error::Timeout => Error::not_ready(),
+            other => other,
+        })?;
 
     Ok(fine())
 }

@@ -31,6 +31,7 @@ mod faults;
 mod operator;
 mod platform;
 mod postgres;
+mod postgres_programs;
 pub(crate) mod raw;
 mod shared_database;
 mod webhook_receiver;

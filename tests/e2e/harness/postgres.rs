@@ -1,22 +1,19 @@
 //! A throw-away PostgreSQL cluster: one a test process, one database a test, gone with the process.
 
 use std::{
-    io::{BufRead, BufReader, Write},
-    os::unix::process::CommandExt,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command},
     sync::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
     },
 };
 
-/// Set to `1` where the PostgreSQL half of the tests must not be skipped.
-const REQUIRED: &str = "DELIVERY_TEST_REQUIRE_POSTGRES";
+use super::postgres_programs;
 
-/// Makes a cluster, says where, and keeps it until standard input ends: the pipe's other end is
-/// ours, so it ends with this process, however that comes about. Nothing but a unix socket is
-/// listened on. Commits are flushed as in production; only torn-page protection, which matters
+/// Makes a cluster, says where, and keeps it until standard input ends. Nothing but a unix socket
+/// is listened on. Commits are flushed as in production; only torn-page protection, which matters
 /// to machines that lose power, is left out.
 const GUARDIAN: &str = r#"
 set -eu
@@ -49,22 +46,7 @@ struct Cluster {
     _guardian: Child,
 }
 
-static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| {
-    let programs = find_programs();
-    if programs.is_none() {
-        #[expect(clippy::disallowed_methods, reason = "a test's own switch")]
-        let required = std::env::var(REQUIRED).is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "PostgreSQL is not installed, and {REQUIRED} is set"
-        );
-        // Past the test runner's capture: whoever reads the result must know what it covers.
-        let _ = std::io::stderr().write_all(
-            b"\n*** PostgreSQL is not installed: its half of the tests is SKIPPED ***\n",
-        );
-    }
-    programs.map(start)
-});
+static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| postgres_programs::find().map(start));
 
 /// Makes a database and gives its URL; `None` without PostgreSQL.
 pub(super) fn create_database() -> Option<String> {
@@ -85,53 +67,8 @@ pub(super) fn create_database() -> Option<String> {
     ))
 }
 
-/// The directory of the newest installed version: Debian's place, or one in `PATH`.
-fn find_programs() -> Option<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten();
-    let newest = versions
-        .filter_map(|version| {
-            let path = version.ok()?.path();
-            let number: u32 = path.file_name()?.to_str()?.parse().ok()?;
-            Some((number, path.join("bin")))
-        })
-        .filter(|(_, programs)| is_complete(programs))
-        .max();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    newest
-        .map(|(_, programs)| programs)
-        .or_else(|| std::env::split_paths(&path).find(|programs| is_complete(programs)))
-}
-
-fn is_complete(programs: &Path) -> bool {
-    ["initdb", "postgres", "pg_isready", "createdb"]
-        .iter()
-        .all(|program| programs.join(program).is_file())
-}
-
 fn start(programs: PathBuf) -> Cluster {
-    // PostgreSQL refuses to run as root; its package brings a user of its own.
-    let mut command = if is_root() {
-        let mut command = Command::new("setpriv");
-        command.args([
-            "--reuid=postgres",
-            "--regid=postgres",
-            "--clear-groups",
-            "sh",
-        ]);
-        command
-    } else {
-        Command::new("sh")
-    };
-    let mut guardian = command
-        .args(["-c", GUARDIAN, "guardian"])
-        .arg(&programs)
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // Ctrl-C ends the tests; the guardian ends after them, with its work done.
-        .process_group(0)
+    let mut guardian = postgres_programs::guardian(GUARDIAN, &programs)
         .spawn()
         .unwrap();
 
@@ -146,9 +83,4 @@ fn start(programs: PathBuf) -> Cluster {
         databases: AtomicU32::new(0),
         _guardian: guardian,
     }
-}
-
-fn is_root() -> bool {
-    let output = Command::new("id").arg("-u").output().unwrap();
-    output.stdout.trim_ascii() == b"0"
 }
