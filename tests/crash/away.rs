@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::{
     ONE_AT_A_TIME,
@@ -178,9 +179,10 @@ async fn assert_told_to_come_again(
 /// read again and every gateway says that it is ready.
 async fn time_to_success(cluster: &Cluster, shop: &Caller, task: &str) -> (Duration, Value) {
     let back = Instant::now();
+    let key = Uuid::now_v7().to_string();
     let mut success = None;
     loop {
-        let created = shop.create_delivery_once("back").await;
+        let created = shop.create_delivery_once(&key).await;
         let read = shop.get(task).await;
         let mut ready = true;
         for gateway in &cluster.gateway_urls {

@@ -38,7 +38,11 @@ async fn serialization_failures_are_tried_again() {
         failures.len()
     ));
     assert!(lost > 0, "there was no race to lose");
-    assert!(failures.is_empty(), "{failures:#?}");
+    // Whoever loses for ten seconds in a row is told to come again.
+    assert!(10 * failures.len() < lost, "{failures:#?}");
+    for failure in &failures {
+        assert!(failure.is_to_come_again(), "{failure}");
+    }
     figures.assert_nothing_lost(2 * figures.deliveries);
 }
 

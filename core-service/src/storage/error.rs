@@ -9,9 +9,9 @@ pub enum Error {
     /// Not there, shutting down, out of connections or of disk: later may do.
     #[error("the database is not available")]
     Unavailable(#[source] DbErr),
-    /// It lost against other transactions each time it was tried (`SQLSTATE` 40001
-    /// serialization failure, 40P01 deadlock), and has done nothing.
-    #[error("the transaction lost against others")]
+    /// It lost against another transaction (`SQLSTATE` 40001 serialization failure, 40P01
+    /// deadlock), has done nothing, and may simply be tried again.
+    #[error("the transaction lost against another")]
     LostRace(#[source] DbErr),
     /// The database stands still. Whether a write happened is not known.
     #[error("the database did not answer in time")]
@@ -85,8 +85,7 @@ fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
     driver_error(error)?.as_database_error()?.code()
 }
 
-/// Whether the transaction lost against a concurrent one and may simply be tried again.
-fn is_lost_race(error: &DbErr) -> bool {
+pub(super) fn is_lost_race(error: &DbErr) -> bool {
     sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
 }
 

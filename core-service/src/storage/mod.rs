@@ -48,9 +48,6 @@ enum Writer {
     Own(DatabaseConnection),
 }
 
-/// How often a transaction that lost against another is tried.
-const TRIES: u32 = 10;
-
 /// How long a write may take, far beyond what any takes while the database answers: who waits
 /// for it is told so while it still listens. Less than the gateway's 30 s.
 const WRITE: Duration = Duration::from_secs(10);
@@ -122,21 +119,26 @@ impl Storage {
     }
 }
 
+/// Tries until it is done or the time is over.
 async fn write_alone<T, W>(connection: DatabaseConnection, work: W) -> Result<T, CoreError>
 where
     W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>> + Sync,
 {
-    let mut tries = 1;
-    loop {
-        let attempt = tokio::time::timeout(WRITE, attempt(&connection, &work));
-        match attempt.await.unwrap_or_else(|_| Err(Error::Late.into())) {
-            Err(CoreError::Storage(Error::LostRace(_))) if tries < TRIES => {
-                tokio::time::sleep(jitter(tries)).await;
-                tries += 1;
+    let done = async {
+        let mut tries = 1;
+        loop {
+            match attempt(&connection, &work).await {
+                Err(CoreError::Storage(Error::LostRace(_))) => {
+                    tokio::time::sleep(jitter(tries)).await;
+                    tries += 1;
+                }
+                result => return result,
             }
-            result => return result,
         }
-    }
+    };
+    tokio::time::timeout(WRITE, done)
+        .await
+        .unwrap_or_else(|_| Err(Error::Late.into()))
 }
 
 async fn attempt<T, W>(connection: &DatabaseConnection, work: &W) -> Result<T, CoreError>

@@ -8,6 +8,8 @@ use sea_orm::{
     Statement, prelude::async_trait,
 };
 
+use super::{error::is_lost_race, jitter};
+
 /// Far beyond what any read takes.
 const READ: Duration = Duration::from_secs(10);
 
@@ -32,23 +34,40 @@ impl ConnectionTrait for Reader {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        in_time(self.0.execute_raw(statement)).await
+        in_time(|| self.0.execute_raw(statement.clone())).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        in_time(self.0.execute_unprepared(sql)).await
+        in_time(|| self.0.execute_unprepared(sql)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        in_time(self.0.query_one_raw(statement)).await
+        in_time(|| self.0.query_one_raw(statement.clone())).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        in_time(self.0.query_all_raw(statement)).await
+        in_time(|| self.0.query_all_raw(statement.clone())).await
     }
 }
 
-async fn in_time<T>(answer: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+/// Tries until there is an answer or the time is over: where everything is serializable, even a
+/// read may lose against a write.
+async fn in_time<T, F>(read: impl Fn() -> F) -> Result<T, DbErr>
+where
+    F: Future<Output = Result<T, DbErr>>,
+{
+    let answer = async {
+        let mut tries = 1;
+        loop {
+            match read().await {
+                Err(lost) if is_lost_race(&lost) => {
+                    tokio::time::sleep(jitter(tries)).await;
+                    tries += 1;
+                }
+                result => return result,
+            }
+        }
+    };
     tokio::time::timeout(READ, answer)
         .await
         .unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
