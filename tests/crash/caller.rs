@@ -74,6 +74,16 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
+    /// What a caller may meet when the process it talks to is killed: no answer at all, or "not
+    /// now". That something went wrong, or took too long, is never the answer.
+    pub(crate) fn is_of_a_kill(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Broken(_) | Self::BrokenOff(_) => true,
+            Self::Late => false,
+            Self::Answer { .. } => self.is_to_come_again(),
+        }
+    }
+
     /// "Not now; nothing is wrong with the request", in the form of errors and with
     /// `Retry-After`: 503, or 409 while the same request is still under way.
     pub(crate) fn is_to_come_again(&self) -> bool {

@@ -72,6 +72,7 @@ impl Disk {
             .unwrap();
         let mut answers = BufReader::new(guardian.stdout.take().unwrap());
         if line(&mut answers) != "ready" {
+            let _ = guardian.wait();
             let required = std::env::var_os("CI").is_some_and(|value| value == "true");
             assert!(!required, "a disk cannot be mounted here, and CI=true");
             crate::say("a disk cannot be mounted here (root and loop devices): SKIPPED");

@@ -63,6 +63,9 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
         failures.len()
     ));
     figures.assert_nothing_lost(2 * figures.deliveries);
+    for failure in &failures {
+        assert!(failure.is_of_a_kill(), "{failure}");
+    }
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
 
@@ -131,6 +134,9 @@ async fn the_parts_lose_nothing_whichever_of_them_is_killed() {
         failures.len()
     ));
     figures.assert_nothing_lost(2 * figures.deliveries);
+    for failure in &failures {
+        assert!(failure.is_of_a_kill(), "{failure}");
+    }
 }
 
 /// Strikes and mends; how long it took until a request succeeded, or a notification came. What
