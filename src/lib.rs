@@ -154,6 +154,7 @@ fn core_config(
         allowed_networks: loopback()?,
         reflection: true,
         all_in_one: true,
+        addresses: data_dir.file("addresses.sqlite"),
         ..core_service::Config::new(database_url, data_dir.file("master.key"))
     })
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::operator::{clients, keys, prices, stores, tasks, time_slots};
+use crate::operator::{addresses, clients, keys, prices, stores, tasks, time_slots};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,6 +53,8 @@ enum Command {
     TimeSlots(time_slots::TimeSlots),
     /// The rules by which a store's deliveries are priced
     Prices(prices::Prices),
+    /// What texts are found among
+    Addresses(addresses::Addresses),
     /// What couriers do
     Tasks(tasks::Tasks),
     /// What access tokens are signed with
@@ -72,6 +74,7 @@ async fn main() -> ExitCode {
         Command::Clients(clients) => clients.run().await,
         Command::TimeSlots(time_slots) => time_slots.run().await,
         Command::Prices(prices) => prices.run().await,
+        Command::Addresses(addresses) => addresses.run().await,
         Command::Tasks(tasks) => tasks.run().await,
         Command::Keys(keys) => keys.run().await,
     };

@@ -38,6 +38,16 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
     pub master_key_file: PathBuf,
 
+    /// The addresses that texts are found among. `delivery addresses import` replaces them; so
+    /// does renaming a file made elsewhere to this one.
+    #[arg(
+        long,
+        env = "DELIVERY_ADDRESSES",
+        value_name = "FILE",
+        default_value = "addresses.sqlite"
+    )]
+    pub addresses: PathBuf,
+
     /// The address under which shops reach the REST API: issuer and audience of tokens.
     #[arg(
         long,
@@ -174,6 +184,7 @@ impl Config {
             allow_plaintext: false,
             database_url,
             master_key_file,
+            addresses: PathBuf::from("addresses.sqlite"),
             public_url: "http://127.0.0.1:8080".to_owned(),
             platform: PlatformConfig::default(),
             token_lifetime: 3600,

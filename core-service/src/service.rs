@@ -4,11 +4,12 @@ use std::{io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use futures_util::Stream;
 use proto::{
-    api_clients_server::ApiClientsServer, deliveries_server::DeliveriesServer,
-    notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
-    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, webhooks_server::WebhooksServer,
+    addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
+    deliveries_server::DeliveriesServer, notifications_server::NotificationsServer,
+    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
+    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
+    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    webhooks_server::WebhooksServer,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -25,7 +26,10 @@ use crate::{
     clock::Clock,
     config::Config,
     error::Error,
-    geocoding::{Gazetteer, GazetteerError},
+    geocoding::{
+        Gazetteer,
+        gazetteer::{GazetteerGeocoder, ImportError},
+    },
     grpc::{
         Attempts, Callers, Core, Definitions, KeyRing, Notifications, Streams, Unsent, attempt_log,
     },
@@ -67,8 +71,8 @@ pub enum StartError {
     SigningKeys(#[source] Error),
     #[error("what a dead process left cannot be taken over")]
     Leases(#[source] Error),
-    #[error("the gazetteer cannot be read")]
-    Gazetteer(#[from] GazetteerError),
+    #[error("the demo's addresses cannot be imported")]
+    Addresses(#[from] ImportError),
     #[error("the first clients cannot be created")]
     Bootstrap(#[source] Error),
     #[error("gRPC cannot be served")]
@@ -234,6 +238,15 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         .map_err(StartError::SigningKeys)?;
     let (streams, unsent) = Streams::new();
     let (log, attempts) = attempt_log();
+    let gazetteer = Arc::new(Gazetteer::new(&config.addresses));
+    if config.all_in_one {
+        gazetteer.ensure_demo()?;
+    } else if !config.addresses.exists() {
+        tracing::warn!(
+            path = %config.addresses.display(),
+            "there are no addresses: texts cannot be geocoded until some are imported"
+        );
+    }
     let core = Core {
         egress: config.egress(),
         config,
@@ -241,7 +254,8 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         clock,
         vault: Arc::new(vault),
         key_ring,
-        geocoder: Box::new(Gazetteer::embedded()?),
+        geocoder: Box::new(GazetteerGeocoder(Arc::clone(&gazetteer))),
+        gazetteer,
         router: Box::new(StraightLine::default()),
         callers: Callers::new(),
         definitions: Definitions::new(),
@@ -284,6 +298,7 @@ fn routes(
     routes
         .add_service(health_server)
         .add_service(server!(TokensServer))
+        .add_service(server!(AddressesServer))
         .add_service(server!(StoresServer))
         .add_service(server!(ApiClientsServer))
         .add_service(server!(SigningKeysServer))

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod address;
+pub(crate) mod addresses;
 pub(crate) mod clients;
 pub(crate) mod definition;
 pub(crate) mod id;

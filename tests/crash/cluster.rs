@@ -17,6 +17,11 @@ use crate::{
 const PUBLIC_URL: &str = "http://delivery.example";
 
 /// Receivers are on loopback and speak http.
+/// Those of the demo.
+const ADDRESSES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/core-service/src/geocoding/paris.csv"
+);
 const RECEIVERS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
 
 const PRICE_LIST: &str = r#"
@@ -72,6 +77,7 @@ impl Cluster {
             format!("--database-url={database_url}"),
             format!("--master-key-file={}", path(&directory, "master.key")),
             format!("--public-url={PUBLIC_URL}"),
+            format!("--addresses={}", path(&directory, "addresses.sqlite")),
         ];
         let clients = program::json(
             program::command(&PROGRAMS.core)
@@ -153,6 +159,8 @@ impl Cluster {
 
     /// Makes a shop as an operator does, and gives its client.
     fn open_shop(&self) -> Credentials {
+        // Both cores look into one file.
+        self.operator(&["addresses", "import", ADDRESSES]);
         let store = self.operator(&[
             "stores",
             "create",

@@ -26,6 +26,8 @@ enum Needed {
 use Needed::{Nothing, Scope, Token};
 
 const RPCS: &[(&str, Needed)] = &[
+    ("Addresses/ImportAddresses", Scope(&["admin"])),
+    ("Addresses/SearchAddresses", Scope(&["admin"])),
     ("ApiClients/CreateApiClient", Scope(&["admin"])),
     ("ApiClients/DisableApiClient", Scope(&["admin"])),
     ("ApiClients/GetCurrentApiClient", Token),

@@ -1,156 +1,107 @@
-//! Where tasks happen: from an address as a client gives it to one with a point.
+//! The addresses that texts are found among: kept and asked by operators.
 
-use super::{Core, caller::Caller, drafts::AddressDraft};
+use proto::SkippedLines;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Core, import, messages};
 use crate::{
-    domain::{
-        address::{Address, LatLng},
-        id::AddressId,
-        store::Store,
-        violation::Violations,
-    },
+    domain::{api_client::Scope, store::Country, violation::Violations},
     error::Error,
-    geocoding::{Answer, Query},
-    routing::great_circle_meters,
+    geocoding::{Answer, Found, Query, gazetteer::Tally},
 };
 
-impl Core {
-    /// The address given, or the client's default one, or the store's.
-    pub(super) async fn pickup_address(
+#[tonic::async_trait]
+impl proto::addresses_server::Addresses for Core {
+    async fn import_addresses(
         &self,
-        caller: &Caller,
-        draft: Option<AddressDraft>,
-        violations: &mut Violations,
-    ) -> Result<Option<Address>, Error> {
-        let store = caller.store()?;
-        if let Some(draft) = draft {
-            return self
-                .locate("pickup.address", draft, Some(store), violations)
-                .await;
-        }
-        let default = caller
-            .default_address
-            .as_ref()
-            .or(store.default_address.as_ref());
-        if default.is_none() && !violations.is_at_or_below("pickup.address") {
-            violations.add(
-                "pickup.address",
-                "REQUIRED",
-                "is required: neither the client nor its store has a default address",
-            );
-        }
-        Ok(default.cloned())
+        request: Request<Streaming<proto::ImportAddressesRequest>>,
+    ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let country = self.config.platform.country.as_str().to_owned();
+        let tally = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
+
+        tracing::info!(%tally, "addresses were imported");
+        Ok(Response::new(imported(tally)))
     }
 
-    pub(super) async fn dropoff_address(
+    async fn search_addresses(
         &self,
-        store: &Store,
-        draft: Option<AddressDraft>,
-        violations: &mut Violations,
-    ) -> Result<Option<Address>, Error> {
-        if let Some(draft) = draft {
-            return self
-                .locate("dropoff.address", draft, Some(store), violations)
-                .await;
-        }
-        if !violations.is_at_or_below("dropoff.address") {
-            violations.add(
-                "dropoff.address",
-                "REQUIRED",
-                "is required: a postal address, or an object with streetAddress or latLng",
-            );
-        }
-        Ok(None)
-    }
+        request: Request<proto::SearchAddressesRequest>,
+    ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
 
-    /// Gives an address its point: the client's, kept exactly with its text, or the geocoder's
-    /// with the text as the geocoder writes it.
-    pub(super) async fn locate(
-        &self,
-        field: &str,
-        draft: AddressDraft,
-        store: Option<&Store>,
-        violations: &mut Violations,
-    ) -> Result<Option<Address>, Error> {
-        let address = |lat_lng| Address {
-            id: AddressId::new(),
-            street_address: draft.text.clone(),
-            lat_lng,
-            place_name: draft.place_name.clone(),
-            contact_name: draft.contact_name.clone(),
-            telephone: draft.telephone.clone(),
-            description: draft.description.clone(),
-            postal_code: draft.postal_code.clone(),
-            locality: draft.locality.clone(),
-            country: draft.country.clone(),
+        let request = request.into_inner();
+        let mut violations = Violations::new();
+        if request.text.trim().is_empty() {
+            violations.add("text", "REQUIRED", "is required");
+        }
+        let country = request.country_code.map(|code| code.parse::<Country>());
+        let country = country
+            .and_then(|country| violations.check("country_code", "UNKNOWN_COUNTRY", country));
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations).into());
+        }
+        let store = match request.store {
+            Some(name) => Some(self.find_store(&name).await?),
+            None => None,
         };
-        if let Some(lat_lng) = draft.lat_lng {
-            if let Some(swapped) = store.and_then(|store| likely_swapped(store, lat_lng)) {
-                violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
-                return Ok(None);
-            }
-            return Ok(Some(address(lat_lng)));
-        }
-        if violations.is_at_or_below(&format!("{field}.lat_lng")) {
-            return Ok(None);
-        }
-        let parts = [
-            Some(&draft.text),
-            draft.postal_code.as_ref(),
-            draft.locality.as_ref(),
-        ];
         let query = Query {
-            country: draft.country.clone(),
-            near: store
-                .and_then(|store| store.default_address.as_ref())
-                .map(|address| address.lat_lng),
-            ..Query::new(
-                parts
-                    .into_iter()
-                    .flatten()
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            )
+            country: country.map(|country| country.as_str().to_owned()),
+            near: store.as_ref().and_then(super::locating::home),
+            ..Query::new(request.text)
         };
-        match self.geocoder.geocode(&query).await? {
-            Answer::Found(found) => Ok(Some(Address {
-                street_address: found.formatted,
-                postal_code: found.postal_code,
-                locality: found.locality,
-                country: found.country,
-                ..address(found.lat_lng)
-            })),
-            Answer::Unclear(unclear) => {
-                violations.add(field, "ADDRESS_UNCLEAR", unclear.to_string());
-                Ok(None)
-            }
-            Answer::NotFound => {
-                violations.add(
-                    field,
-                    "ADDRESS_NOT_FOUND",
-                    format!(
-                        "found nothing for {:?}: give house number, street, postcode and town, or latLng",
-                        query.text
-                    ),
-                );
-                Ok(None)
-            }
-        }
+
+        let answer = self.geocoder.geocode(&query).await.map_err(Error::from)?;
+        Ok(Response::new(searched(answer)))
     }
 }
 
-/// How far from its address a store delivers at most, for all that is known of it, in metres.
-const AREA: f64 = 100_000.0;
+fn imported(tally: Tally) -> proto::ImportAddressesResponse {
+    let skipped = tally.skipped.into_iter().map(|(why, skipped)| {
+        let (first_file, first_line) = skipped.first;
+        SkippedLines {
+            reason: why.to_string(),
+            count: skipped.lines,
+            first_file,
+            first_line,
+        }
+    });
+    proto::ImportAddressesResponse {
+        taken: tally.taken,
+        skipped: skipped.collect(),
+    }
+}
 
-/// Says so if a point is far from the store and would not be the other way round.
-fn likely_swapped(store: &Store, point: LatLng) -> Option<String> {
-    let home = store.default_address.as_ref()?.lat_lng;
-    let swapped = LatLng::new(point.longitude(), point.latitude()).ok()?;
-    let is_near = |point| great_circle_meters(home, point) <= AREA;
-    (!is_near(point) && is_near(swapped)).then(|| {
-        let (first, second) = (point.latitude(), point.longitude());
-        format!(
-            "latitude comes first: [{first}, {second}] is far from the store, and [{second}, {first}] is near it; did you mean that?"
-        )
-    })
+fn searched(answer: Answer) -> proto::SearchAddressesResponse {
+    match answer {
+        Answer::Found(address) => proto::SearchAddressesResponse {
+            found: Some(found(address)),
+            ..proto::SearchAddressesResponse::default()
+        },
+        Answer::Unclear(unclear) => proto::SearchAddressesResponse {
+            found: None,
+            missing: unclear.to_string(),
+            candidates: unclear.candidates.into_iter().map(found).collect(),
+        },
+        Answer::NotFound => proto::SearchAddressesResponse {
+            missing: "found nothing".to_owned(),
+            ..proto::SearchAddressesResponse::default()
+        },
+    }
+}
+
+fn found(found: Found) -> proto::FoundAddress {
+    proto::FoundAddress {
+        formatted_address: found.formatted,
+        postal_code: found.postal_code,
+        address_locality: found.locality,
+        address_country: found.country,
+        lat_lng: Some(messages::lat_lng(found.lat_lng)),
+        precision: found.precision.to_string(),
+        confidence: found.confidence,
+        reasons: found.reasons.iter().map(ToString::to_string).collect(),
+    }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::domain::{
-    address::Address,
+    address::{Address, LatLng},
     api_client::ApiClient,
     delivery::Delivery,
     money::Price,
@@ -25,14 +25,18 @@ pub(super) fn instant(timestamp: &prost_types::Timestamp) -> Option<Timestamp> {
     Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
 }
 
+pub(super) fn lat_lng(point: LatLng) -> proto::LatLng {
+    proto::LatLng {
+        latitude: point.latitude(),
+        longitude: point.longitude(),
+    }
+}
+
 pub(super) fn address(address: &Address) -> proto::Address {
     proto::Address {
         name: Collection::Addresses.name(address.id),
         street_address: address.street_address.clone(),
-        lat_lng: Some(proto::LatLng {
-            latitude: address.lat_lng.latitude(),
-            longitude: address.lat_lng.longitude(),
-        }),
+        lat_lng: Some(lat_lng(address.lat_lng)),
         place_name: address.place_name.clone(),
         contact_name: address.contact_name.clone(),
         telephone: address.telephone.clone(),

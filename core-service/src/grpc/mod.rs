@@ -7,7 +7,9 @@ mod definitions;
 mod deliveries;
 mod drafts;
 mod idempotency;
+mod import;
 mod key_ring;
+mod locating;
 mod messages;
 mod notifications;
 mod offer;
@@ -33,7 +35,7 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{before::DateOrder, store::Store},
-    geocoding::Geocoder,
+    geocoding::{Gazetteer, Geocoder},
     routing::Router,
     storage::Storage,
     vault::Vault,
@@ -54,6 +56,8 @@ pub(crate) struct Core {
     pub(crate) vault: Arc<Vault>,
     pub(crate) key_ring: KeyRing,
     pub(crate) geocoder: Box<dyn Geocoder>,
+    /// What the geocoder looks in first, or not; imports replace it.
+    pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) router: Box<dyn Router>,
     pub(crate) egress: egress::Policy,
     pub(crate) callers: Callers,

@@ -1,6 +1,7 @@
 //! The operator's commands, as the real program: against an all-in-one that runs beside them,
 //! and, where time must pass, against a platform whose clock a test sets.
 
+mod addresses;
 mod clients;
 mod keys;
 mod stores;

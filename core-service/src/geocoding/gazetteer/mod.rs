@@ -1,174 +1,201 @@
-//! An index of addresses held in memory.
+//! Addresses on disk: imported from the files in which countries publish them, searched as
+//! people write them.
+//!
+//! The index is one file, made beside the one in force and renamed over it. Whoever searches
+//! sees that there is another, and opens it: several cores may share one, and a file made
+//! elsewhere is put in force by renaming it there.
 
+mod dictionary;
 mod house;
+pub mod import;
+mod index;
+mod place;
+mod point;
+mod schema;
 mod search;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    io::Read,
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use serde::Deserialize;
 
-use super::{
-    Answer, Error, Geocoder, Precision, Query,
-    words::{FRENCH, Language},
-};
-use crate::domain::address::{LatLng, LatLngError};
-use house::House;
+use super::{Answer, Error, Geocoder, Query};
+pub use import::{Import, ImportError, Tally};
+use index::Index;
+pub use index::OpenError;
 
-/// Addresses of one country, searched as people write them.
+/// Well-known addresses of Paris, to try the platform with: an extract of the French address
+/// base.
+const PARIS: &[u8] = include_bytes!("../paris.csv");
+
+/// The addresses of a file, whichever is there now.
 pub struct Gazetteer {
-    language: &'static Language,
-    /// ISO 3166-1 alpha-2.
-    country: &'static str,
-    streets: Vec<Street>,
-    /// Words of a name → places in `streets`, one for each town that has such a street.
-    streets_by_name: HashMap<String, Vec<usize>>,
-    localities: Vec<Locality>,
-    localities_by_name: HashMap<String, usize>,
+    path: PathBuf,
+    current: Mutex<Current>,
 }
 
+#[derive(Default)]
+struct Current {
+    /// What was at the path when it was last looked at; none if nothing was.
+    seen: Option<Identity>,
+    /// The last that could be opened.
+    index: Option<Arc<Index>>,
+}
+
+/// What tells a file from the one that was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+    bytes: u64,
+}
+
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum GazetteerError {
-    #[error("the addresses can't be read")]
-    Read(#[from] csv::Error),
-    #[error("address {row} has no place on the map")]
-    Point { row: usize, source: LatLngError },
+pub enum SearchError {
+    #[error("there are no addresses in {}: import some", .0.display())]
+    Nothing(PathBuf),
+    #[error("the index of addresses cannot be read")]
+    Read(#[from] rusqlite::Error),
 }
 
-struct Street {
-    name: String,
-    locality: usize,
-    houses: BTreeMap<House, Place>,
-}
-#[derive(Clone)]
-struct Place {
-    postal_code: String,
-    lat_lng: LatLng,
-}
-
-struct Locality {
-    name: String,
-    postal_codes: BTreeSet<String>,
-    lat_lng: LatLng,
-}
-
-/// A line of the French national address base (BAN); its other columns are not needed.
-#[derive(Deserialize)]
-struct Row {
-    numero: u32,
-    rep: String,
-    nom_voie: String,
-    code_postal: String,
-    nom_commune: String,
-    lon: f64,
-    lat: f64,
-}
 impl Gazetteer {
-    /// Well-known addresses of Paris, to try the platform with.
-    pub fn embedded() -> Result<Self, GazetteerError> {
-        Self::from_ban(include_bytes!("../paris.csv").as_slice())
+    /// The addresses in a file, which may come later.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            current: Mutex::default(),
+        }
     }
 
-    /// Reads addresses in the format of the French national address base: CSV with `;` and a
-    /// header.
-    pub fn from_ban(csv: impl Read) -> Result<Self, GazetteerError> {
-        let mut gazetteer = Self {
-            language: &FRENCH,
-            country: "FR",
-            streets: Vec::new(),
-            streets_by_name: HashMap::new(),
-            localities: Vec::new(),
-            localities_by_name: HashMap::new(),
+    /// Where the addresses are.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Imports the demo's addresses, if there are none.
+    pub fn ensure_demo(&self) -> Result<(), ImportError> {
+        if self.path.exists() {
+            return Ok(());
+        }
+        let mut import = match Import::begin(&self.path) {
+            // Another process is faster.
+            Err(ImportError::UnderWay) => return Ok(()),
+            begun => begun?,
         };
-        let mut reader = csv::ReaderBuilder::new().delimiter(b';').from_reader(csv);
-        for (index, row) in reader.deserialize().enumerate() {
-            let row: Row = row?;
-            let lat_lng =
-                LatLng::new(row.lat, row.lon).map_err(|source| GazetteerError::Point {
-                    row: index + 1,
-                    source,
-                })?;
-            gazetteer.add(row, lat_lng);
-        }
-        Ok(gazetteer)
+        import.read("the demo's addresses", "FR", PARIS)?;
+        import.finish().map(|_| ())
     }
 
-    fn add(&mut self, row: Row, lat_lng: LatLng) {
-        let locality = *self
-            .localities_by_name
-            .entry(self.language.words(&row.nom_commune).join(" "))
-            .or_insert_with(|| {
-                self.localities.push(Locality {
-                    name: row.nom_commune,
-                    postal_codes: BTreeSet::new(),
-                    lat_lng,
-                });
-                self.localities.len() - 1
-            });
-        self.localities[locality]
-            .postal_codes
-            .insert(row.code_postal.clone());
-
-        let street = self.street(row.nom_voie, locality);
-        self.streets[street].houses.insert(
-            House {
-                number: row.numero,
-                suffix: row.rep.to_lowercase(),
-            },
-            Place {
-                postal_code: row.code_postal,
-                lat_lng,
-            },
-        );
+    /// Looks an address up. Reads files: not for an async task.
+    pub fn search(&self, query: &Query) -> Result<Answer, SearchError> {
+        let index = self
+            .index()
+            .ok_or_else(|| SearchError::Nothing(self.path.clone()))?;
+        let mut best = Answer::NotFound;
+        for country in &index.countries {
+            let is_asked = query
+                .country
+                .as_ref()
+                .is_none_or(|asked| asked.eq_ignore_ascii_case(country));
+            if is_asked {
+                let answer = search::search(&index, query, country)?;
+                if is_better(&answer, &best) {
+                    best = answer;
+                }
+            }
+        }
+        Ok(best)
     }
 
-    /// The street of a name in a town, made if it is new.
-    fn street(&mut self, name: String, locality: usize) -> usize {
-        let words = self.language.words(&name).join(" ");
-        let same_name = self.streets_by_name.entry(words.clone()).or_default();
-        if let Some(known) = same_name
-            .iter()
-            .find(|street| self.streets[**street].locality == locality)
-        {
-            return *known;
+    /// The index in force. One that can't be read leaves the one before in force.
+    fn index(&self) -> Option<Arc<Index>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = fs::metadata(&self.path)
+            .ok()
+            .map(|file| Identity::of(&file));
+        if there.is_some() && there != current.seen {
+            match self.open() {
+                Ok((identity, index)) => {
+                    *current = Current {
+                        seen: Some(identity),
+                        index: Some(Arc::new(index)),
+                    };
+                }
+                Err(error) => {
+                    let error = &error as &(dyn std::error::Error + 'static);
+                    tracing::error!(error, path = %self.path.display(), "an index of addresses cannot be opened");
+                    current.seen = there;
+                }
+            }
         }
-        let street = self.streets.len();
-        same_name.push(street);
-        // `Parvis Notre-Dame - Place Jean-Paul II` is called by its first name.
-        if let Some((first, _)) = name.split_once(" - ") {
-            let words = self.language.words(first).join(" ");
-            self.streets_by_name.entry(words).or_default().push(street);
+        current.index.clone()
+    }
+
+    /// Opens what is at the path, the whole of it from one file.
+    fn open(&self) -> Result<(Identity, Index), OpenError> {
+        const ATTEMPTS: usize = 5;
+        for _ in 0..ATTEMPTS {
+            let before = Identity::of(&fs::metadata(&self.path)?);
+            let index = Index::open(&self.path);
+            if Identity::of(&fs::metadata(&self.path)?) == before {
+                return Ok((before, index?));
+            }
         }
-        self.streets.push(Street {
-            name,
-            locality,
-            houses: BTreeMap::new(),
-        });
-        street
+        Err(io::Error::other("the file is replaced all the time").into())
     }
 }
 
-impl Geocoder for Gazetteer {
+impl Identity {
+    fn of(file: &Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            changed: (file.mtime(), file.mtime_nsec()),
+            bytes: file.len(),
+        }
+    }
+}
+
+/// The surer of two answers; one that is found is better than one that is unclear.
+fn is_better(answer: &Answer, than: &Answer) -> bool {
+    let rank = |answer: &Answer| match answer {
+        Answer::Found(found) => (2, found.confidence),
+        Answer::Unclear(unclear) => (
+            1,
+            unclear
+                .candidates
+                .first()
+                .map_or(0.0, |found| found.confidence),
+        ),
+        Answer::NotFound => (0, 0.0),
+    };
+    rank(answer) > rank(than)
+}
+
+/// Answers beside the tasks: a search reads a file.
+pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
+
+impl Geocoder for GazetteerGeocoder {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
-        std::future::ready(Ok(self.search(query))).boxed()
-    }
-}
-
-impl Street {
-    /// A house of this street; one that differs in its suffix alone stands beside it.
-    fn house<'a>(&'a self, house: &'a House) -> Option<(&'a House, &'a Place, Precision)> {
-        if let Some(place) = self.houses.get(house) {
-            return Some((house, place, Precision::House));
+        let gazetteer = Arc::clone(&self.0);
+        let query = query.clone();
+        async move {
+            let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
+            match searched {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(error)) => Err(Error::Unavailable(Box::new(error))),
+                Err(error) => Err(Error::Unavailable(Box::new(error))),
+            }
         }
-        let (_, place) = self
-            .houses
-            .iter()
-            .find(|(known, _)| known.number == house.number)?;
-        Some((house, place, Precision::Interpolated))
+        .boxed()
     }
 }

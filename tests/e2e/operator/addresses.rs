@@ -1,0 +1,116 @@
+//! `delivery addresses`: import and search.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::all_in_one::{AllInOne, operator, operator_json, stderr};
+
+const LILLE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
+    12;;Rue de Gand;59000;Lille;3.0640;50.6430\n\
+    14;bis;Rue de Gand;59000;Lille;3.0641;50.6431\n\
+    ;;Rue de Gand;59000;Lille;3.0641;50.6431\n";
+
+#[test]
+fn imported_addresses_are_delivered_to_without_a_restart() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let running = AllInOne::start(data_dir, &[]);
+    let file = data_dir.join("lille.csv");
+    fs::write(&file, LILLE).unwrap();
+    let file = file.to_str().unwrap();
+    let order =
+        json!({ "dropoff": { "address": "12, r. de Gand, LILLE", "before": "tomorrow 13:00" } })
+            .to_string();
+    let before = running.call("/api/deliveries", &["-d", &order]);
+    assert_eq!(before["violations"][0]["propertyPath"], "dropoff.address");
+
+    let imported = operator_json(data_dir, &["addresses", "import", file]);
+
+    assert_eq!(
+        imported,
+        json!({
+            "taken": 2,
+            "skipped": [{ "reason": "no house number", "count": 1, "first": format!("{file}:4") }],
+        })
+    );
+    let after = running.call("/api/deliveries", &["-d", &order]);
+    assert_eq!(
+        after["dropoff"]["address"]["streetAddress"],
+        "12 Rue de Gand, 59000 Lille"
+    );
+
+    let broken = data_dir.join("broken.csv");
+    fs::write(&broken, "a;b\n1;2\n").unwrap();
+    let refused = operator(
+        data_dir,
+        &["addresses", "import", file, broken.to_str().unwrap()],
+    );
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        stderr(&refused).contains("there is no lon"),
+        "{}",
+        stderr(&refused)
+    );
+    let missing = operator(data_dir, &["addresses", "import", file, "not there"]);
+    assert_eq!(missing.status.code(), Some(1));
+    let still = running.call("/api/deliveries", &["-d", &order]);
+    assert_eq!(
+        still["dropoff"]["address"]["geo"],
+        after["dropoff"]["address"]["geo"]
+    );
+}
+
+#[test]
+fn a_search_says_how_a_text_was_understood_or_what_is_missing() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let running = AllInOne::start(data_dir, &[]);
+
+    let found = operator_json(
+        data_dir,
+        &["addresses", "search", "48 rue de Rivolli, 75004 Paris"],
+    );
+    assert_eq!(
+        found,
+        json!({
+            "found": {
+                "address": "48 Rue de Rivoli, 75004 Paris",
+                "postal_code": "75004",
+                "locality": "Paris",
+                "country": "FR",
+                "lat_lng": found["found"]["lat_lng"],
+                "precision": "house",
+                "confidence": 0.92,
+                "reasons": [
+                    "house number: 48",
+                    "street: rue Rivolli",
+                    "read \"Rivolli\" as \"rivoli\"",
+                    "town: Paris",
+                    "postcode: 75004",
+                ],
+            },
+            "missing": null,
+            "candidates": [],
+        })
+    );
+
+    let store = format!("--store={}", running.text("/store"));
+    let unclear = operator(
+        data_dir,
+        &["addresses", "search", "4800 rue de Rivoli", &store],
+    );
+    assert_eq!(unclear.status.code(), Some(1));
+    assert_eq!(
+        stderr(&unclear),
+        "found Rue de Rivoli, Paris, but no number 4800\n"
+    );
+    let shown = String::from_utf8(unclear.stdout).unwrap();
+    for expected in [
+        "Rue de Rivoli, Paris\n",
+        "  street  confidence 0.90\n",
+        "  no town was named: the one near the store\n",
+    ] {
+        assert!(shown.contains(expected), "{expected:?} is not in {shown}");
+    }
+}
