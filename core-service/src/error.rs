@@ -35,6 +35,15 @@ pub enum Error {
     /// Its last place went to another between the check and the booking.
     #[error("all places of the time slot are taken")]
     SlotTaken(TimeWindow),
+    #[error(
+        "the external reference {reference:?} is that of {}",
+        proto::iri::of(.existing)
+    )]
+    ExternalReferenceTaken {
+        reference: String,
+        /// The name of the delivery that has it.
+        existing: String,
+    },
     #[error("{message}")]
     Conflict {
         /// `UPPER_SNAKE`, for programs.
@@ -117,6 +126,9 @@ impl From<Error> for Status {
             Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
             Error::NoStore => (Code::PermissionDenied, "NO_STORE"),
             Error::NotFound { .. } => (Code::NotFound, "NOT_FOUND"),
+            Error::ExternalReferenceTaken { .. } => {
+                (Code::AlreadyExists, "EXTERNAL_REFERENCE_TAKEN")
+            }
             Error::SlotTaken(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
             Error::Conflict { reason, .. } => (Code::FailedPrecondition, *reason),
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
@@ -169,6 +181,10 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         }
         Error::Forbidden { scope } => {
             let metadata = HashMap::from([("scope".to_owned(), scope.to_string())]);
+            details.set_error_info(reason, ERROR_DOMAIN, metadata);
+        }
+        Error::ExternalReferenceTaken { existing, .. } => {
+            let metadata = HashMap::from([("existing".to_owned(), existing)]);
             details.set_error_info(reason, ERROR_DOMAIN, metadata);
         }
         Error::PriceNotCalculated { rules } => {

@@ -19,6 +19,7 @@ mod m0006_create_notifications;
 mod m0007_create_retail_price_uses;
 mod m0008_create_idempotency_keys;
 mod m0009_queue_notifications_by_webhook;
+mod m0010_let_deliveries_be_found;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -40,6 +41,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0007_create_retail_price_uses::Migration),
             Box::new(m0008_create_idempotency_keys::Migration),
             Box::new(m0009_queue_notifications_by_webhook::Migration),
+            Box::new(m0010_let_deliveries_be_found::Migration),
         ]
     }
 }

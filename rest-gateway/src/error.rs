@@ -42,6 +42,8 @@ pub(crate) enum Error {
     #[error("{}", .refusal.message)]
     Conflict {
         refusal: Refusal,
+        /// The name of the resource that stands in the way.
+        existing: Option<String>,
         /// When it may be over.
         retry_after: Option<u64>,
     },
@@ -228,10 +230,13 @@ impl From<Status> for Error {
             }
             Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict {
                 refusal: refusal(),
+                existing: Some(metadata(&details, "existing").to_owned())
+                    .filter(|name| !name.is_empty()),
                 retry_after: None,
             },
             Code::Aborted if reason(&details) == "IDEMPOTENCY_KEY_IN_USE" => Self::Conflict {
                 refusal: refusal(),
+                existing: None,
                 retry_after,
             },
             Code::ResourceExhausted if reason(&details) == "OVERLOADED" => Self::Overloaded {

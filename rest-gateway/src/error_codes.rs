@@ -171,6 +171,12 @@ error_codes! {
         cause: "The order was sent twice, or the price was used for two orders; `detail` names the delivery that has it.",
         cure: "Read that delivery: if it is the one you want, it is there already. Otherwise calculate a new price.",
     }
+    EXTERNAL_REFERENCE_TAKEN = CONFLICT, retryable: false, {
+        title: "External reference taken",
+        meaning: "Nothing was done: the store has a delivery with this `externalReference` already, which `existing` names.",
+        cause: "The delivery was created before, perhaps by a request whose answer was lost; a cancelled one keeps its reference.",
+        cure: "Read the delivery at `existing`. If another one is wanted, give it another reference.",
+    }
     IDEMPOTENCY_KEY_IN_USE = CONFLICT, retryable: true, {
         title: "Idempotency key in use",
         meaning: "Another request with this `Idempotency-Key` has not ended yet.",

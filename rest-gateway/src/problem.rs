@@ -39,6 +39,8 @@ struct Problem<'a> {
     #[serde(rename = "requestId")]
     request_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    existing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     violations: Option<&'a [Violation]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calculation: Option<&'a [RuleOutcome]>,
@@ -79,6 +81,10 @@ pub(crate) fn render(error: &Error, asked: &Asked, public_url: &str) -> Response
         code,
         retryable: explained.retryable,
         request_id: &asked.request_id,
+        existing: match error {
+            Error::Conflict { existing, .. } => existing.as_deref().map(proto::iri::of),
+            _ => None,
+        },
         violations,
         calculation: match error {
             Error::PriceNotCalculated(calculation) => Some(calculation),

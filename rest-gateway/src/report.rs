@@ -47,8 +47,7 @@ impl Report {
             }
         };
         for path in repeated {
-            self.words.keep(shorten(&path, MAX_FIELD));
-            self.add(path, "REPEATED", "is there more than once");
+            self.add_verbatim(&path, "REPEATED", "is there more than once");
         }
         if !value.is_object() {
             let wrong = format!("the body must be a JSON object, not {}", kind(&value));
@@ -71,6 +70,12 @@ impl Report {
                 reason: reason.to_owned(),
             });
         }
+    }
+
+    /// As [`Report::add`], of something that is the client's own word already.
+    pub(crate) fn add_verbatim(&mut self, word: &str, reason: &str, description: impl AsRef<str>) {
+        self.words.keep(shorten(word, MAX_FIELD));
+        self.add(word, reason, description);
     }
 
     pub(crate) fn wrong_type(&mut self, field: impl AsRef<str>, expected: &str, value: &Value) {

@@ -46,6 +46,8 @@ pub struct Delivery {
     pub booking: Option<Booking>,
     pub created_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
+    /// What the store calls it; no two of a store's have the same.
+    pub external_reference: Option<String>,
 }
 
 /// What the completion of a task or a cancellation brought about.
@@ -103,6 +105,7 @@ impl Delivery {
             booking: None,
             created_at: now,
             cancelled_at: None,
+            external_reference: None,
         }
     }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     Core,
     caller::Caller,
-    messages,
+    filters, messages,
     notifications::{Owing, owe},
     pages,
     planning::{self, Planned},
@@ -51,6 +51,7 @@ impl proto::deliveries_server::Deliveries for Core {
         let promise_id = planned.promise.as_ref().map(|promise| promise.id);
         let delivery = order(planned, store);
 
+        let reference = delivery.external_reference.clone();
         let reply = messages::delivery(&delivery, store);
         let created = self
             .write_once(once, move |transaction| {
@@ -75,6 +76,10 @@ impl proto::deliveries_server::Deliveries for Core {
 
         match created {
             Err(Error::SlotTaken(window)) => Err(self.slot_is_full(store, window).await.into()),
+            Err(Error::Storage(error)) if error.is_unique_violation() => {
+                self.check_reference(store.id, reference).await?;
+                Err(Error::Storage(error).into())
+            }
             created => Ok(created?),
         }
     }
@@ -101,10 +106,10 @@ impl proto::deliveries_server::Deliveries for Core {
             }
         }
 
-        Ok(Response::new(messages::preview(
-            &order(planned, store),
-            store,
-        )))
+        let delivery = order(planned, store);
+        self.check_reference(store.id, delivery.external_reference.clone())
+            .await?;
+        Ok(Response::new(messages::preview(&delivery, store)))
     }
 
     async fn get_delivery(
@@ -134,16 +139,18 @@ impl proto::deliveries_server::Deliveries for Core {
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let request = request.into_inner();
-        let mut violations = planning::violations(request.violations);
+        let mut request = request.into_inner();
+        let mut violations = planning::violations(std::mem::take(&mut request.violations));
         let size = pages::read_size(request.page_size, &mut violations);
         let start = pages::read_token(&request.page_token, &mut violations);
+        let (now, order) = (self.now_in(store), Self::date_order(store));
+        let filter = filters::read(request, (&now, order), &mut violations);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations).into());
         }
 
         let reader = self.storage.reader();
-        let (page, more) = storage::delivery_pages::read(reader, store.id, start, size)
+        let (page, more) = storage::delivery_pages::read(reader, store.id, &filter, (start, size))
             .await
             .map_err(Error::from)?;
         let (next_page_token, previous_page_token) = pages::tokens(start, &page, more);
@@ -192,6 +199,7 @@ fn order(planned: Planned, store: &Store) -> Delivery {
     Delivery {
         retail_price: planned.promise.map(|promise| promise.name),
         booking: planned.booking.map(|(booking, _)| booking),
+        external_reference: planned.external_reference,
         ..Delivery::new(store.id, planned.plan, price, now)
     }
 }
@@ -210,6 +218,26 @@ async fn use_promise(
 }
 
 impl Core {
+    /// Fails if a delivery of the store is called so.
+    async fn check_reference(
+        &self,
+        store_id: StoreId,
+        reference: Option<String>,
+    ) -> Result<(), Error> {
+        let Some(reference) = reference else {
+            return Ok(());
+        };
+        let reader = self.storage.reader();
+        let id = storage::deliveries::find_by_external_reference(reader, store_id, &reference);
+        match id.await? {
+            Some(id) => Err(Error::ExternalReferenceTaken {
+                reference,
+                existing: Collection::Deliveries.name(id),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// Plans an order, at the price it was promised if it says so.
     async fn plan_order(
         &self,

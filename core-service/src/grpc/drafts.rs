@@ -70,6 +70,14 @@ pub(super) struct Load {
     pub(super) metadata: BTreeMap<String, String>,
 }
 
+/// What a store calls a delivery; blank is as absent.
+pub(super) fn external_reference(
+    text: Option<String>,
+    violations: &mut Violations,
+) -> Option<String> {
+    checked_text("external_reference", &text?, NAME, violations)
+}
+
 /// An address; none if it says neither a text nor a point.
 pub(super) fn address(
     field: &str,

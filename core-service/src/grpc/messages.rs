@@ -67,6 +67,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(delivery.created_at)),
         cancel_time: delivery.cancelled_at.map(timestamp),
+        external_reference: delivery.external_reference.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ mod caller;
 mod definitions;
 mod deliveries;
 mod drafts;
+mod filters;
 mod idempotency;
 mod import;
 mod key_ring;

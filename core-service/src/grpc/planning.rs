@@ -40,6 +40,7 @@ pub(super) struct Planned {
     pub(super) now: Zoned,
     /// The place its dropoff takes, in a slot of limited capacity, and that capacity.
     pub(super) booking: Option<(Booking, u32)>,
+    pub(super) external_reference: Option<String>,
 }
 
 /// A task's checked parts, before they are put together.
@@ -74,6 +75,8 @@ impl Core {
         let mut violations = violations(found_before);
         let draft = draft.unwrap_or_default();
 
+        let external_reference =
+            drafts::external_reference(draft.external_reference, &mut violations);
         let pickup = parts(
             "pickup",
             draft.pickup.unwrap_or_default(),
@@ -153,6 +156,7 @@ impl Core {
             promise,
             now,
             booking,
+            external_reference,
         })
     }
 

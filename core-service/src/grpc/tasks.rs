@@ -83,6 +83,7 @@ impl Core {
                         .complete_task(task_id, now)
                         .map_err(|error| refused(&error, task_id))?;
 
+                    let is_completed = delivery.is_completed();
                     let [pickup, dropoff] = [delivery.pickup, delivery.dropoff];
                     let task = if pickup.id == task_id {
                         pickup
@@ -91,6 +92,10 @@ impl Core {
                     };
                     if was == Some(TaskState::Todo) {
                         storage::deliveries::save_state(transaction, store_id, &task).await?;
+                        if is_completed {
+                            let id = (store_id, delivery_id);
+                            storage::deliveries::save_completion(transaction, id, now).await?;
+                        }
                     }
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
                     let of = (store_id, delivery_id);

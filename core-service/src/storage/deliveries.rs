@@ -67,6 +67,20 @@ pub(crate) async fn find_and_lock(
     }
 }
 
+/// The delivery that a store calls by a name of its own.
+pub(crate) async fn find_by_external_reference(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    external_reference: &str,
+) -> Result<Option<DeliveryId>, Error> {
+    let row = delivery::Entity::find()
+        .filter(delivery::Column::StoreId.eq(store_id.0))
+        .filter(delivery::Column::ExternalReference.eq(external_reference))
+        .one(connection)
+        .await?;
+    Ok(row.map(|row| DeliveryId(row.id)))
+}
+
 /// A store's own task.
 pub(crate) async fn find_task(
     connection: &impl ConnectionTrait,
@@ -107,6 +121,25 @@ pub(crate) async fn save_state(
         ..Default::default()
     };
     task::Entity::update(row)
+        .validate()?
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+/// Writes where lists look that both tasks of a delivery are done.
+pub(crate) async fn save_completion(
+    connection: &impl ConnectionTrait,
+    (store_id, id): (StoreId, DeliveryId),
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = delivery::ActiveModel {
+        store_id: Set(store_id.0),
+        id: Set(id.0),
+        completed_at: Set(Some(now.into())),
+        ..Default::default()
+    };
+    delivery::Entity::update(row)
         .validate()?
         .exec_without_returning(connection)
         .await?;
@@ -171,6 +204,7 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
         booking: booking(row)?,
         created_at: row.created_at.try_into()?,
         cancelled_at: instant::optional(row.cancelled_at)?,
+        external_reference: row.external_reference.clone(),
     })
 }
 
@@ -190,6 +224,9 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         booked_before: Set(booking.map(|booking| booking.window.before.into())),
         created_at: Set(delivery.created_at.into()),
         cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
+        external_reference: Set(delivery.external_reference.clone()),
+        dropoff_before: Set(Some(delivery.dropoff.plan.window.before.into())),
+        completed_at: Set(None),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sea_orm::{
-    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
     sea_query::ExprTrait as _,
 };
 
@@ -37,34 +37,35 @@ pub(crate) enum Start {
     NewerThan(Place),
 }
 
+/// What a list shows; all of it, where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) created: Span,
+    /// Of the dropoff's `before`.
+    pub(crate) dropoff: Span,
+    pub(crate) is_completed: Option<bool>,
+    pub(crate) is_cancelled: Option<bool>,
+    pub(crate) external_reference: Option<String>,
+}
+
+/// A stretch of time; without bound where none is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) from: Option<Timestamp>,
+    /// Not part of it.
+    pub(crate) until: Option<Timestamp>,
+}
+
 /// A page of a store's deliveries, newest first, and whether there are more in the direction it
 /// was read.
 pub(crate) async fn read(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
-    start: Start,
-    size: u32,
+    filter: &Filter,
+    (start, size): (Start, u32),
 ) -> Result<(Vec<Delivery>, bool), Error> {
-    let mut query = delivery::Entity::find().filter(Column::StoreId.eq(store_id.0));
-    let order = match start {
-        Start::Newest => Order::Desc,
-        Start::OlderThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id.0));
-            query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
-            Order::Desc
-        }
-        Start::NewerThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id.0));
-            query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
-            Order::Asc
-        }
-    };
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut rows = query
-        .order_by(Column::CreatedAt, order.clone())
-        .order_by(Column::Id, order)
+    let mut rows = query(store_id, filter, start)
         .limit(u64::try_from(size.saturating_add(1)).ok())
         .all(connection)
         .await?;
@@ -88,4 +89,135 @@ pub(crate) async fn read(
         deliveries::assemble(&row, tasks)
     });
     Ok((page.collect::<Result<_, _>>()?, more))
+}
+
+/// The rows from a place on, in the direction of reading.
+fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::Entity> {
+    let mut query = delivery::Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(condition(filter));
+    let order = match start {
+        Start::Newest => Order::Desc,
+        Start::OlderThan(Place { created_at, id }) => {
+            let created_at = Instant::from(created_at);
+            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id.0));
+            query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
+            Order::Desc
+        }
+        Start::NewerThan(Place { created_at, id }) => {
+            let created_at = Instant::from(created_at);
+            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id.0));
+            query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
+            Order::Asc
+        }
+    };
+    query
+        .order_by(Column::CreatedAt, order.clone())
+        .order_by(Column::Id, order)
+}
+
+/// `IS NULL` and `IS NOT NULL` as the partial indexes have them.
+fn condition(filter: &Filter) -> Condition {
+    let is_null = |column: Column, is_null| {
+        if is_null {
+            column.is_null()
+        } else {
+            column.is_not_null()
+        }
+    };
+    let span = |column: Column, span: Span| {
+        Condition::all()
+            .add_option(span.from.map(|from| column.gte(Instant::from(from))))
+            .add_option(span.until.map(|until| column.lt(Instant::from(until))))
+    };
+    Condition::all()
+        .add(span(Column::CreatedAt, filter.created))
+        .add(span(Column::DropoffBefore, filter.dropoff))
+        .add_option(
+            filter
+                .is_completed
+                .map(|done| is_null(Column::CompletedAt, !done)),
+        )
+        .add_option(
+            filter
+                .is_cancelled
+                .map(|gone| is_null(Column::CancelledAt, !gone)),
+        )
+        .add_option(
+            filter
+                .external_reference
+                .as_ref()
+                .map(|reference| Column::ExternalReference.eq(reference)),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{DbBackend, QueryTrait as _, Statement};
+
+    use super::*;
+    use crate::storage::fixture;
+
+    async fn plan(filter: &Filter) -> Vec<String> {
+        let (_directory, storage) = fixture::sqlite().await;
+        let start = Start::OlderThan(Place {
+            created_at: Timestamp::UNIX_EPOCH,
+            id: DeliveryId::new(),
+        });
+        let query = query(StoreId::new(), filter, start).limit(31);
+        let mut statement: Statement = query.build(DbBackend::Sqlite);
+        statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let rows = storage.reader().query_all_raw(statement).await.unwrap();
+        rows.iter()
+            .map(|row| row.try_get("", "detail").unwrap())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_filtered_page_is_found_by_an_index() {
+        let today = Span {
+            from: Some(Timestamp::UNIX_EPOCH),
+            until: Some(Timestamp::MAX),
+        };
+        let all = Filter::default();
+        for (filter, index) in [
+            (
+                all.clone(),
+                "deliveries_by_creation (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    created: today,
+                    ..all.clone()
+                },
+                "deliveries_by_creation (store_id=? AND created_at>? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    is_completed: Some(false),
+                    ..all.clone()
+                },
+                "deliveries_to_do (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    is_cancelled: Some(true),
+                    ..all.clone()
+                },
+                "deliveries_cancelled (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    external_reference: Some("42".to_owned()),
+                    ..all.clone()
+                },
+                "deliveries_by_external_reference (store_id=? AND external_reference=?)",
+            ),
+        ] {
+            let plan = plan(&filter).await;
+
+            assert!(plan[0].contains(index), "{filter:?}: {plan:?}");
+            assert!(!plan.concat().contains("SCAN"), "{filter:?}: {plan:?}");
+        }
+    }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
-    ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
     iri::{self, Collection},
 };
@@ -19,7 +18,7 @@ use crate::{
     report::Report,
     request::Request,
     resources::{
-        delivery_draft,
+        delivery_draft, delivery_filters,
         retail_prices::{ShownPrice, TaxShown},
         tasks::Task,
     },
@@ -51,6 +50,7 @@ struct Delivery {
     tracking_url: Option<String>,
     price: Option<DeliveryPrice>,
     cancelled_at: Option<String>,
+    external_reference: Option<String>,
 }
 
 /// What a delivery costs.
@@ -136,14 +136,8 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
 /// `GET /api/deliveries`: newest first, a page at a time.
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
     let mut report = Report::default();
-    let page_size = read_page_size(&request, &mut report);
-    let cursor = read_once(&request, ("page_token", "cursor"), &mut report).unwrap_or_default();
-
-    let message = ListDeliveriesRequest {
-        page_size,
-        page_token: cursor.clone(),
-        violations: report.violations(),
-    };
+    let message = delivery_filters::read(&request, &mut report);
+    let cursor = message.page_token.clone();
     let page = gateway
         .core
         .call(
@@ -156,7 +150,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
         .map_err(|error| report.explain(error))?;
 
     let position = Position {
-        query: page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}")),
+        query: delivery_filters::without_cursor(&request),
         cursor,
         previous: page.previous_page_token,
         next: page.next_page_token,
@@ -168,32 +162,6 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
         deliveries.collect::<Result<Vec<_>, _>>()?,
         &position,
     ))
-}
-
-fn read_page_size(request: &Request, report: &mut Report) -> Option<u32> {
-    const FIELD: &str = "page_size";
-
-    let text = read_once(request, (FIELD, "itemsPerPage"), report)?;
-    let size = text.parse().ok();
-    if size.is_none() {
-        report.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
-    }
-    size
-}
-
-/// A query parameter, which may be there once, for a field.
-fn read_once(
-    request: &Request,
-    (field, parameter): (&str, &'static str),
-    report: &mut Report,
-) -> Option<String> {
-    report.choose(field.to_owned(), parameter);
-    let mut values = request.query(parameter);
-    if values.len() > 1 {
-        report.add(field, "REPEATED", "is there more than once");
-        return None;
-    }
-    values.pop()
 }
 
 /// `DELETE /api/deliveries/{id}`
@@ -254,6 +222,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             price,
             cancelled_at: Zone::named(&delivery.time_zone)
                 .write_optional(delivery.cancel_time.as_ref())?,
+            external_reference: delivery.external_reference,
         })
     }
 }

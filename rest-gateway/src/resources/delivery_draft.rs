@@ -21,6 +21,7 @@ pub(super) fn read(body: &[u8], report: &mut Report) -> DeliveryDraft {
     DeliveryDraft {
         pickup: task("pickup"),
         dropoff: task("dropoff"),
+        external_reference: delivery.text("externalReference", "external_reference", report),
         retail_price: delivery
             .text("retailPrice", "retail_price", report)
             .map(|iri| iri::name(&iri).to_owned()),

@@ -13,6 +13,7 @@ pub(crate) mod webhooks;
 mod addresses;
 mod credentials;
 mod delivery_draft;
+mod delivery_filters;
 
 pub(crate) mod contexts;
 pub(crate) mod entrypoint;

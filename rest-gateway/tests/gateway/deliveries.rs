@@ -1,10 +1,12 @@
 //! `POST /api/deliveries` and reading one again (specification, "Delivery").
 
+use std::collections::HashMap;
+
 use http::Method;
 use proto::{AssertDeliveryRequest, CancelDeliveryRequest, Delivery, GetDeliveryRequest};
 use serde_json::{Value, json};
-use tonic::Code;
-use tonic_types::{ErrorDetails, FieldViolation};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 use crate::harness::{
     PUBLIC_URL, Platform,
@@ -194,4 +196,35 @@ async fn a_delivery_that_is_not_made_has_no_identity() {
     assert_eq!(reply.json(), expected);
     let received = platform.core.received::<AssertDeliveryRequest>();
     assert_eq!(received.violations[0].field, "dropoff.weight");
+}
+
+#[tokio::test]
+async fn a_reference_that_is_taken_is_409_and_names_who_has_it() {
+    let platform = Platform::start().await;
+    let mut details = ErrorDetails::new();
+    let existing = HashMap::from([("existing".to_owned(), format!("deliveries/{ID}"))]);
+    details.set_error_info("EXTERNAL_REFERENCE_TAKEN", proto::ERROR_DOMAIN, existing);
+    let taken = Status::with_error_details(Code::AlreadyExists, "is taken", details);
+    platform.core.will_refuse(taken);
+
+    let reply = platform.client.post("/api/deliveries", "{}").await;
+
+    assert_eq!(reply.status, 409);
+    assert_eq!(reply.header("retry-after"), None);
+    assert_eq!(
+        reply.error(),
+        json!({
+            "@context": "/api/contexts/Error",
+            "@type": "hydra:Error",
+            "hydra:title": "An error occurred",
+            "hydra:description": "is taken",
+            "type": "https://delivery.example/errors/external_reference_taken",
+            "title": "External reference taken",
+            "status": 409,
+            "detail": "is taken",
+            "code": "external_reference_taken",
+            "retryable": false,
+            "existing": format!("/api/deliveries/{ID}"),
+        })
+    );
 }

@@ -68,6 +68,7 @@ async fn every_member_of_the_payload_reaches_core() {
             "tags": ["cold", "fragile"],
             "metadata": {"order": "42"},
         },
+        "externalReference": "Order 42",
         "retailPrice": "/api/retail_prices/sealed",
     }))
     .await;
@@ -107,6 +108,7 @@ async fn every_member_of_the_payload_reaches_core() {
                 tags: vec!["cold".to_owned(), "fragile".to_owned()],
                 metadata: HashMap::from([("order".to_owned(), "42".to_owned())]),
             }),
+            external_reference: Some("Order 42".to_owned()),
             retail_price: Some("retail_prices/sealed".to_owned()),
         }),
         violations: vec![],
@@ -127,8 +129,10 @@ async fn null_is_the_same_as_absent() {
         "comments": null, "weight": null, "packages": null, "tags": null, "metadata": {"a": null},
     });
 
-    let request =
-        request_of(json!({"pickup": null, "dropoff": dropoff, "retailPrice": null})).await;
+    let request = request_of(json!({
+        "pickup": null, "dropoff": dropoff, "externalReference": null, "retailPrice": null,
+    }))
+    .await;
 
     assert_eq!(
         request,
@@ -139,6 +143,7 @@ async fn null_is_the_same_as_absent() {
                     address: Some(Address::AddressDraft(AddressDraft::default())),
                     ..TaskDraft::default()
                 }),
+                external_reference: None,
                 retail_price: None,
             }),
             violations: vec![],

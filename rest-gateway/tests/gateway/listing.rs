@@ -2,7 +2,7 @@
 
 use proto::{
     ListDeliveriesRequest, ListDeliveriesResponse, ListWebhooksRequest, ListWebhooksResponse,
-    Violation, Webhook,
+    Violation, Webhook, task::Status,
 };
 use serde_json::json;
 use tonic::Code;
@@ -42,7 +42,7 @@ async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
             }),
         ),
         (
-            "/api/deliveries?x=y&cursor=bb&itemsPerPage=7",
+            "/api/deliveries?cursor=bb&itemsPerPage=7",
             "cc",
             "",
             json!({
@@ -77,7 +77,7 @@ async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
             ListDeliveriesRequest {
                 page_size: path.contains("itemsPerPage").then_some(7),
                 page_token: if path.contains("cursor") { "bb" } else { "" }.to_owned(),
-                violations: vec![],
+                ..ListDeliveriesRequest::default()
             }
         );
     }
@@ -120,18 +120,116 @@ async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
     assert_eq!(
         platform.core.received::<ListDeliveriesRequest>(),
         ListDeliveriesRequest {
-            page_size: None,
-            page_token: String::new(),
             violations: vec![
+                violation("page_token", "REPEATED", "is there more than once"),
                 violation(
                     "page_size",
                     "WRONG_TYPE",
                     "must be a whole number from 1 to 100"
                 ),
-                violation("page_token", "REPEATED", "is there more than once"),
             ],
+            ..ListDeliveriesRequest::default()
         }
     );
+}
+
+/// "Lists filter by created, before, status": in the words of API Platform's filters.
+#[tokio::test]
+async fn filters_go_to_core_and_into_the_links_to_other_pages() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(ListDeliveriesResponse {
+        deliveries: vec![],
+        next_page_token: "cc".to_owned(),
+        previous_page_token: String::new(),
+    });
+    let query = "externalReference=a+b%26c&createdAt%5Bafter%5D=yesterday\
+        &createdAt%5Bbefore%5D=2020-04-02T12%3A00%3A00%2B02%3A00\
+        &dropoff.before%5Bafter%5D=today&dropoff.before%5Bbefore%5D=tomorrow\
+        &status=DONE&exists%5BcancelledAt%5D=false";
+
+    let reply = platform
+        .client
+        .get(&format!("/api/deliveries?cursor=bb&{query}"))
+        .await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json()["hydra:view"],
+        json!({
+            "@id": format!("/api/deliveries?{query}&cursor=bb"),
+            "@type": "hydra:PartialCollectionView",
+            "hydra:first": format!("/api/deliveries?{query}"),
+            "hydra:next": format!("/api/deliveries?{query}&cursor=cc"),
+        })
+    );
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        platform.core.received::<ListDeliveriesRequest>(),
+        ListDeliveriesRequest {
+            page_size: None,
+            page_token: "bb".to_owned(),
+            violations: vec![],
+            external_reference: text("a b&c"),
+            created_from: text("yesterday"),
+            created_until: text("2020-04-02T12:00:00+02:00"),
+            dropoff_from: text("today"),
+            dropoff_until: text("tomorrow"),
+            status: Some(Status::Done.into()),
+            cancelled: Some(false),
+        }
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_filter_is_a_violation_in_the_words_of_the_query() {
+    let platform = Platform::start().await;
+    for (query, field, path) in [
+        ("my_own=1", "my_own", "my_own"),
+        ("page=2", "page", "page"),
+        ("createdAt=today", "createdAt", "createdAt"),
+        ("status%5B%5D=TODO", "status[]", "status[]"),
+        ("status=todo", "status", "status"),
+        ("status=TODO&status=DONE", "status", "status"),
+        (
+            "exists%5BcancelledAt%5D=",
+            "cancelled",
+            "exists[cancelledAt]",
+        ),
+        (
+            "externalReference=",
+            "external_reference",
+            "externalReference",
+        ),
+        (
+            "createdAt[after]=a&createdAt[after]=b",
+            "created_from",
+            "createdAt[after]",
+        ),
+    ] {
+        let mut core_says = ErrorDetails::new();
+        core_says.add_bad_request_violation(field, "is wrong");
+        platform.core.will_refuse(refusal_with(
+            Code::InvalidArgument,
+            "VALIDATION_FAILED",
+            "1 violation",
+            core_says,
+        ));
+
+        let reply = platform
+            .client
+            .get(&format!("/api/deliveries?{query}"))
+            .await;
+
+        assert_eq!(reply.status, 400, "{query}");
+        assert_eq!(
+            reply.json()["violations"][0]["propertyPath"],
+            path,
+            "{query}"
+        );
+        let request = platform.core.received::<ListDeliveriesRequest>();
+        let fields: Vec<_> = request.violations.iter().map(|v| &v.field).collect();
+        assert_eq!(fields, [field], "{query}");
+    }
 }
 
 #[tokio::test]

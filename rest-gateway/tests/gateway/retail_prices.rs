@@ -57,6 +57,7 @@ fn draft() -> Option<DeliveryDraft> {
             before: Some("tomorrow".to_owned()),
             ..TaskDraft::default()
         }),
+        external_reference: None,
         retail_price: None,
     })
 }

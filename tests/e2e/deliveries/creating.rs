@@ -340,6 +340,7 @@ fn order_as_created(price: &Value) -> Value {
         },
         "trackingUrl": null,
         "cancelledAt": null,
+        "externalReference": null,
     })
 }
 

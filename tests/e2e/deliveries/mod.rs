@@ -5,9 +5,11 @@ mod asserting;
 mod bad_input;
 mod before;
 mod creating;
+mod filtering;
 mod hostile_bodies;
 mod hostile_values;
 mod listing;
+mod references;
 mod times;
 
 use jiff::{SignedDuration, Timestamp};

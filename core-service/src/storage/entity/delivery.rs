@@ -22,6 +22,10 @@ pub(crate) struct Model {
     pub(crate) booked_before: Option<Instant>,
     pub(crate) created_at: Instant,
     pub(crate) cancelled_at: Option<Instant>,
+    pub(crate) external_reference: Option<String>,
+    /// Copies of what the tasks say, for lists alone.
+    pub(crate) dropoff_before: Option<Instant>,
+    pub(crate) completed_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]

@@ -67,8 +67,8 @@ pub(in crate::vocabulary) static CONSTRAINT_VIOLATION_LIST: Class = Class {
     fields: &failure_with(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
 };
 
-/// What every failure has, and then what only some have.
-const fn failure_with(last: Field) -> [Field; 10] {
+/// What every failure can have, and then what only some have.
+const fn failure_with(last: Field) -> [Field; 11] {
     [
         Field::new("hydra:title", Text).means(Hydra("title")),
         Field::new("hydra:description", Text).means(Hydra("description")),
@@ -83,6 +83,8 @@ const fn failure_with(last: Field) -> [Field; 10] {
         Field::new("code", Text).about("What programs tell failures apart by."),
         Field::new("retryable", Boolean).about("Whether the same request may succeed later."),
         Field::new("requestId", Text),
+        Field::new("existing", Link(None))
+            .about("The resource that stands in the way, if there is one."),
         last,
     ]
 }

@@ -33,6 +33,9 @@ pub(in crate::vocabulary) static DELIVERY: Class = Class {
         Field::new("price", Object(&PRICE)).about("What it costs, if the store has prices."),
         PROMISE.write_only(),
         Field::new("cancelledAt", Instant),
+        Field::new("externalReference", Text)
+            .writeable()
+            .about("What the store calls it, such as an order's number; unique in the store."),
     ],
 };
 

@@ -129,6 +129,7 @@ pub(crate) fn delivery() -> Delivery {
         create_time: instant(NOON),
         cancel_time: None,
         retail_price: "retail_prices/sealed".to_owned(),
+        external_reference: None,
     }
 }
 
@@ -150,5 +151,6 @@ pub(crate) fn delivery_json() -> Value {
             "retailPrice": "/api/retail_prices/sealed",
         },
         "cancelledAt": null,
+        "externalReference": null,
     })
 }

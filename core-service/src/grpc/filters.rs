@@ -1,0 +1,64 @@
+//! What a list of deliveries is to show: from texts to values, every violation noted.
+
+use jiff::{Timestamp, ToSpan as _, Zoned};
+
+use crate::{
+    domain::{
+        before::{self, DateOrder},
+        violation::Violations,
+    },
+    storage::delivery_pages::{Filter, Span},
+};
+
+/// Reads the filters of a request, times by the store's zone and country.
+pub(super) fn read(
+    request: proto::ListDeliveriesRequest,
+    reading: (&Zoned, DateOrder),
+    violations: &mut Violations,
+) -> Filter {
+    let status = request.status.map(|_| request.status());
+    let mut span = |(from, until): (&str, &str), texts: (Option<String>, Option<String>)| {
+        let from = instant(from, texts.0, reading, violations);
+        let last = instant(until, texts.1, reading, violations);
+        Span {
+            from,
+            until: last.and_then(end_of_second),
+        }
+    };
+    Filter {
+        created: span(
+            ("created_from", "created_until"),
+            (request.created_from, request.created_until),
+        ),
+        dropoff: span(
+            ("dropoff_from", "dropoff_until"),
+            (request.dropoff_from, request.dropoff_until),
+        ),
+        is_completed: match status {
+            None => None,
+            Some(proto::task::Status::Todo) => Some(false),
+            Some(proto::task::Status::Done) => Some(true),
+            Some(proto::task::Status::Unspecified) => {
+                violations.add("status", "UNKNOWN_STATUS", "must be TODO or DONE");
+                None
+            }
+        },
+        is_cancelled: request.cancelled,
+        external_reference: request.external_reference,
+    }
+}
+
+fn instant(
+    field: &str,
+    text: Option<String>,
+    (now, order): (&Zoned, DateOrder),
+    violations: &mut Violations,
+) -> Option<Timestamp> {
+    violations.check(field, "INVALID_TIME", before::parse(&text?, now, order))
+}
+
+/// Clients see seconds, so that what they name is a second.
+fn end_of_second(instant: Timestamp) -> Option<Timestamp> {
+    let second = Timestamp::from_second(instant.as_second()).ok()?;
+    second.checked_add(1.second()).ok()
+}

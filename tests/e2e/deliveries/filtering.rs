@@ -1,0 +1,143 @@
+//! `GET /api/deliveries` with filters: by the store's reference, creation, the dropoff's time and
+//! how far a delivery has come.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{order, order_with};
+use crate::harness::{
+    ApiClient, Faults, Platform,
+    assertions::{assert_violations, json_ld},
+};
+
+const DELIVERIES: &str = "/api/deliveries";
+
+/// The ids of all that a query finds, over all its pages.
+async fn found(client: &ApiClient, query: &str) -> Vec<Value> {
+    let mut ids = Vec::new();
+    let mut next = Some(format!("{DELIVERIES}?{query}"));
+    while let Some(path) = next {
+        let page = json_ld(&client.get(&path).await, 200);
+        let members = page["hydra:member"].as_array().unwrap();
+        ids.extend(members.iter().map(|member| member["id"].clone()));
+        next = page["hydra:view"]["hydra:next"].as_str().map(str::to_owned);
+    }
+    ids
+}
+
+on_both_databases! {
+    /// "Lists filter by created": both ends belong to it, to the second that clients see.
+    async fn a_list_shows_what_was_created_in_a_span(platform: &Platform) {
+        let client = platform.client().await;
+        let mut ids = Vec::new();
+        for _ in 0..4 {
+            ids.push(client.create_delivery(order()).await["id"].clone());
+            platform.advance(SignedDuration::from_millis(60_500));
+        }
+        let [first, second, third, fourth] = ids.try_into().unwrap();
+        let mut faults = Faults::default();
+
+        for (query, expected) in [
+            ("createdAt[after]=2020-04-02 11:01", vec![&fourth, &third, &second]),
+            ("createdAt[after]=2020-04-02T09:01:00Z", vec![&fourth, &third, &second]),
+            ("createdAt[after]=2020-04-02 11:01:01", vec![&fourth, &third]),
+            ("createdAt[before]=2020-04-02 11:01:00", vec![&second, &first]),
+            ("createdAt[before]=2020-04-02 11:00:59", vec![&first]),
+            ("createdAt[after]=2020-04-02 11:01&createdAt[before]=2020-04-02 11:02:30", vec![&third, &second]),
+            ("createdAt[after]=today", vec![&fourth, &third, &second, &first]),
+            ("createdAt[after]=tomorrow", vec![]),
+            ("createdAt[before]=yesterday", vec![]),
+            ("itemsPerPage=1&createdAt[after]=2020-04-02 11:01", vec![&fourth, &third, &second]),
+        ] {
+            let query = query.replace(' ', "%20").replace('[', "%5B").replace(']', "%5D");
+            faults.equal(&query, found(&client, &query).await.iter().collect(), expected);
+        }
+        faults.none();
+    }
+
+    /// "before": the dropoff's.
+    async fn a_list_shows_what_is_to_be_brought_in_a_span(platform: &Platform) {
+        let client = platform.client().await;
+        let mut ids = Vec::new();
+        for before in ["2020-04-03 10:00", "2020-04-03 12:00", "2020-04-04 12:00"] {
+            let order = order_with("dropoff.before", json!(before));
+            ids.push(client.create_delivery(order).await["id"].clone());
+        }
+        let [early, noon, later] = ids.try_into().unwrap();
+        let mut faults = Faults::default();
+
+        for (query, expected) in [
+            ("dropoff.before%5Bafter%5D=2020-04-03T12:00", vec![&later, &noon]),
+            ("dropoff.before%5Bbefore%5D=2020-04-03T12:00", vec![&noon, &early]),
+            ("dropoff.before%5Bafter%5D=tomorrow&dropoff.before%5Bbefore%5D=tomorrow%2011:00", vec![&early]),
+            ("dropoff.before%5Bafter%5D=2021-01-01", vec![]),
+        ] {
+            faults.equal(query, found(&client, query).await.iter().collect(), expected);
+        }
+        faults.none();
+    }
+
+    /// "status": of the delivery, which is DONE when both its tasks are. Cancelling changes no
+    /// status.
+    async fn a_list_shows_how_far_deliveries_have_come(platform: &Platform) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let mut made = Vec::new();
+        for _ in 0..4 {
+            made.push(client.create_delivery(order()).await);
+        }
+        let [new, picked, done, cancelled] = [0, 1, 2, 3].map(|index: usize| &made[index]);
+        courier.complete(picked["pickup"]["@id"].as_str().unwrap()).await;
+        for task in ["dropoff", "pickup"] {
+            courier.complete(done[task]["@id"].as_str().unwrap()).await;
+        }
+        client.delete(cancelled["@id"].as_str().unwrap()).await.expect(204);
+        let mut faults = Faults::default();
+
+        for (query, expected) in [
+            ("status=TODO", vec![cancelled, picked, new]),
+            ("status=TODO&exists%5BcancelledAt%5D=false", vec![picked, new]),
+            ("status=DONE", vec![done]),
+            ("exists%5BcancelledAt%5D=true", vec![cancelled]),
+            ("exists%5BcancelledAt%5D=1&status=DONE", vec![]),
+            ("exists%5BcancelledAt%5D=0", vec![done, picked, new]),
+            ("status=TODO&itemsPerPage=1", vec![cancelled, picked, new]),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(|delivery| &delivery["id"]).collect();
+            faults.equal(query, found(&client, query).await.iter().collect(), expected);
+        }
+        faults.none();
+    }
+
+    /// To whom a filter is mistyped, everything would look like a match.
+    async fn what_is_no_filter_is_a_violation(platform: &Platform) {
+        let client = platform.client().await;
+        let mut faults = Faults::default();
+
+        for (query, path) in [
+            ("unknown=x", "unknown"),
+            ("page=2", "page"),
+            ("externalreference=x", "externalreference"),
+            ("createdAt=today", "createdAt"),
+            ("createdAt%5Bafter%5D=soonish", "createdAt[after]"),
+            ("createdAt%5Bbefore%5D=", "createdAt[before]"),
+            ("dropoff.before%5Bafter%5D=%00", "dropoff.before[after]"),
+            ("dropoff.before%5Bbefore%5D=2020-02-30", "dropoff.before[before]"),
+            ("status=CANCELLED", "status"),
+            ("status=TODO&status=TODO", "status"),
+            ("exists%5BcancelledAt%5D=yes", "exists[cancelledAt]"),
+            ("externalReference=", "externalReference"),
+        ] {
+            let answer = client.get(&format!("{DELIVERIES}?{query}")).await;
+            faults.violations(query, &answer, &[path]);
+        }
+        faults.none();
+        let answer = client
+            .get(&format!("{DELIVERIES}?status=x&itemsPerPage=0&cursor=x&createdAt%5Bafter%5D=x&y=z"))
+            .await;
+        assert_violations(
+            &answer,
+            &["status", "itemsPerPage", "cursor", "createdAt[after]", "y"],
+        );
+    }
+}
