@@ -180,6 +180,7 @@ fn gateway_config(
             currency: settings.currency,
             latlng: settings.latlng,
         },
+        rate_limits: rest_gateway::RateLimitConfig::off(),
         // There is no other gateway to go to.
         drain_grace: Duration::ZERO,
         drain_timeout: DRAIN / 2,

@@ -10,7 +10,7 @@ use http::Uri;
 use jiff::SignedDuration;
 use url::Url;
 
-use crate::platform::PlatformConfig;
+use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
 
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
@@ -46,6 +46,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub platform: PlatformConfig,
+
+    #[command(flatten)]
+    pub rate_limits: RateLimitConfig,
 
     /// How long a request may take from its last header to its answer
     #[arg(
@@ -125,6 +128,7 @@ impl Default for Config {
             public_url: None,
             platform_name: "Service".to_owned(),
             platform: PlatformConfig::default(),
+            rate_limits: RateLimitConfig::default(),
             request_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(10),
             drain_grace: Duration::from_secs(1),

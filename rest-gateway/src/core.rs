@@ -19,7 +19,10 @@ use tonic::{
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
 
-use crate::error::{self, Error};
+use crate::{
+    error::{self, Error},
+    rate_limits::Token,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const PING_INTERVAL: Duration = Duration::from_secs(2);
@@ -46,6 +49,8 @@ pub(crate) struct Call {
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
     pub(crate) request_id: Option<MetadataValue<Ascii>>,
     pub(crate) deadline: Instant,
+    /// The same authorization, to note whose it is once core has accepted it.
+    pub(crate) token: Option<Token>,
 }
 
 /// Whether doing a call twice is the same as doing it once.
@@ -113,7 +118,12 @@ impl Core {
         for member in self.in_turn() {
             let request = call.request(message.clone());
             match rpc(member.channel.clone(), request).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    if let Some(token) = &call.token {
+                        token.was_accepted();
+                    }
+                    return Ok(response);
+                }
                 Err(status) => {
                     let lost = Lost::of(&status);
                     if lost == Lost::BeforeSent {

@@ -132,6 +132,16 @@ impl Error {
         )
     }
 
+    /// More requests than the quota in its window (in seconds) permits; again after so many
+    /// seconds.
+    pub(crate) fn rate_limited((quota, window): (u32, u64), retry_after: u64) -> Self {
+        let message = format!("more than {quota} requests in {window} s");
+        Self::Exhausted {
+            refusal: Refusal::general(&codes::TOO_MANY_REQUESTS, &message),
+            retry_after,
+        }
+    }
+
     /// Core broke the contract: a message without what it always has.
     pub(crate) fn incomplete(what: &'static str) -> Self {
         Self::Internal(format!("core left out {what}").into())

@@ -6,7 +6,13 @@ use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 use url::form_urlencoded;
 
-use crate::{core::Call, error::Error, media_type, stack::REQUEST_ID};
+use crate::{
+    core::Call,
+    error::Error,
+    media_type,
+    rate_limits::{KnownClients, Standings},
+    stack::REQUEST_ID,
+};
 
 /// Far above any token's; core's transport takes 16 KiB of headers in all.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
@@ -19,11 +25,18 @@ pub(crate) struct Request {
     pub(crate) parameter: String,
     /// When its answer is no longer waited for.
     pub(crate) deadline: Instant,
+    /// To know its sender by, the next time.
+    pub(crate) known_clients: KnownClients,
 }
 
 impl Request {
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.parts.headers
+    }
+
+    /// How its sender stands with the limits.
+    pub(crate) fn standings(&self) -> Option<Standings> {
+        self.parts.extensions.get().cloned()
     }
 
     /// The values of a query parameter.
@@ -43,8 +56,13 @@ impl Request {
             (Some(value), None) => Some(to_metadata(value).ok_or_else(Error::unreadable_token)?),
             (Some(_), Some(_)) => return Err(Error::unreadable_token()),
         };
+        let token = authorization.as_ref().map(|authorization| {
+            let authorization = authorization.as_encoded_bytes();
+            self.known_clients.token(authorization)
+        });
         Ok(Call {
             authorization,
+            token,
             ..self.anonymous_call()
         })
     }
@@ -59,6 +77,7 @@ impl Request {
             authorization: None,
             request_id,
             deadline: self.deadline,
+            token: None,
         }
     }
 

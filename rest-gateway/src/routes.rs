@@ -31,6 +31,7 @@ use crate::{
     error::Error,
     media_type::MediaType,
     platform::PlatformConfig,
+    rate_limits::RateLimits,
     request::Request,
     resources::{
         contexts, deliveries, entrypoint, error_pages, health, me, retail_prices, settings, stores,
@@ -48,6 +49,7 @@ pub(crate) struct Gateway {
     pub(crate) public_url: Arc<str>,
     pub(crate) platform_name: String,
     pub(crate) platform: PlatformConfig,
+    pub(crate) rate_limits: RateLimits,
 }
 
 /// A resource's answer, or why there is none.
@@ -192,7 +194,8 @@ impl Inner {
         let deadline = Instant::now() + self.request_timeout;
         let (parts, body) = request.into_parts();
         // Read even if it is not wanted: see `body`.
-        let found = match self.find(&parts) {
+        let rate_limits = &self.gateway.rate_limits;
+        let found = match rate_limits.check(&parts).and_then(|()| self.find(&parts)) {
             Ok(found) => found,
             Err(error) => {
                 body::discard(body, &self.limits).await;
@@ -217,6 +220,7 @@ impl Inner {
             body,
             parameter,
             deadline,
+            known_clients: rate_limits.known_clients().clone(),
         };
         let answer = (route.handler)(Arc::clone(&self.gateway), request).await?;
 

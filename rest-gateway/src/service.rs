@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::Config,
     core::Core,
+    rate_limits::{Peer, RateLimits},
     routes::{Gateway, Routes},
     stack::{self, Stack},
 };
@@ -71,6 +72,7 @@ impl RestGateway {
             public_url: public_url.into(),
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),
+            rate_limits: RateLimits::new(&config.rate_limits),
         };
         let stack = stack::new(&config, Routes::new(gateway, &config));
         Ok(Self {
@@ -194,13 +196,16 @@ impl Connection {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
+        // Without one the connection is dead already.
+        let Ok(peer) = stream.peer_addr() else { return };
         let heard = Arc::new(AtomicBool::new(false));
         let service = {
             let heard = Arc::clone(&heard);
             let stack = TowerToHyperService::new(self.stack);
             let draining = self.draining;
-            service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+            service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
                 heard.store(true, Ordering::Relaxed);
+                request.extensions_mut().insert(Peer(peer.ip()));
                 let is_http1 = request.version() < Version::HTTP_2;
                 let answer = stack.call(request);
                 let draining = draining.clone();

@@ -27,7 +27,7 @@ use tower_http::{
 };
 use uuid::Uuid;
 
-use crate::{config::Config, rescue, routes::Routes, vocabulary::DOCUMENTATION};
+use crate::{config::Config, rate_limits, rescue, routes::Routes, vocabulary::DOCUMENTATION};
 
 /// Of every request and every answer.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -62,6 +62,8 @@ pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
                 .make_span_with(request_span::<Incoming>)
                 .on_failure(()),
         )
+        // Outside the rescue: who is refused is told how it stands too.
+        .layer(rate_limits::layer())
         // Turns every failure of what follows into an answer, in the one form of `problem`.
         .layer(rescue::layer(public_url))
         // A panic ends one request, not the connection with its neighbours.

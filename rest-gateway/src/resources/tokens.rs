@@ -115,6 +115,7 @@ pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> Answ
 async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse, TokenError> {
     let call = request.anonymous_call();
     let headers = request.headers().clone();
+    let standings = request.standings();
     if !media_type::may_be_form(&headers) {
         return Err(TokenError::invalid_request(
             "the body must be application/x-www-form-urlencoded",
@@ -122,6 +123,10 @@ async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse,
     }
     let form = Form::parse(&request.body?)?;
     let message = read(&headers, &form)?;
+    let credentials = (message.api_key.as_str(), message.api_secret.as_str());
+    gateway
+        .rate_limits
+        .check_credentials(standings.as_ref(), credentials)?;
 
     let token = gateway
         .core

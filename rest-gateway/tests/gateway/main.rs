@@ -15,6 +15,7 @@ mod errors;
 mod idempotency;
 mod listing;
 mod public;
+mod rate_limits;
 mod retail_prices;
 mod self_description;
 mod server;

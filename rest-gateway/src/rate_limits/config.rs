@@ -1,0 +1,143 @@
+//! What may be set: how many requests, and whose word counts about where they come from.
+
+use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
+
+use clap::Args;
+use egress::Network;
+use jiff::SignedDuration;
+
+/// How many requests are taken from whom.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct RateLimitConfig {
+    /// How many requests an API client may make, such as `6000/1m`, or `off`. Each gateway counts
+    /// for itself
+    #[arg(
+        long = "rate-limit-client",
+        env = "DELIVERY_RATE_LIMIT_CLIENT",
+        value_name = "LIMIT",
+        default_value_t = RateLimitConfig::default().client,
+        hide_short_help = true
+    )]
+    pub client: RateLimit,
+
+    /// How many access tokens may be asked for from one address
+    #[arg(
+        long = "rate-limit-token-address",
+        env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS",
+        value_name = "LIMIT",
+        default_value_t = RateLimitConfig::default().token_address,
+        hide_short_help = true
+    )]
+    pub token_address: RateLimit,
+
+    /// How many access tokens an API client may ask for
+    #[arg(
+        long = "rate-limit-token-client",
+        env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT",
+        value_name = "LIMIT",
+        default_value_t = RateLimitConfig::default().token_client,
+        hide_short_help = true
+    )]
+    pub token_client: RateLimit,
+
+    /// Networks of the proxies in front (CIDR), whose `Forwarded` and `X-Forwarded-For` are
+    /// believed; may be repeated or separated by commas
+    #[arg(
+        long = "trusted-proxies",
+        env = "DELIVERY_TRUSTED_PROXIES",
+        value_name = "NETWORK",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for RateLimitConfig {
+    fn default() -> Self {
+        let a_minute = |requests| RateLimit::Every {
+            requests,
+            window: Duration::from_mins(1),
+        };
+        Self {
+            client: NonZeroU32::new(6000).map_or(RateLimit::Off, a_minute),
+            token_address: NonZeroU32::new(600).map_or(RateLimit::Off, a_minute),
+            token_client: NonZeroU32::new(60).map_or(RateLimit::Off, a_minute),
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+impl RateLimitConfig {
+    /// As much as anybody likes.
+    pub fn off() -> Self {
+        Self {
+            client: RateLimit::Off,
+            token_address: RateLimit::Off,
+            token_client: RateLimit::Off,
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+/// A limit: so many requests at once, and as many again in each window, evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateLimit {
+    Off,
+    Every {
+        requests: NonZeroU32,
+        /// In whole seconds, up to a day.
+        window: Duration,
+    },
+}
+
+impl FromStr for RateLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const MOST: SignedDuration = SignedDuration::from_hours(24);
+
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let wrong = || {
+            format!(
+                "`{text}` is not a limit: give requests and seconds, such as `6000/60s`, or `off`"
+            )
+        };
+        let (requests, window) = text.split_once('/').ok_or_else(wrong)?;
+        let requests = requests.parse().map_err(|_| wrong())?;
+        let window: SignedDuration = window.parse().map_err(|_| wrong())?;
+        let whole = window.subsec_nanos() == 0 && window.is_positive() && window <= MOST;
+        match Duration::try_from(window) {
+            Ok(window) if whole => Ok(Self::Every { requests, window }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Every { requests, window } => write!(f, "{requests}/{}s", window.as_secs()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_read_as_it_is_written() {
+        for text in ["off", "1/1s", "6000/60s", "4294967295/86400s"] {
+            assert_eq!(text.parse::<RateLimit>().unwrap().to_string(), text);
+        }
+        assert_eq!("10/1m".parse(), "10/60s".parse::<RateLimit>());
+        for wrong in [
+            "", "10", "0/1s", "-1/1s", "10/0s", "10/500ms", "10/25h", "10/-1s", "OFF",
+        ] {
+            assert!(wrong.parse::<RateLimit>().is_err(), "{wrong}");
+        }
+    }
+}
