@@ -71,6 +71,8 @@ pub fn name(iri: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -100,6 +102,29 @@ mod tests {
             String::new(),
         ] {
             assert_eq!(Collection::Tasks.id(&wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_the_one_spelling_of_a_name_or_none(text in "(tasks/)?[0-9a-fA-F{}/-]{0,40}") {
+            if let Some(id) = Collection::Tasks.id(&text) {
+                prop_assert_eq!(Collection::Tasks.name(id), text);
+            }
+        }
+
+        #[test]
+        fn every_id_is_read_back(bits: u128) {
+            let id = Uuid::from_u128(bits);
+            let iri = of(&Collection::Webhooks.name(id));
+
+            prop_assert_eq!(Collection::Webhooks.id(name(&iri)), Some(id));
+            prop_assert_eq!(Collection::Tasks.id(name(&iri)), None);
+        }
+
+        #[test]
+        fn nothing_makes_the_readers_panic(text in any::<String>()) {
+            let _ = Collection::Tasks.id(name(&text));
         }
     }
 }

@@ -191,7 +191,60 @@ fn best(ranges: &[Range<'_>], offered: &[MediaType]) -> Option<MediaType> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection, prelude::*, sample};
+
     use super::*;
+
+    /// A range as clients write them, with its quality in thousandths.
+    fn any_range() -> impl Strategy<Value = (&'static str, u16)> {
+        let names = sample::select(vec![
+            "*/*",
+            "application/*",
+            "application/ld+json",
+            "application/json",
+            "application/problem+json",
+            "text/html",
+        ]);
+        (names, 0..=1000_u16)
+    }
+
+    proptest! {
+        /// Of the ranges that cover a type the closest decides, and 0 is no.
+        #[test]
+        fn what_is_sent_was_accepted(ranges in collection::vec(any_range(), 1..6)) {
+            let accept: Vec<_> = ranges
+                .iter()
+                .map(|(name, quality)| format!("{name};q={}.{:03}", quality / 1000, quality % 1000))
+                .collect();
+            let value = HeaderValue::from_str(&accept.join(", ")).unwrap();
+            let headers = HeaderMap::from_iter([(ACCEPT, value)]);
+            let quality_of = |media_type: MediaType| {
+                let names = [&format!("application/{}", media_type.subtype()), "application/*", "*/*"];
+                names.into_iter().find_map(|name| {
+                    let closest = ranges.iter().filter(|(range, _)| *range == name);
+                    closest.map(|(_, quality)| *quality).next_back()
+                })
+            };
+
+            match MediaType::of_resource(&headers).ok() {
+                Some(chosen) => prop_assert!(quality_of(chosen) > Some(0), "{accept:?}"),
+                None => for offered in [MediaType::JsonLd, MediaType::Json] {
+                    prop_assert!(quality_of(offered).unwrap_or(0) == 0, "{accept:?}");
+                },
+            }
+        }
+
+        #[test]
+        fn no_header_makes_the_readers_panic(bytes in any::<Vec<u8>>()) {
+            if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+                let headers = HeaderMap::from_iter([(ACCEPT, value.clone()), (CONTENT_TYPE, value)]);
+                let _ = MediaType::of_resource(&headers);
+                let _ = MediaType::of_error(&headers);
+                let _ = require_json(&headers);
+                let _ = may_be_form(&headers);
+            }
+        }
+    }
 
     fn headers(name: http::HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])

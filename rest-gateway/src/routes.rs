@@ -300,6 +300,9 @@ fn finish(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Respons
 mod tests {
     use std::collections::BTreeSet;
 
+    use percent_encoding::NON_ALPHANUMERIC;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::vocabulary;
 
@@ -339,6 +342,21 @@ mod tests {
         assert_eq!(decode("a%2Fb%c3%A9").as_deref(), Some("a/bé"));
         for wrong in ["%", "a%2", "%zz", "%c3", "%+1", "%é"] {
             assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(text in any::<String>()) {
+            let encoded = percent_encoding::utf8_percent_encode(&text, NON_ALPHANUMERIC);
+
+            prop_assert_eq!(decode(&encoded.to_string()), Some(text));
+        }
+
+        #[test]
+        fn no_path_makes_the_router_panic(path in "(/[a-z_{}%0-9.]{0,12}){0,5}") {
+            let _ = router().at(&path);
+            let _ = decode(&path);
         }
     }
 }

@@ -94,7 +94,7 @@ fn form_decode(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{collection, prelude::*};
 
     use super::*;
 
@@ -108,6 +108,24 @@ mod tests {
             let credentials = Credentials::parse(&value).unwrap();
 
             prop_assert_eq!((credentials.api_key, credentials.api_secret), (key, secret));
+        }
+
+        #[test]
+        fn a_form_is_read_as_it_was_written(
+            parameters in collection::hash_map(any::<String>(), any::<String>(), 0..6),
+        ) {
+            let body = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(&parameters)
+                .finish();
+
+            let Ok(form) = Form::parse(body.as_bytes()) else {
+                panic!("no parameter is repeated: {body}");
+            };
+
+            for (name, value) in &parameters {
+                let given = Some(value.as_str()).filter(|value| !value.is_empty());
+                prop_assert_eq!(form.get(name), given);
+            }
         }
 
         #[test]

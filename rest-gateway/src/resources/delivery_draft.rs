@@ -137,6 +137,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::Error;
 
     /// Any value, most of them in places where the readers look.
     fn any_value() -> impl Strategy<Value = Value> {
@@ -193,5 +194,99 @@ mod tests {
                 prop_assert!(violation.field.starts_with("dropoff"));
             }
         }
+
+        /// In the client's words, so that it finds what is meant; or what ought to be there.
+        #[test]
+        fn what_is_reported_is_there(body in any_value()) {
+            let mut report = Report::default();
+            read(body.to_string().as_bytes(), &mut report);
+
+            let Some(Error::Invalid { violations, .. }) = report.into_error() else {
+                return Ok(());
+            };
+            for violation in violations {
+                let path = violation.path;
+                let (parent, _) = path.rsplit_once('.').unwrap_or_default();
+                prop_assert!(
+                    find(&body, &path).or(find(&body, parent)).is_some(),
+                    "{path} is not in {body}"
+                );
+            }
+        }
+
+        #[test]
+        fn what_is_well_formed_is_read_as_it_is(task in any_task()) {
+            let body = json!({ "pickup": written(&task), "externalReference": "42" });
+            let mut report = Report::default();
+
+            let draft = read(body.to_string().as_bytes(), &mut report);
+
+            prop_assert_eq!(report.violations(), vec![]);
+            prop_assert_eq!(draft.external_reference.as_deref(), Some("42"));
+            prop_assert_eq!(draft.pickup, Some(task));
+            prop_assert_eq!(draft.dropoff, None);
+        }
+
+        #[test]
+        fn no_body_makes_the_reader_panic(body in any::<Vec<u8>>()) {
+            read(&body, &mut Report::default());
+        }
+    }
+
+    /// The value at a path such as `dropoff.packages[0].type`.
+    fn find<'v>(body: &'v Value, path: &str) -> Option<&'v Value> {
+        path.split(['.', '['])
+            .filter(|step| !step.is_empty())
+            .try_fold(body, |value, step| match step.strip_suffix(']') {
+                Some(index) => value.get(index.parse::<usize>().ok()?),
+                None => value.get(step),
+            })
+    }
+
+    prop_compose! {
+        fn any_task()(
+            texts in collection::vec(proptest::option::of(any::<String>()), 5),
+            weight in any::<Option<i64>>(),
+            packages in collection::vec((any::<String>(), any::<u32>()), 0..4),
+            tags in collection::vec(any::<String>(), 0..4),
+            metadata in collection::hash_map(any::<String>(), any::<String>(), 0..4),
+        ) -> TaskDraft {
+            let [address, before, after, time_slot, comments] = texts.try_into().unwrap();
+            TaskDraft {
+                address: address.map(task_draft::Address::AddressText),
+                before,
+                after,
+                time_slot,
+                comments,
+                weight,
+                packages: packages
+                    .into_iter()
+                    .map(|(r#type, quantity)| Package { r#type, quantity })
+                    .collect(),
+                tags,
+                metadata,
+            }
+        }
+    }
+
+    fn written(task: &TaskDraft) -> Value {
+        let address = task.address.as_ref().map(|address| match address {
+            task_draft::Address::AddressText(text) => text,
+            task_draft::Address::AddressDraft(_) => unreachable!("it is not made"),
+        });
+        let packages = task.packages.iter();
+        json!({
+            "address": address,
+            "before": task.before,
+            "after": task.after,
+            "timeSlot": task.time_slot,
+            "comments": task.comments,
+            "weight": task.weight,
+            "packages": packages
+                .map(|package| json!({ "type": package.r#type, "quantity": package.quantity }))
+                .collect::<Vec<_>>(),
+            "tags": task.tags,
+            "metadata": task.metadata,
+        })
     }
 }

@@ -15,6 +15,9 @@ use crate::domain::{
     violation::Violations,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Limits, in characters but for the lists. They are generous; what exceeds them is a mistake.
 const TEXT: usize = 500;
 const LONG_TEXT: usize = 5_000;
