@@ -12,6 +12,7 @@ mod harness;
 mod cancelling;
 mod completing;
 mod deliveries;
+mod drop_in;
 mod errors;
 mod idempotency;
 mod journey;
