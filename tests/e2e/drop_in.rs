@@ -221,7 +221,9 @@ on_both_databases! {
         assert_eq!(refused.header("content-type"), "application/json");
         assert_eq!(
             refused.json["hydra:description"],
-            "dropoff.before: is required, or timeSlot in its place\ndropoff.address: is required"
+            "dropoff.before: is required, or timeSlot in its place\n\
+             dropoff.address: is required: a postal address, or an object with streetAddress or \
+             latLng"
         );
         assert_eq!(unknown.status, 401);
         assert_eq!(unknown.json["message"], unknown.json["error_description"]);

@@ -45,7 +45,11 @@ impl proto::deliveries_server::Deliveries for Core {
 
         let planned = self
             .plan_order(&caller, request.delivery, request.violations)
-            .await?;
+            .await;
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(error) => return Ok(self.replay_or(once, error).await?),
+        };
 
         let booking = planned.booking;
         let promise_id = planned.promise.as_ref().map(|promise| promise.id);

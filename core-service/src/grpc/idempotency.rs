@@ -1,6 +1,7 @@
 //! Requests that may be repeated: the first with a key does what it asks, and the same one again
 //! is answered as the first was. A use case begins with [`Core::once`] and [`Core::replay`],
-//! before it looks at anything that time changes, and ends with [`Core::write_once`].
+//! before it looks at anything that time changes, and ends with [`Core::write_once`]; what others
+//! change between the two is a matter for [`Core::replay_or`].
 
 use std::sync::Arc;
 
@@ -97,6 +98,15 @@ impl Core {
         let kept = idempotency_keys::find(reader, request.key, request.expired()).await?;
         kept.map(|kept| request.answer_again(&self.vault, &kept))
             .transpose()
+    }
+
+    /// The answer to the same request, if it has come meanwhile: then this one failed for what
+    /// that one has done, as when it took the last place of a slot. Else the failure.
+    pub(super) async fn replay_or<M>(&self, once: Once, error: Error) -> Result<Response<M>, Error>
+    where
+        M: prost::Message + Default,
+    {
+        self.replay(once).await?.ok_or(error)
     }
 
     /// Does work in a transaction and keeps its answer in the same one, or gives the answer to
