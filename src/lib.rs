@@ -150,6 +150,7 @@ fn core_config(
         allow_plaintext: settings.allow_plaintext,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),
+        router: settings.router.clone(),
         allow_http: true,
         allowed_networks: loopback()?,
         reflection: true,

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::operator::{addresses, clients, keys, prices, stores, tasks, time_slots};
+use crate::operator::{addresses, clients, keys, prices, stores, tasks, time_slots, zones};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     /// Start the whole platform (what a bare `delivery` does)
-    Start(Settings),
+    Start(Box<Settings>),
     /// The shops
     Stores(stores::Stores),
     /// The programs that may call, and their secrets
@@ -55,6 +55,8 @@ enum Command {
     Prices(prices::Prices),
     /// What texts are found among
     Addresses(addresses::Addresses),
+    /// The areas that price rules speak of
+    Zones(zones::Zones),
     /// What couriers do
     Tasks(tasks::Tasks),
     /// What access tokens are signed with
@@ -66,15 +68,16 @@ async fn main() -> ExitCode {
     let command_line = CommandLine::parse();
     let command = command_line
         .command
-        .unwrap_or(Command::Start(command_line.settings));
+        .unwrap_or_else(|| Command::Start(Box::new(command_line.settings)));
 
     let result = match command {
-        Command::Start(settings) => start(settings).await,
+        Command::Start(settings) => start(*settings).await,
         Command::Stores(stores) => stores.run().await,
         Command::Clients(clients) => clients.run().await,
         Command::TimeSlots(time_slots) => time_slots.run().await,
         Command::Prices(prices) => prices.run().await,
         Command::Addresses(addresses) => addresses.run().await,
+        Command::Zones(zones) => zones.run().await,
         Command::Tasks(tasks) => tasks.run().await,
         Command::Keys(keys) => keys.run().await,
     };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use core_service::PlatformConfig;
+use core_service::{PlatformConfig, RouterConfig};
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 
@@ -91,6 +91,9 @@ pub struct Settings {
 
     #[command(flatten)]
     pub platform: PlatformConfig,
+
+    #[command(flatten)]
+    pub router: RouterConfig,
 }
 
 impl Settings {
@@ -108,6 +111,7 @@ impl Settings {
             currency: Currency::EUR,
             latlng: LatLng::default(),
             platform: PlatformConfig::default(),
+            router: RouterConfig::default(),
         }
     }
 }

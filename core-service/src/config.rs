@@ -7,9 +7,12 @@ use egress::Network;
 use jiff::{SignedDuration, tz::TimeZone};
 use proto::public_url::InvalidPublicUrl;
 
-use crate::domain::{
-    signing_key::LONGEST_TOKEN,
-    store::{Country, parse_time_zone},
+use crate::{
+    domain::{
+        signing_key::LONGEST_TOKEN,
+        store::{Country, parse_time_zone},
+    },
+    routing::RouterConfig,
 };
 
 /// Settings of a core.
@@ -59,6 +62,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub platform: PlatformConfig,
+
+    #[command(flatten)]
+    pub router: RouterConfig,
 
     /// How long an access token is good, in seconds.
     #[arg(long, env = "DELIVERY_TOKEN_LIFETIME", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST_TOKEN)))]
@@ -187,6 +193,7 @@ impl Config {
             addresses: PathBuf::from("addresses.sqlite"),
             public_url: "http://127.0.0.1:8080".to_owned(),
             platform: PlatformConfig::default(),
+            router: RouterConfig::default(),
             token_lifetime: 3600,
             allow_http: false,
             allowed_networks: Vec::new(),

@@ -22,4 +22,5 @@ pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use clock::Clock;
 pub use config::{Config, PlatformConfig};
 pub use demo::Demo;
+pub use routing::RouterConfig;
 pub use service::{CoreService, StartError};

@@ -9,7 +9,7 @@ use proto::{
     price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
     signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
     time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
-    webhooks_server::WebhooksServer,
+    webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -34,7 +34,7 @@ use crate::{
         Attempts, Callers, Core, Definitions, KeyRing, Notifications, Streams, Unsent, attempt_log,
     },
     patience,
-    routing::StraightLine,
+    routing::OsrmError,
     storage::{self, Storage},
     vault::{self, Vault},
 };
@@ -73,6 +73,8 @@ pub enum StartError {
     Leases(#[source] Error),
     #[error("the demo's addresses cannot be imported")]
     Addresses(#[from] ImportError),
+    #[error("the OSRM server cannot be asked")]
+    Router(#[from] OsrmError),
     #[error("the first clients cannot be created")]
     Bootstrap(#[source] Error),
     #[error("gRPC cannot be served")]
@@ -232,6 +234,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
             .await
             .map_err(StartError::Leases)?;
     }
+    let router = config.router.open()?;
     let issuer = config.public_url.clone();
     let key_ring = KeyRing::load(&storage, &vault, &clock, issuer)
         .await
@@ -256,7 +259,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         key_ring,
         geocoder: Box::new(GazetteerGeocoder(Arc::clone(&gazetteer))),
         gazetteer,
-        router: Box::new(StraightLine::default()),
+        router,
         callers: Callers::new(),
         definitions: Definitions::new(),
         bell: watch::Sender::new(()),
@@ -308,6 +311,7 @@ fn routes(
         .add_service(server!(PriceListsServer))
         .add_service(server!(TimeSlotsServer))
         .add_service(server!(WebhooksServer))
+        .add_service(server!(ZonesServer))
         .add_service(NotificationsServer::new(Notifications(Arc::clone(core))));
     if core.config.reflection {
         let reflection = tonic_reflection::server::Builder::configure()

@@ -20,6 +20,7 @@ mod m0007_create_retail_price_uses;
 mod m0008_create_idempotency_keys;
 mod m0009_queue_notifications_by_webhook;
 mod m0010_let_deliveries_be_found;
+mod m0011_create_zone_sets;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -42,6 +43,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_create_idempotency_keys::Migration),
             Box::new(m0009_queue_notifications_by_webhook::Migration),
             Box::new(m0010_let_deliveries_be_found::Migration),
+            Box::new(m0011_create_zone_sets::Migration),
         ]
     }
 }

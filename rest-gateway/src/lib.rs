@@ -21,6 +21,7 @@ mod idempotency;
 mod json;
 mod json_ld;
 mod media_type;
+mod payload;
 mod problem;
 mod rate_limits;
 mod report;
@@ -30,6 +31,7 @@ mod vocabulary;
 
 pub use config::Config;
 pub use iso_currency::Currency;
+pub use payload::Payload;
 pub use platform::{LatLng, PlatformConfig};
 pub use rate_limits::{RateLimit, RateLimitConfig};
 pub use service::RestGateway;

@@ -88,6 +88,11 @@ impl Report {
         self.words.choose(field, member);
     }
 
+    /// A field's path in the client's words.
+    pub(crate) fn path(&self, field: &str) -> String {
+        self.words.path(field)
+    }
+
     /// What core is to be told.
     pub(crate) fn violations(&self) -> Vec<proto::Violation> {
         self.violations.clone()

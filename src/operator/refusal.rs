@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rest_gateway::Payload;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -33,6 +34,22 @@ fn flag(field: &str) -> &str {
         Some("default_address") => "--address",
         _ => field,
     }
+}
+
+/// The refusal of a delivery: its violations one a line, in the payload's own words.
+pub(crate) fn refused_payload(payload: &Payload, status: &Status) -> anyhow::Error {
+    let violations = violations(status, |field, description| {
+        let path = payload.path(field);
+        if path.is_empty() {
+            description.to_owned()
+        } else {
+            format!("{path}: {description}")
+        }
+    });
+    if violations.is_empty() {
+        return refused(status);
+    }
+    anyhow::anyhow!(violations.join("\n"))
 }
 
 /// The refusal of a definition: its mistakes one a line, as compilers write them.

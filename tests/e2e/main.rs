@@ -26,3 +26,4 @@ mod tasks;
 mod time_slots;
 mod tokens;
 mod webhooks;
+mod zones;

@@ -41,7 +41,9 @@ const RPCS: &[(&str, Needed)] = &[
     ("Notifications/Stream", Scope(&["notifications"])),
     ("PriceLists/ApplyPriceList", Scope(&["admin"])),
     ("PriceLists/CheckPriceList", Scope(&["admin"])),
+    ("PriceLists/ExplainPrice", Scope(&["admin"])),
     ("PriceLists/GetPriceList", Scope(&["admin"])),
+    ("PriceLists/ListPriceLists", Scope(&["admin"])),
     ("RetailPrices/CalculateRetailPrice", Scope(&["deliveries"])),
     ("RetailPrices/GetRetailPrice", Scope(&["deliveries"])),
     ("SigningKeys/ListSigningKeys", Scope(&["admin"])),
@@ -66,6 +68,9 @@ const RPCS: &[(&str, Needed)] = &[
     ("Webhooks/DeleteWebhook", Token),
     ("Webhooks/GetWebhook", Token),
     ("Webhooks/ListWebhooks", Token),
+    ("Zones/ApplyZones", Scope(&["admin"])),
+    ("Zones/CheckZones", Scope(&["admin"])),
+    ("Zones/GetZones", Scope(&["admin"])),
 ];
 
 const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];

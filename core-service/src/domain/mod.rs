@@ -20,3 +20,4 @@ pub mod telephone;
 pub mod time_slot;
 pub mod violation;
 pub mod webhook;
+pub mod zone;

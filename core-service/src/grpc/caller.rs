@@ -40,6 +40,18 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// A shop's program without a scope, for what an operator asks on a store's behalf.
+    pub(super) fn of_store(id: ApiClientId, store: Store, now: Timestamp) -> Self {
+        Self {
+            id,
+            scopes: Scopes::new([]),
+            store: Some(store),
+            default_address: None,
+            judged_at: now,
+            expires: now.as_second(),
+        }
+    }
+
     /// Fails unless the token has a scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Error> {
         if self.has(scope) {

@@ -7,10 +7,11 @@ use crate::{
     domain::{
         definition::Mistake,
         id::{StoreId, TimeSlotId},
-        price_list::{PriceList, Zones},
+        price_list::PriceList,
         store::Store,
         time_slot::TimeSlot,
         violation::Violations,
+        zone::Zones,
     },
     error::Error,
     storage::{self, time_slots::StoredTimeSlot},
@@ -30,15 +31,25 @@ fn outdated(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
 
 /// The definitions in use, by what makes them differ.
 pub(crate) struct Definitions {
-    price_lists: moka::sync::Cache<(StoreId, i64), Arc<PriceList>>,
+    price_lists: moka::sync::Cache<(StoreId, i64), KeptPriceList>,
+    /// The last of them, by version.
+    zones: moka::sync::Cache<i64, Zones>,
     /// By definition and country.
     time_slots: moka::sync::Cache<(String, String), Arc<TimeSlot>>,
+}
+
+/// A price list, and the version of the zones that its rules know.
+#[derive(Clone)]
+struct KeptPriceList {
+    list: Arc<PriceList>,
+    zones: Option<i64>,
 }
 
 impl Definitions {
     pub(crate) fn new() -> Self {
         Self {
             price_lists: moka::sync::Cache::new(KEPT),
+            zones: moka::sync::Cache::new(1),
             time_slots: moka::sync::Cache::new(KEPT),
         }
     }
@@ -55,18 +66,44 @@ impl Core {
             return Ok(None);
         };
         if let Some(known) = self.definitions.price_lists.get(&(store_id, version)) {
-            return Ok(Some(known));
+            let names_zones = known.list.names_zones();
+            if !names_zones || known.zones == storage::zones::current_version(reader).await? {
+                return Ok(Some(known.list));
+            }
         }
+        let (zones_version, zones) = self.zones().await?;
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
-        let list = PriceList::parse(&stored.definition, &Zones::default())
+        let list = PriceList::parse(&stored.definition, &zones)
             .map_err(|mistakes| outdated("price list", store_id, &mistakes))?;
         let list = Arc::new(list);
-        self.definitions
-            .price_lists
-            .insert((store_id, stored.version), Arc::clone(&list));
+        self.definitions.price_lists.insert(
+            (store_id, stored.version),
+            KeptPriceList {
+                list: Arc::clone(&list),
+                zones: zones_version,
+            },
+        );
         Ok(Some(list))
+    }
+
+    /// The zones there are now, and their version.
+    pub(super) async fn zones(&self) -> Result<(Option<i64>, Zones), Error> {
+        let reader = self.storage.reader();
+        let Some(version) = storage::zones::current_version(reader).await? else {
+            return Ok((None, Zones::default()));
+        };
+        if let Some(zones) = self.definitions.zones.get(&version) {
+            return Ok((Some(version), zones));
+        }
+        let Some(stored) = storage::zones::find_current(reader).await? else {
+            return Ok((None, Zones::default()));
+        };
+        self.definitions
+            .zones
+            .insert(stored.version, stored.zones.clone());
+        Ok((Some(stored.version), stored.zones))
     }
 
     /// The time slot a store offers by default, if it has one.

@@ -61,6 +61,10 @@ impl proto::deliveries_server::Deliveries for Core {
             .write_once(once, move |transaction| {
                 let (delivery, reply) = (delivery.clone(), reply.clone());
                 Box::pin(async move {
+                    // Before the place: who sends an order twice hears that it was used.
+                    if let Some(id) = promise_id {
+                        use_promise(transaction, id, &delivery).await?;
+                    }
                     if let Some((booking, capacity)) = booking {
                         let store_id = delivery.store_id;
                         let booked =
@@ -68,9 +72,6 @@ impl proto::deliveries_server::Deliveries for Core {
                         if !booked {
                             return Err(Error::SlotTaken(booking.window));
                         }
-                    }
-                    if let Some(id) = promise_id {
-                        use_promise(transaction, id, &delivery).await?;
                     }
                     storage::deliveries::insert(transaction, &delivery).await?;
                     Ok(reply)

@@ -11,6 +11,7 @@ use crate::domain::{
     task::{Package, Task, TaskKind, TaskState},
     webhook::Webhook,
 };
+use crate::routing::Source;
 use proto::iri::Collection;
 
 pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
@@ -52,6 +53,15 @@ pub(super) fn price(price: Price) -> proto::Price {
         net_amount: price.net,
         tax_amount: price.tax,
         currency_code: price.currency.code().to_owned(),
+    }
+}
+
+/// Unspecified where nobody was asked.
+pub(super) fn distance_source(source: Option<Source>) -> proto::DistanceSource {
+    match source {
+        Some(Source::StraightLine) => proto::DistanceSource::StraightLine,
+        Some(Source::Osrm) => proto::DistanceSource::Osrm,
+        None => proto::DistanceSource::Unspecified,
     }
 }
 

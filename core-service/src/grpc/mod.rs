@@ -25,6 +25,7 @@ mod tasks;
 mod time_slots;
 mod tokens;
 mod webhooks;
+mod zones;
 
 use std::sync::Arc;
 

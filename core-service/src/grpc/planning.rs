@@ -21,7 +21,7 @@ use crate::{
         violation::Violations,
     },
     error::Error,
-    routing,
+    routing::{self, Source, Way},
 };
 
 /// How many violations of a caller's own finding are repeated.
@@ -33,6 +33,8 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(15);
 /// A plan and what it is priced with.
 pub(super) struct Planned {
     pub(super) plan: DeliveryPlan,
+    /// Who says how far it is; none for a promised distance.
+    pub(super) distance_source: Option<Source>,
     pub(super) price_list: Option<Arc<PriceList>>,
     /// The price it was promised at.
     pub(super) promise: Option<Promise>,
@@ -121,12 +123,15 @@ impl Core {
         let to = self
             .dropoff_address(store, dropoff.address, &mut violations)
             .await?;
-        let route = match (&from, &to) {
+        let (route, distance_source) = match (&from, &to) {
             (Some(from), Some(to)) => match claim.promise() {
-                Some(promise) if promise.basis.is_between(from, to) => Some(promise.route),
-                _ => self.way(from, to, &mut violations).await?,
+                Some(promise) if promise.basis.is_between(from, to) => (Some(promise.route), None),
+                _ => {
+                    let way = self.way(from, to, &mut violations).await?;
+                    (way.map(|way| way.route), way.map(|way| way.source))
+                }
             },
-            _ => None,
+            _ => (None, None),
         };
         let windows = windows(&pickup.times, &dropoff.times, route, &mut violations);
 
@@ -152,6 +157,7 @@ impl Core {
         let promise = claim.keep(&plan, &said)?;
         Ok(Planned {
             plan,
+            distance_source,
             price_list,
             promise,
             now,
@@ -165,9 +171,9 @@ impl Core {
         from: &Address,
         to: &Address,
         violations: &mut Violations,
-    ) -> Result<Option<Route>, Error> {
+    ) -> Result<Option<Way>, Error> {
         match self.router.route(from.lat_lng, to.lat_lng).await {
-            Ok(route) => Ok(Some(route)),
+            Ok(way) => Ok(Some(way)),
             Err(error @ routing::Error::NoRoute) => {
                 violations.add("dropoff.address", "NO_ROUTE", error.to_string());
                 Ok(None)

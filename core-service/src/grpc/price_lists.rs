@@ -2,12 +2,9 @@
 
 use tonic::{Request, Response, Status};
 
-use super::{Core, definitions, messages};
+use super::{Core, caller::Caller, definitions, messages, promises::Claim, retail_prices};
 use crate::{
-    domain::{
-        api_client::Scope,
-        price_list::{PriceList, Zones},
-    },
+    domain::{api_client::Scope, price_list::PriceList},
     error::Error,
     storage::{self, price_lists::StoredPriceList},
 };
@@ -24,8 +21,8 @@ impl proto::price_lists_server::PriceLists for Core {
         let request = request.into_inner();
         let store = self.find_store(&request.store).await?;
         let definition = request.definition;
-        let list =
-            PriceList::parse(&definition, &Zones::default()).map_err(definitions::invalid)?;
+        let (_, zones) = self.zones().await?;
+        let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
 
         let (store_id, now) = (store.id, self.clock.now());
         let stored = self
@@ -59,8 +56,8 @@ impl proto::price_lists_server::PriceLists for Core {
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
-        let list =
-            PriceList::parse(&definition, &Zones::default()).map_err(definitions::invalid)?;
+        let (_, zones) = self.zones().await?;
+        let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckPriceListResponse {
             warnings: list.warnings().to_vec(),
@@ -74,19 +71,93 @@ impl proto::price_lists_server::PriceLists for Core {
         let caller = self.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let name = request.into_inner().store;
-        let store = self.find_store(&name).await?;
-        let stored = storage::price_lists::find_current(self.storage.reader(), store.id)
-            .await
+        let request = request.into_inner();
+        let store = self.find_store(&request.store).await?;
+        let reader = self.storage.reader();
+        let stored = match request.version {
+            Some(version) => {
+                storage::price_lists::find_version(reader, store.id, version.into()).await
+            }
+            None => storage::price_lists::find_current(reader, store.id).await,
+        };
+        let stored = stored
             .map_err(Error::from)?
-            .ok_or_else(|| Error::NotFound {
-                name: format!("{name}/price_list"),
-            })?;
-        let warnings = PriceList::parse(&stored.definition, &Zones::default())
+            .ok_or_else(|| no_list(&request.store))?;
+        let (_, zones) = self.zones().await?;
+        let warnings = PriceList::parse(&stored.definition, &zones)
             .map(|list| list.warnings().to_vec())
             .unwrap_or_default();
 
         Ok(Response::new(price_list(stored, &warnings)))
+    }
+
+    async fn list_price_lists(
+        &self,
+        request: Request<proto::ListPriceListsRequest>,
+    ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let store = self.find_store(&request.into_inner().store).await?;
+        let reader = self.storage.reader();
+        let versions = storage::price_lists::list_versions(reader, store.id, MOST_LISTED)
+            .await
+            .map_err(Error::from)?;
+
+        let stored = versions.into_iter().map(|(version, created_at)| {
+            let stored = StoredPriceList {
+                store_id: store.id,
+                version,
+                definition: String::new(),
+                created_at,
+            };
+            price_list(stored, &[])
+        });
+        Ok(Response::new(proto::ListPriceListsResponse {
+            price_lists: stored.collect(),
+        }))
+    }
+
+    async fn explain_price(
+        &self,
+        request: Request<proto::ExplainPriceRequest>,
+    ) -> Result<Response<proto::PriceExplanation>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let request = request.into_inner();
+        let store = self.find_store(&request.store).await?;
+        let shop = Caller::of_store(caller.id, store.clone(), self.clock.now());
+        let planned = self
+            .plan(&shop, request.delivery, request.violations, Claim::None)
+            .await?;
+
+        let list = planned
+            .price_list
+            .as_ref()
+            .ok_or_else(|| no_list(&request.store))?;
+        let calculation = list.calculate(&planned.plan, &store.display_name, &planned.now);
+        Ok(Response::new(proto::PriceExplanation {
+            price: calculation.price.map(messages::price),
+            currency_code: list.currency().code().to_owned(),
+            distance_meters: planned.plan.route.meters,
+            duration_seconds: planned.plan.route.seconds,
+            distance_source: messages::distance_source(planned.distance_source).into(),
+            calculation: calculation
+                .outcomes
+                .into_iter()
+                .map(retail_prices::outcome)
+                .collect(),
+        }))
+    }
+}
+
+/// Versions; what is older is found by its number.
+const MOST_LISTED: u64 = 100;
+
+fn no_list(store: &str) -> Error {
+    Error::NotFound {
+        name: format!("{store}/price_list"),
     }
 }
 

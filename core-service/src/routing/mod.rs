@@ -1,18 +1,39 @@
 //! How far it is from one point to another, and how long a courier takes.
 
+mod config;
+mod fallback;
+mod osrm;
 mod straight_line;
 
 use futures_util::future::BoxFuture;
 
 use crate::domain::{address::LatLng, delivery::Route};
 
+pub use config::{Fallback, RouterConfig};
+pub use fallback::WithFallback;
+pub use osrm::{Osrm, OsrmError};
 pub use straight_line::StraightLine;
 pub(crate) use straight_line::great_circle_meters;
 
 /// Something that knows ways.
 pub trait Router: Send + Sync {
     /// The way a courier takes.
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>>;
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>>;
+}
+
+/// A way, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub route: Route,
+    pub source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An estimate.
+    StraightLine,
+    /// A server that knows the streets.
+    Osrm,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,4 +44,14 @@ pub enum Error {
     /// Both points are fine, but nobody can go from one to the other.
     #[error("there is no way from one point to the other")]
     NoRoute,
+}
+
+/// Whole metres or seconds; what is beyond any on the earth saturates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, which is what is documented"
+)]
+fn whole(quantity: f64) -> u32 {
+    quantity.round() as u32
 }

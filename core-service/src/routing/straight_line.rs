@@ -2,7 +2,7 @@
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Error, Router};
+use super::{Error, Router, Source, Way, whole};
 use crate::domain::{address::LatLng, delivery::Route};
 
 /// Estimates a way without a map.
@@ -42,8 +42,12 @@ impl StraightLine {
 }
 
 impl Router for StraightLine {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
-        std::future::ready(Ok(self.estimate(from, to))).boxed()
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>> {
+        let way = Way {
+            route: self.estimate(from, to),
+            source: Source::StraightLine,
+        };
+        std::future::ready(Ok(way)).boxed()
     }
 }
 
@@ -57,15 +61,6 @@ pub(crate) fn great_circle_meters(from: LatLng, to: LatLng) -> f64 {
     let haversine =
         by_latitude.powi(2) + from_latitude.cos() * to_latitude.cos() * by_longitude.powi(2);
     2.0 * EARTH_RADIUS_METERS * haversine.sqrt().min(1.0).asin()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` saturates, which is what is documented"
-)]
-fn whole(quantity: f64) -> u32 {
-    quantity.round() as u32
 }
 
 #[cfg(test)]
@@ -104,13 +99,16 @@ mod tests {
             meters_per_second: 5.0,
         };
 
-        let route = straight_line.route(from, to).await.unwrap();
+        let way = straight_line.route(from, to).await.unwrap();
 
         assert_eq!(
-            route,
-            Route {
-                meters: 1501,
-                seconds: 300
+            way,
+            Way {
+                route: Route {
+                    meters: 1501,
+                    seconds: 300
+                },
+                source: Source::StraightLine,
             }
         );
     }

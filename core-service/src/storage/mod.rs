@@ -14,6 +14,7 @@ pub(crate) mod slot_bookings;
 pub(crate) mod stores;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;
+pub(crate) mod zones;
 
 mod connect;
 mod error;

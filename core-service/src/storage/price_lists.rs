@@ -5,7 +5,10 @@ use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrde
 
 use super::{
     ConnectionTrait, Error,
-    entity::price_list::{ActiveModel, Column, Entity, Model},
+    entity::{
+        instant::Instant,
+        price_list::{ActiveModel, Column, Entity, Model},
+    },
 };
 use crate::domain::id::StoreId;
 
@@ -31,6 +34,38 @@ pub(crate) async fn find_current(
         .one(connection)
         .await?;
     row.map(StoredPriceList::try_from).transpose()
+}
+
+/// A version of a list.
+pub(crate) async fn find_version(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    version: i64,
+) -> Result<Option<StoredPriceList>, Error> {
+    let row = Entity::find_by_id((store_id.0, version))
+        .one(connection)
+        .await?;
+    row.map(StoredPriceList::try_from).transpose()
+}
+
+/// The versions and when they were applied, the last first.
+pub(crate) async fn list_versions(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    most: u64,
+) -> Result<Vec<(i64, Timestamp)>, Error> {
+    let rows: Vec<(i64, Instant)> = Entity::find()
+        .select_only()
+        .columns([Column::Version, Column::CreatedAt])
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .limit(most)
+        .into_tuple()
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|(version, created_at)| Ok((version, created_at.try_into()?)))
+        .collect()
 }
 
 /// The version in force; none if the store has no list.

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Reads what can be represented, and reports the rest.
-pub(super) fn read(body: &[u8], report: &mut Report) -> DeliveryDraft {
+pub(crate) fn read(body: &[u8], report: &mut Report) -> DeliveryDraft {
     let value = report.parse(body);
     let delivery = Object::root(&value);
     let mut task = |member| {

@@ -12,7 +12,7 @@ pub(crate) mod webhooks;
 
 mod addresses;
 mod credentials;
-mod delivery_draft;
+pub(crate) mod delivery_draft;
 mod delivery_filters;
 
 pub(crate) mod contexts;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proto::{
-    CalculateRetailPriceRequest, GetRetailPriceRequest, Price,
+    CalculateRetailPriceRequest, DistanceSource, GetRetailPriceRequest, Price,
     iri::{self, Collection},
     retail_prices_client::RetailPricesClient,
 };
@@ -35,6 +35,8 @@ struct RetailPrice {
     distance: u32,
     /// Seconds.
     duration: u32,
+    /// Who says how far it is.
+    distance_source: Option<&'static str>,
     calculation: Vec<RuleOutcome>,
 }
 
@@ -141,6 +143,11 @@ fn read_tax(request: &Request, report: &mut Report) -> TaxShown {
 
 impl RetailPrice {
     fn new(price: proto::RetailPrice, tax_shown: TaxShown) -> Result<Self, Error> {
+        let distance_source = match price.distance_source() {
+            DistanceSource::StraightLine => Some("straight_line"),
+            DistanceSource::Osrm => Some("osrm"),
+            DistanceSource::Unspecified => None,
+        };
         let amount = price
             .price
             .ok_or_else(|| Error::incomplete("a retail price's price"))?;
@@ -152,6 +159,7 @@ impl RetailPrice {
             expires_at: Zone::named(&price.time_zone).write(price.expire_time.as_ref())?,
             distance: price.distance_meters,
             duration: price.duration_seconds,
+            distance_source,
             calculation: price
                 .calculation
                 .into_iter()

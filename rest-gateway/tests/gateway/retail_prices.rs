@@ -1,8 +1,8 @@
 //! `POST /api/retail_prices/calculate` (specification, "Retail price") and reading one again.
 
 use proto::{
-    CalculateRetailPriceRequest, DeliveryDraft, GetRetailPriceRequest, RetailPrice, RuleOutcome,
-    TaskDraft, Violation,
+    CalculateRetailPriceRequest, DeliveryDraft, DistanceSource, GetRetailPriceRequest, RetailPrice,
+    RuleOutcome, TaskDraft, Violation,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -22,6 +22,7 @@ fn retail_price() -> RetailPrice {
         expire_time: instant(NOON),
         distance_meters: 1234,
         duration_seconds: 567,
+        distance_source: DistanceSource::StraightLine.into(),
         calculation: vec![RuleOutcome {
             rule: "Near".to_owned(),
             matched: true,
@@ -43,6 +44,7 @@ fn retail_price_json(amount: i64, included: bool) -> Value {
         "expiresAt": "2020-04-02T12:00:00+02:00",
         "distance": 1234,
         "duration": 567,
+        "distanceSource": "straight_line",
         "calculation": [
             {"rule": "Near", "matched": true, "reason": "distance <= 3000", "amount": 499},
         ],

@@ -2,9 +2,9 @@
 
 use delivery::Credentials;
 use proto::{
-    ApplyPriceListRequest, ApplyTimeSlotRequest, IssueTokenRequest, PriceList, TimeSlot,
-    price_lists_client::PriceListsClient, time_slots_client::TimeSlotsClient,
-    tokens_client::TokensClient,
+    ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest, GetZonesRequest,
+    IssueTokenRequest, PriceList, TimeSlot, ZoneSet, price_lists_client::PriceListsClient,
+    time_slots_client::TimeSlotsClient, tokens_client::TokensClient, zones_client::ZonesClient,
 };
 use tonic::{Request, Status, transport::Channel};
 use tonic_types::StatusExt;
@@ -59,6 +59,27 @@ impl Definitions {
             .apply_time_slot(operator::bearing(&self.token, request))
             .await?;
         Ok(applied.into_inner())
+    }
+
+    pub(crate) async fn apply_zones(&self, definition: &str) -> Result<ZoneSet, Status> {
+        let request = Request::new(ApplyZonesRequest {
+            definition: definition.to_owned(),
+        });
+        let applied = ZonesClient::new(self.channel.clone())
+            .apply_zones(operator::bearing(&self.token, request))
+            .await?;
+        Ok(applied.into_inner())
+    }
+
+    /// All zones, or the one of a name.
+    pub(crate) async fn zones(&self, name: Option<&str>) -> Result<ZoneSet, Status> {
+        let request = Request::new(GetZonesRequest {
+            display_name: name.map(str::to_owned),
+        });
+        let found = ZonesClient::new(self.channel.clone())
+            .get_zones(operator::bearing(&self.token, request))
+            .await?;
+        Ok(found.into_inner())
     }
 
     pub(crate) async fn apply_price_list(

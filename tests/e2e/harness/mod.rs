@@ -33,6 +33,7 @@ mod platform;
 mod postgres;
 mod postgres_programs;
 pub(crate) mod raw;
+mod routing_server;
 mod shared_database;
 mod webhook_receiver;
 
@@ -42,6 +43,7 @@ pub(crate) use courier::Courier;
 pub(crate) use faults::Faults;
 pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform, START};
+pub(crate) use routing_server::RoutingServer;
 pub(crate) use shared_database::Twin;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 

@@ -51,12 +51,18 @@ pub(crate) struct Platform {
 impl Platform {
     /// Starts a platform over a database.
     pub(crate) async fn start(database: Database) -> Self {
+        Self::start_with(database, |_| {}).await
+    }
+
+    /// Starts a platform with settings of its own.
+    pub(crate) async fn start_with(database: Database, adjust: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
-        let settings = Settings {
+        let mut settings = Settings {
             database_url: database.url,
             ..Settings::on_free_ports(directory.path())
         };
+        adjust(&mut settings);
 
         let platform = delivery::Platform::start(settings, clock.clone())
             .await

@@ -1,6 +1,9 @@
 //! "`RetailPrice`" and `POST /api/retail_prices/calculate`.
 
 mod amounts;
+mod distances;
+mod example;
+mod operating;
 mod promises;
 
 use serde_json::{Value, json};
@@ -58,7 +61,14 @@ fn price(answer: &Answer) -> Value {
     assert_eq!(document["expiresAt"], "2020-04-02T11:15:00+02:00");
     assert!(document["distance"].is_u64() && document["duration"].is_u64());
     assert!(document["calculation"].is_array());
-    for more in ["expiresAt", "distance", "duration", "calculation"] {
+    assert_eq!(document["distanceSource"], "straight_line");
+    for more in [
+        "expiresAt",
+        "distance",
+        "duration",
+        "distanceSource",
+        "calculation",
+    ] {
         document.as_object_mut().unwrap().remove(more);
     }
     document

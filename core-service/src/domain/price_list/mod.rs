@@ -8,9 +8,10 @@ mod definition;
 mod load;
 mod parse;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 mod variables;
-mod zones;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +27,7 @@ use crate::domain::{
     delivery::DeliveryPlan,
     money::{Price, TaxRate},
     task::TaskKind,
+    zone::Zones,
 };
 use charge::Charge;
 use condition::{Condition, Unknown};
@@ -34,7 +36,6 @@ use load::Load;
 use variables::Circumstances;
 
 pub use definition::Strategy;
-pub use zones::{Area, Zones};
 
 /// A store's price list, checked.
 pub struct PriceList {
@@ -49,6 +50,7 @@ pub struct PriceList {
     volumes: BTreeMap<String, i64>,
     rules: Vec<Rule>,
     zones: Zones,
+    names_zones: bool,
     warnings: Vec<String>,
     env: Arc<Env>,
 }
@@ -91,6 +93,11 @@ impl PriceList {
     /// What is likely not meant: holes, overlaps, rules that never match.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Whether its rules may speak of zones.
+    pub fn names_zones(&self) -> bool {
+        self.names_zones
     }
 
     pub fn currency(&self) -> Currency {

@@ -19,7 +19,6 @@ use super::{
     definition::{self, Definition, Target},
     load::Load,
     variables::{self, Circumstances},
-    zones::Zones,
 };
 use crate::domain::{
     address::{Address, LatLng},
@@ -28,6 +27,7 @@ use crate::domain::{
     id::AddressId,
     money::TaxRate,
     task::{Package, TaskKind, TaskPlan, TimeWindow},
+    zone::Zones,
 };
 
 const MAX_RULES: usize = 500;
@@ -131,6 +131,7 @@ impl<'a> Parser<'a> {
             volumes,
             rules,
             zones: self.zones.clone(),
+            names_zones: self.text.contains("in_zone"),
             env: self.env,
         })
     }
@@ -216,7 +217,7 @@ impl<'a> Parser<'a> {
         let names = Names {
             target: rule.target,
             packages: is_package,
-            zones: &|zone| zones.names().any(|name| name == zone),
+            zones: &|zone| zones.has(zone),
         };
         let contexts = probes.contexts(rule.target);
         let condition = Condition::parse(rule.when.get_ref(), &self.env, names, &contexts);

@@ -8,6 +8,7 @@ use crate::domain::{
     delivery::Route,
     id::AddressId,
     task::{Package, TaskPlan, TimeWindow},
+    zone::{Area, Polygon, Zones},
 };
 
 const BANDS: &str = r#"
@@ -27,7 +28,7 @@ price = 899
 "#;
 
 /// Wednesday 2 April 2025, 12:00 in Paris.
-fn now() -> Zoned {
+pub(super) fn now() -> Zoned {
     "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap()
 }
 
@@ -59,7 +60,7 @@ fn task() -> TaskPlan {
     }
 }
 
-fn plan(meters: u32) -> DeliveryPlan {
+pub(super) fn plan(meters: u32) -> DeliveryPlan {
     DeliveryPlan {
         pickup: task(),
         dropoff: task(),
@@ -70,7 +71,7 @@ fn plan(meters: u32) -> DeliveryPlan {
     }
 }
 
-fn list(strategy: &str, rules: &str) -> PriceList {
+pub(super) fn list(strategy: &str, rules: &str) -> PriceList {
     parse(strategy, rules).unwrap_or_else(|mistakes| panic!("{mistakes:?} in {rules}"))
 }
 
@@ -79,22 +80,26 @@ fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
         "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"{strategy}\"\n\
          [packages]\nXL = {{ volume = 8 }}\nS = {{ volume = 1 }}\n{rules}"
     );
-    let square = [(48.0, 2.0), (48.0, 3.0), (49.0, 3.0), (49.0, 2.0)]
-        .map(|(latitude, longitude)| LatLng::new(latitude, longitude).unwrap());
-    let centre = Area {
-        rings: vec![square.to_vec()],
-    };
+    let square = [
+        (48.0, 2.0),
+        (48.0, 3.0),
+        (49.0, 3.0),
+        (49.0, 2.0),
+        (48.0, 2.0),
+    ]
+    .map(|(latitude, longitude)| LatLng::new(latitude, longitude).unwrap());
+    let centre = Area::new(vec![Polygon::new(vec![square.to_vec()])]);
     PriceList::parse(
         &definition,
         &Zones::from_iter([("centre".to_owned(), centre)]),
     )
 }
 
-fn rule(when: &str, price: &str) -> String {
+pub(super) fn rule(when: &str, price: &str) -> String {
     format!("[[rule]]\nname = \"R\"\nwhen = '''{when}'''\nprice = {price}\n")
 }
 
-fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
+pub(super) fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
     list.calculate(plan, "stores/1", &now())
         .price
         .map(Price::gross)

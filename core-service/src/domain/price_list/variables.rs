@@ -8,11 +8,12 @@ use cel::{
 };
 use jiff::{Timestamp, Zoned, civil::Weekday};
 
-use super::{load::Load, zones::Zones};
+use super::load::Load;
 use crate::domain::{
     address::{Address, LatLng},
     delivery::DeliveryPlan,
     task::{TaskKind, TaskPlan},
+    zone::Zones,
 };
 
 /// All variables; [`TASK`] in task rules only.

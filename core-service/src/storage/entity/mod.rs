@@ -17,3 +17,4 @@ pub(super) mod store;
 pub(super) mod task;
 pub(super) mod time_slot;
 pub(super) mod webhook;
+pub(super) mod zone_set;

@@ -27,6 +27,9 @@ pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
         Field::new("expiresAt", Instant).means(Schema("expires")),
         Field::new("distance", Integer).about("Metres."),
         Field::new("duration", Integer).about("Seconds."),
+        Field::new("distanceSource", Text).about(
+            "Who says how far it is: `osrm`, which knows the streets, or `straight_line`, an estimate.",
+        ),
         CALCULATION,
     ],
 };

@@ -1,0 +1,140 @@
+//! Zones: applied and looked at by operators.
+
+use tonic::{Request, Response, Status};
+
+use super::{Core, definitions, messages};
+use crate::{
+    domain::{
+        api_client::Scope,
+        definition::Mistake,
+        zone::{self, Area, Zones},
+    },
+    error::Error,
+    storage::{self, zones::StoredZones},
+};
+
+/// How often zones are applied on top of ones that somebody else just applied.
+const TRIES: usize = 10;
+
+#[tonic::async_trait]
+impl proto::zones_server::Zones for Core {
+    async fn apply_zones(
+        &self,
+        request: Request<proto::ApplyZonesRequest>,
+    ) -> Result<Response<proto::ZoneSet>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let zones = parse(&request.into_inner().definition)?;
+        let mut tries = 1;
+        loop {
+            match self.apply(zones.clone()).await {
+                Err(Error::Storage(error)) if error.is_unique_violation() && tries < TRIES => {
+                    tries += 1;
+                }
+                applied => return Ok(Response::new(zone_set(&applied?))),
+            }
+        }
+    }
+
+    async fn check_zones(
+        &self,
+        request: Request<proto::CheckZonesRequest>,
+    ) -> Result<Response<proto::CheckZonesResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let zones = parse(&request.into_inner().definition)?;
+
+        Ok(Response::new(proto::CheckZonesResponse {
+            zones: zones.iter().map(message).collect(),
+        }))
+    }
+
+    async fn get_zones(
+        &self,
+        request: Request<proto::GetZonesRequest>,
+    ) -> Result<Response<proto::ZoneSet>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        caller.require(Scope::Admin)?;
+
+        let found = storage::zones::find_current(self.storage.reader())
+            .await
+            .map_err(Error::from)?;
+        let found = match (found, request.into_inner().display_name) {
+            (None, None) => return Ok(Response::new(proto::ZoneSet::default())),
+            (Some(all), None) => all,
+            (Some(all), Some(name)) if all.zones.has(&name) => StoredZones {
+                zones: all.zones.only(&name),
+                ..all
+            },
+            (_, Some(name)) => {
+                let name = format!("the zone {name:?}");
+                return Err(Error::NotFound { name }.into());
+            }
+        };
+
+        Ok(Response::new(zone_set(&found)))
+    }
+}
+
+impl Core {
+    /// Adds zones to those there are, as the next version.
+    async fn apply(&self, zones: Zones) -> Result<StoredZones, Error> {
+        let now = self.clock.now();
+        self.storage
+            .write(move |transaction| {
+                let zones = zones.clone();
+                Box::pin(async move {
+                    let current = storage::zones::find_current(transaction).await?;
+                    let (version, zones) = match current {
+                        Some(current) => (current.version + 1, current.zones.updated_by(&zones)),
+                        None => (1, zones),
+                    };
+                    zones.check_size().map_err(invalid)?;
+                    let stored = StoredZones {
+                        version,
+                        zones,
+                        created_at: now,
+                    };
+                    storage::zones::insert(transaction, &stored).await?;
+                    Ok(stored)
+                })
+            })
+            .await
+    }
+}
+
+fn parse(definition: &str) -> Result<Zones, Error> {
+    Zones::parse(definition).map_err(invalid)
+}
+
+fn invalid(mistake: Mistake) -> Error {
+    definitions::invalid(vec![mistake])
+}
+
+fn zone_set(stored: &StoredZones) -> proto::ZoneSet {
+    proto::ZoneSet {
+        version: u32::try_from(stored.version).unwrap_or(u32::MAX),
+        zones: stored.zones.iter().map(message).collect(),
+        definition: stored.zones.to_geo_json(),
+        create_time: Some(messages::timestamp(stored.created_at)),
+    }
+}
+
+fn message((name, area): (&str, &Area)) -> proto::Zone {
+    let zone::Bounds {
+        south,
+        west,
+        north,
+        east,
+    } = area.bounds();
+    proto::Zone {
+        display_name: name.to_owned(),
+        corners: u32::try_from(area.corners()).unwrap_or(u32::MAX),
+        south,
+        west,
+        north,
+        east,
+    }
+}

@@ -1,0 +1,142 @@
+//! `delivery zones`: named areas that the rules of price lists speak of.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use proto::{
+    ApplyZonesRequest, CheckZonesRequest, GetZonesRequest, Zone, ZoneSet, zones_client::ZonesClient,
+};
+use serde::Serialize;
+
+use crate::operator::{
+    access::Access,
+    definition,
+    refusal::{refused, refused_definition},
+    reply::{self, Resource},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Zones {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add zones, or replace those of the same names; zones that are not in the file stay
+    ///
+    /// The file is GeoJSON: features that are polygons or multi-polygons in degrees (longitude
+    /// first), each with its name in `properties.name`. They are the same for all stores; rules
+    /// of price lists say `in_zone(dropoff.address, "NAME")`.
+    Apply(File),
+    /// Say what is wrong with a file; change nothing
+    Check(File),
+    /// List the zones there are
+    List,
+    /// Show zones as GeoJSON
+    Show {
+        /// The one to show; all if not given
+        name: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+struct File {
+    /// The zones, GeoJSON
+    file: PathBuf,
+}
+
+impl Zones {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("admin").await?;
+        let mut zones = ZonesClient::new(core.channel.clone());
+        let json = self.access.json;
+
+        match self.command {
+            Command::Apply(File { file }) => {
+                let request = core.request(ApplyZonesRequest {
+                    definition: definition::read(&file)?,
+                });
+                let applied = zones.apply_zones(request).await;
+                let applied = applied.map_err(|status| refused_definition(&file, &status))?;
+                let rows: Vec<_> = applied
+                    .into_inner()
+                    .zones
+                    .into_iter()
+                    .map(Row::from)
+                    .collect();
+                reply::many(json, &rows)
+            }
+            Command::Check(File { file }) => {
+                let request = core.request(CheckZonesRequest {
+                    definition: definition::read(&file)?,
+                });
+                let checked = zones.check_zones(request).await;
+                checked.map_err(|status| refused_definition(&file, &status))?;
+                definition::sound(json, &file, &[])
+            }
+            Command::List => {
+                let request = core.request(GetZonesRequest { display_name: None });
+                let found = zones.get_zones(request).await;
+                let found = found.map_err(|status| refused(&status))?.into_inner();
+                let rows: Vec<_> = found.zones.into_iter().map(Row::from).collect();
+                reply::many(json, &rows)
+            }
+            Command::Show { name } => {
+                let request = core.request(GetZonesRequest { display_name: name });
+                let found = zones.get_zones(request).await;
+                print(json, found.map_err(|status| refused(&status))?.into_inner())
+            }
+        }
+    }
+}
+
+/// For people the GeoJSON, for programs what is known about it as well.
+fn print(json: bool, zones: ZoneSet) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Stored {
+        version: u32,
+        definition: String,
+        created_at: Option<String>,
+    }
+    if !json {
+        return reply::text(&zones.definition);
+    }
+    reply::document(&Stored {
+        version: zones.version,
+        created_at: reply::instant(zones.create_time.as_ref(), "UTC"),
+        definition: zones.definition,
+    })
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    corners: u32,
+    /// South, west, north, east: degrees.
+    bounds: [f64; 4],
+}
+
+impl From<Zone> for Row {
+    fn from(zone: Zone) -> Self {
+        Self {
+            name: zone.display_name,
+            corners: zone.corners,
+            bounds: [zone.south, zone.west, zone.north, zone.east],
+        }
+    }
+}
+
+impl Resource for Row {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let [south, west, north, east] = self.bounds;
+        vec![
+            ("name", self.name.clone()),
+            ("corners", self.corners.to_string()),
+            ("latitude", format!("{south} to {north}")),
+            ("longitude", format!("{west} to {east}")),
+        ]
+    }
+}

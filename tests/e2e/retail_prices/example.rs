@@ -1,0 +1,87 @@
+//! The example list that operators start from: sound, and worth what it says.
+
+use serde_json::{Value, json};
+
+use super::{CALCULATE, order};
+use crate::harness::{Platform, definitions::Definitions};
+
+const LIST: &str = include_str!("../../../examples/prices.toml");
+const ZONES: &str = include_str!("../../../examples/zones.geojson");
+
+on_both_databases! {
+    async fn the_example_prices_a_cooperatives_deliveries(platform: &Platform) {
+        let definitions = Definitions::of_the_operator(platform).await;
+        definitions.apply_zones(ZONES).await.unwrap();
+        let applied = definitions
+            .apply_price_list(&platform.store, LIST)
+            .await
+            .unwrap();
+        assert_eq!(applied.warnings, [""; 0]);
+        let client = platform.client().await;
+        let outside = json!([48.9362, 2.3574]);
+
+        // It is Thursday, 11:00.
+        for (changes, amount) in [
+            (&[][..], 590),
+            // 230 m to 11.6 km: five steps of 2 km begun beyond 3 km.
+            (&[("/dropoff/address/latLng", outside)], 790 + 5 * 220),
+            (&[("/dropoff/weight", json!(10_001))], 590 + 250),
+            (&[("/dropoff/weight", json!(10_000))], 590),
+            (&[("/dropoff/packages", xl(1))], 590 + 1240),
+            (&[("/dropoff/packages", xl(3))], 590 + 1240 + 2 * 420),
+            (&[("/dropoff/before", json!("2020-04-02 20:00"))], 590 + 300),
+            (&[("/dropoff/before", json!("2020-04-02 12:59"))], 767),
+            (&[("/dropoff/before", json!("2020-04-02 13:00"))], 590),
+            (&[("/dropoff/before", json!("2020-04-05 13:00"))], 708),
+            (&[("/dropoff/timeSlot", json!("2020-04-03 12:00-14:00"))], 531),
+            (&[("/dropoff/timeSlot", json!("2020-04-03 12:00-13:00"))], 590),
+        ] {
+            let mut order = order();
+            for (member, value) in changes {
+                let (parent, name) = member.rsplit_once('/').unwrap();
+                order.pointer_mut(parent).unwrap()[name] = value.clone();
+            }
+            let price = client.post(CALCULATE, order).await.expect(200);
+            assert_eq!(price["amount"], amount, "{changes:?}: {}", price["calculation"]);
+        }
+        let mut unknown = order();
+        unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
+        let refused = client.post(CALCULATE, unknown).await;
+        assert_eq!(refused.violated(), ["dropoff.packages[0].type"]);
+    }
+
+    /// The evaluator is one, wherever it is asked.
+    async fn the_same_payload_costs_the_same_calculated_asserted_and_created(platform: &Platform) {
+        let definitions = Definitions::of_the_operator(platform).await;
+        definitions.apply_zones(ZONES).await.unwrap();
+        definitions
+            .apply_price_list(&platform.store, LIST)
+            .await
+            .unwrap();
+        let client = platform.client().await;
+
+        for number in 0..24_u32 {
+            let mut order = order();
+            let dropoff = &mut order["dropoff"];
+            dropoff["before"] = json!(format!("2020-04-{:02} {:02}:30", 2 + number % 5, 11 + number % 12));
+            dropoff["weight"] = json!(number * 1500);
+            dropoff["address"]["latLng"] = json!([48.8558 + f64::from(number) / 250.0, 2.3551]);
+            if number % 3 == 0 {
+                dropoff["packages"] = xl(1 + number % 4);
+            }
+
+            let calculated = client.post(CALCULATE, order.clone()).await.expect(200);
+            let asserted = client.post("/api/deliveries/assert", order.clone()).await.expect(200);
+            let created = client.create_delivery(order).await;
+
+            for member in ["amount", "currency", "tax"] {
+                assert_eq!(asserted["price"][member], calculated[member]);
+                assert_eq!(created["price"][member], calculated[member]);
+            }
+        }
+    }
+}
+
+fn xl(quantity: u32) -> Value {
+    json!([{ "type": "XL", "quantity": quantity }])
+}

@@ -1,0 +1,151 @@
+//! The operator's commands on prices and zones.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::harness::all_in_one::{AllInOne, operator, operator_json, stderr};
+
+const LIST: &str = r#"currency = "EUR"
+tax = { name = "VAT", rate = 2000 }
+strategy = "sum"
+
+[[rule]]
+name = "In town"
+when = 'in_zone(dropoff.address, "Town")'
+price = 599
+
+[[rule]]
+name = "Heavy"
+when = "weight > 5000"
+price = 100
+"#;
+
+const TOWN: &str = r#"{"type": "FeatureCollection", "features": [
+    {"type": "Feature", "properties": {"name": "Town"}, "geometry": {"type": "Polygon",
+     "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
+
+#[test]
+fn an_operator_learns_what_a_delivery_would_cost_and_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path();
+    let running = AllInOne::start(data_dir, &[]);
+    let store = running.text("/store");
+    let (list, town) = (
+        write(data_dir, "list.toml", LIST),
+        write(data_dir, "town.geojson", TOWN),
+    );
+    let payload = |weight: Value| {
+        let text = json!({
+            "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
+            "dropoff": {
+                "address": { "streetAddress": "There", "latLng": [48.8558, 2.3551] },
+                "before": "tomorrow 13:00",
+                "weight": weight,
+            },
+        });
+        write(data_dir, "payload.json", &text.to_string())
+    };
+
+    let unknown = operator(data_dir, &["prices", "apply", &list, "--store", store]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(
+        stderr(&unknown),
+        format!("{list}:7:34: unknown zone \"Town\"\n")
+    );
+    let zones = operator_json(data_dir, &["zones", "apply", &town]);
+    assert_eq!(
+        zones,
+        json!([{ "name": "Town", "corners": 5, "bounds": [48.8, 2.2, 48.9, 2.5] }])
+    );
+    assert_eq!(operator_json(data_dir, &["zones", "list"]), zones);
+    operator_json(data_dir, &["prices", "apply", &list, "--store", store]);
+
+    let light = payload(Value::Null);
+    let explain = ["prices", "explain", "--store", store, &light];
+    let explained = operator_json(data_dir, &explain);
+    assert_eq!(
+        explained,
+        json!({
+            "price": { "amount": 599, "net": 499, "tax": 100 },
+            "currency": "EUR",
+            "distance": 231,
+            "duration": 55,
+            "distance_source": "straight_line",
+            "calculation": [
+                {
+                    "rule": "In town", "matched": true, "amount": 599,
+                    "reason": "in_zone(dropoff.address, \"Town\") is true",
+                },
+                {
+                    "rule": "Heavy", "matched": false, "amount": 0,
+                    "reason": "can't tell whether weight > 5000: no weight is given",
+                },
+            ],
+        })
+    );
+    assert_eq!(
+        stdout(data_dir, &explain),
+        "rule     matched  added  why\n\
+         In town  yes      5.99   in_zone(dropoff.address, \"Town\") is true\n\
+         Heavy    no       0.00   can't tell whether weight > 5000: no weight is given\n\
+         \n\
+         price     5.99 EUR, of which 1.00 tax\n\
+         distance  231 m (straight_line)\n\
+         duration  55 s\n"
+    );
+
+    let wrong = payload(json!(-5));
+    let refused = operator(data_dir, &["prices", "explain", "--store", store, &wrong]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        stderr(&refused),
+        "dropoff.weight: must be from 0 to 100000000 (grams)\n"
+    );
+}
+
+#[test]
+fn every_version_of_a_price_list_can_be_seen_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path();
+    let running = AllInOne::start(data_dir, &[]);
+    let store = running.text("/store");
+    let list = |price: u32| {
+        let definition = LIST.replace("in_zone(dropoff.address, \"Town\")", "true");
+        definition.replace("599", &price.to_string())
+    };
+    for price in [700, 800] {
+        let file = write(data_dir, "list.toml", &list(price));
+        operator_json(data_dir, &["prices", "apply", &file, "--store", store]);
+    }
+
+    let history = operator_json(data_dir, &["prices", "history", "--store", store]);
+
+    // The first is the demo's own.
+    let versions: Vec<_> = history
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["version"].as_u64().unwrap())
+        .collect();
+    assert_eq!(versions, [3, 2, 1]);
+    assert!(history[0]["created_at"].is_string());
+    let shown = |version: &str| {
+        let show = ["prices", "show", "--store", store, "--version", version];
+        operator(data_dir, &show)
+    };
+    assert_eq!(String::from_utf8_lossy(&shown("2").stdout), list(700));
+    assert_eq!(shown("4").status.code(), Some(1));
+}
+
+fn write(directory: &Path, name: &str, text: &str) -> String {
+    let path = directory.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn stdout(data_dir: &Path, arguments: &[&str]) -> String {
+    let output = operator(data_dir, arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
