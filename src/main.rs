@@ -12,7 +12,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::operator::{addresses, clients, keys, prices, stores, tasks, time_slots, zones};
+use crate::operator::{
+    addresses, clients, keys, prices, stores, tasks, time_slots, webhooks, zones,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,6 +61,8 @@ enum Command {
     Zones(zones::Zones),
     /// What couriers do
     Tasks(tasks::Tasks),
+    /// Where shops are told of events, and how that went
+    Webhooks(webhooks::Webhooks),
     /// What access tokens are signed with
     Keys(keys::Keys),
 }
@@ -79,6 +83,7 @@ async fn main() -> ExitCode {
         Command::Addresses(addresses) => addresses.run().await,
         Command::Zones(zones) => zones.run().await,
         Command::Tasks(tasks) => tasks.run().await,
+        Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,
     };
 

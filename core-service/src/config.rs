@@ -15,6 +15,8 @@ use crate::{
     routing::RouterConfig,
 };
 
+const EVENT_RETENTION_DAYS: u16 = 30;
+
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
 #[expect(
@@ -92,6 +94,10 @@ pub struct Config {
 
     #[command(flatten)]
     pub webhooks: WebhookConfig,
+
+    /// How many days events are kept, so that shops can catch up with them.
+    #[arg(long, env = "DELIVERY_EVENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = EVENT_RETENTION_DAYS, value_parser = clap::value_parser!(u16).range(1..=3650))]
+    pub event_retention_days: u16,
 
     /// Serve gRPC reflection.
     #[arg(long, env = "DELIVERY_REFLECTION")]
@@ -199,6 +205,7 @@ impl Config {
             allowed_networks: Vec::new(),
             refused_ports: Vec::new(),
             webhooks: WebhookConfig::default(),
+            event_retention_days: EVENT_RETENTION_DAYS,
             reflection: false,
             all_in_one: false,
         }

@@ -64,6 +64,13 @@ pub enum Error {
         /// For each rule its name and why it did not match.
         rules: Vec<(String, String)>,
     },
+    /// What was asked for was there once, and is kept no more.
+    #[error("{message}")]
+    Expired {
+        /// `UPPER_SNAKE`, for programs.
+        reason: &'static str,
+        message: String,
+    },
     #[error("{message}")]
     Quota {
         /// `UPPER_SNAKE`, for programs.
@@ -134,6 +141,7 @@ impl From<Error> for Status {
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
             Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
+            Error::Expired { reason, .. } => (Code::OutOfRange, *reason),
             Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             Error::Storage(

@@ -5,11 +5,11 @@ use std::{io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use futures_util::Stream;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
-    deliveries_server::DeliveriesServer, notifications_server::NotificationsServer,
-    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
-    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
-    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
-    webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    deliveries_server::DeliveriesServer, events_server::EventsServer,
+    notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
+    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
+    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
+    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -31,7 +31,8 @@ use crate::{
         gazetteer::{GazetteerGeocoder, ImportError},
     },
     grpc::{
-        Attempts, Callers, Core, Definitions, KeyRing, Notifications, Streams, Unsent, attempt_log,
+        Attempts, Callers, Core, Definitions, Events, KeyRing, Notifications, Streams, Unsent,
+        attempt_log,
     },
     patience,
     routing::OsrmError,
@@ -146,6 +147,12 @@ impl CoreService {
         health.set_service_status("", ServingStatus::Serving).await;
         let routes = routes(&core, health_server)?;
 
+        let sequencer = Arc::clone(&core);
+        core.loops
+            .spawn(async move { sequencer.number_events().await });
+        let retention = Arc::clone(&core);
+        core.loops
+            .spawn(async move { retention.trim_events().await });
         let answers = Arc::clone(&core);
         core.loops
             .spawn(async move { answers.remove_expired_answers().await });
@@ -228,6 +235,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
             .write(move |transaction| {
                 Box::pin(async move {
                     storage::notifications::release_all(transaction, now).await?;
+                    storage::events::give_up(transaction, None).await?;
                     Ok(())
                 })
             })
@@ -265,6 +273,8 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         bell: watch::Sender::new(()),
         streams: Arc::new(streams),
         attempts: log,
+        happened: watch::Sender::new(()),
+        numbered: watch::Sender::new(()),
         shutdown: CancellationToken::new(),
         streams_ended: CancellationToken::new(),
         loops: TaskTracker::new(),
@@ -312,6 +322,7 @@ fn routes(
         .add_service(server!(TimeSlotsServer))
         .add_service(server!(WebhooksServer))
         .add_service(server!(ZonesServer))
+        .add_service(EventsServer::new(Events(Arc::clone(core))))
         .add_service(NotificationsServer::new(Notifications(Arc::clone(core))));
     if core.config.reflection {
         let reflection = tonic_reflection::server::Builder::configure()

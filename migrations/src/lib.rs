@@ -21,6 +21,9 @@ mod m0008_create_idempotency_keys;
 mod m0009_queue_notifications_by_webhook;
 mod m0010_let_deliveries_be_found;
 mod m0011_create_zone_sets;
+mod m0012_rotate_webhook_secrets;
+mod m0013_number_events;
+mod m0014_recover_notifications;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -44,6 +47,9 @@ impl MigratorTrait for Migrator {
             Box::new(m0009_queue_notifications_by_webhook::Migration),
             Box::new(m0010_let_deliveries_be_found::Migration),
             Box::new(m0011_create_zone_sets::Migration),
+            Box::new(m0012_rotate_webhook_secrets::Migration),
+            Box::new(m0013_number_events::Migration),
+            Box::new(m0014_recover_notifications::Migration),
         ]
     }
 }

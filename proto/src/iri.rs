@@ -11,6 +11,7 @@ pub enum Collection {
     Addresses,
     ApiClients,
     Deliveries,
+    Events,
     Notifications,
     RetailPrices,
     SigningKeys,
@@ -28,6 +29,7 @@ impl Collection {
             // The path existing clients know (`/api/api_apps/<id>`); elsewhere it is an API client.
             Self::ApiClients => "api_apps",
             Self::Deliveries => "deliveries",
+            Self::Events => "events",
             Self::Notifications => "notifications",
             Self::RetailPrices => "retail_prices",
             Self::SigningKeys => "signing_keys",

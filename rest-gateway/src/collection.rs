@@ -1,6 +1,10 @@
 //! Hydra collections: many resources in one answer.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
+
+use crate::{report::Report, request::Request};
 
 /// A collection, or a page of one.
 #[derive(Debug, Serialize)]
@@ -8,7 +12,7 @@ pub(crate) struct Collection<T> {
     #[serde(rename = "@context")]
     context: &'static str,
     #[serde(rename = "@id")]
-    iri: &'static str,
+    iri: Cow<'static, str>,
     #[serde(rename = "@type")]
     ld_type: &'static str,
     #[serde(rename = "hydra:member")]
@@ -37,6 +41,8 @@ pub(crate) struct View {
 /// Where a page is in its collection.
 #[derive(Debug, Default)]
 pub(crate) struct Position {
+    /// The query parameter that has the cursor.
+    pub(crate) parameter: &'static str,
     /// What the client asked for, without its cursor: `itemsPerPage=10`, or nothing.
     pub(crate) query: String,
     /// Empty on the first page.
@@ -60,7 +66,7 @@ impl<T> Collection<T> {
                 next: None,
             },
             context,
-            iri,
+            iri: iri.into(),
             ld_type: "hydra:Collection",
             members,
         }
@@ -69,34 +75,69 @@ impl<T> Collection<T> {
     /// Some of those there are; how many, nobody counts.
     pub(crate) fn page(
         context: &'static str,
-        iri: &'static str,
+        iri: impl Into<Cow<'static, str>>,
         members: Vec<T>,
         position: &Position,
     ) -> Self {
-        let at = |cursor: &str| page_iri(iri, &position.query, cursor);
+        let iri = iri.into();
+        let at = |cursor: &str| page_iri(&iri, position, cursor);
         let beyond = |cursor: &str| (!cursor.is_empty()).then(|| at(cursor));
+        let view = View {
+            iri: at(&position.cursor),
+            ld_type: "hydra:PartialCollectionView",
+            first: Some(at("")),
+            previous: beyond(&position.previous),
+            next: beyond(&position.next),
+        };
         Self {
             context,
             iri,
             ld_type: "hydra:Collection",
             members,
             total: None,
-            view: View {
-                iri: at(&position.cursor),
-                ld_type: "hydra:PartialCollectionView",
-                first: Some(at("")),
-                previous: beyond(&position.previous),
-                next: beyond(&position.next),
-            },
+            view,
         }
     }
 }
 
-fn page_iri(iri: &str, query: &str, cursor: &str) -> String {
-    match (query, cursor) {
+fn page_iri(iri: &str, position: &Position, cursor: &str) -> String {
+    let parameter = position.parameter;
+    match (position.query.as_str(), cursor) {
         ("", "") => iri.to_owned(),
         (query, "") => format!("{iri}?{query}"),
-        ("", cursor) => format!("{iri}?cursor={cursor}"),
-        (query, cursor) => format!("{iri}?{query}&cursor={cursor}"),
+        ("", cursor) => format!("{iri}?{parameter}={cursor}"),
+        (query, cursor) => format!("{iri}?{query}&{parameter}={cursor}"),
     }
+}
+
+/// How many a page is to show.
+pub(crate) fn read_page_size(request: &Request, report: &mut Report) -> Option<u32> {
+    const FIELD: &str = "page_size";
+
+    let text = read_once(request, (FIELD, "itemsPerPage"), report)?;
+    let size = text.parse().ok();
+    if size.is_none() {
+        report.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
+    }
+    size
+}
+
+/// A query parameter, which may be there once, for a field.
+pub(crate) fn read_once(
+    request: &Request,
+    (field, parameter): (&str, &'static str),
+    report: &mut Report,
+) -> Option<String> {
+    report.choose(field.to_owned(), parameter);
+    let mut values = request.query(parameter);
+    if values.len() > 1 {
+        report.add(field, "REPEATED", "is there more than once");
+        return None;
+    }
+    values.pop()
+}
+
+/// The query that asks for pages of a size.
+pub(crate) fn page_query(page_size: Option<u32>) -> String {
+    page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}"))
 }

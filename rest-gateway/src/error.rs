@@ -49,6 +49,8 @@ pub(crate) enum Error {
     },
     #[error("{}", .0.message)]
     KeyReused(Refusal),
+    #[error("{}", .0.message)]
+    Gone(Refusal),
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("{0}")]
@@ -160,6 +162,7 @@ impl Error {
             Self::RequestTimeout => &codes::REQUEST_TIMEOUT,
             Self::Conflict { .. } => &codes::CONFLICT,
             Self::KeyReused(_) => &codes::IDEMPOTENCY_KEY_REUSED,
+            Self::Gone(_) => &codes::EVENTS_EXPIRED,
             Self::TooLarge { .. } => &codes::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => &codes::UNSUPPORTED_MEDIA_TYPE,
             Self::Exhausted { .. } => &codes::TOO_MANY_REQUESTS,
@@ -179,6 +182,7 @@ impl Error {
             | Self::NotFound(refusal)
             | Self::Conflict { refusal, .. }
             | Self::KeyReused(refusal)
+            | Self::Gone(refusal)
             | Self::Exhausted { refusal, .. } => Some(refusal.code.as_str()),
             Self::PriceNotCalculated(_)
             | Self::MethodNotAllowed { .. }
@@ -222,6 +226,7 @@ impl From<Status> for Error {
         };
 
         match status.code() {
+            Code::OutOfRange if reason(&details) == "EVENTS_EXPIRED" => Self::Gone(refusal()),
             Code::InvalidArgument | Code::OutOfRange => Self::Invalid {
                 code: reason(&details).to_ascii_lowercase(),
                 violations: violations(&status, &details),

@@ -183,6 +183,18 @@ error_codes! {
         cause: "The request was sent again, or twice, before its first answer was ready.",
         cure: "Wait as long as `Retry-After` says, then send the same request with the same key again: it is answered as the first was.",
     }
+    WEBHOOK_DISABLED = CONFLICT, retryable: false, {
+        title: "Webhook disabled",
+        meaning: "The webhook is disabled, so nothing is sent to it.",
+        cause: "You or the platform's operator disabled it, or its receiver answered 410 or failed for days; its `disabledReason` says which.",
+        cure: "Enable it (`POST` to its `/enable`), then send the request again.",
+    }
+    EVENTS_EXPIRED = GONE, retryable: false, {
+        title: "Events no longer kept",
+        meaning: "Some of the events after that number are kept no more, so what follows cannot be told without a gap.",
+        cause: "Events are kept for a time, 30 days unless the platform's operator says otherwise; the number you begin after is older.",
+        cure: "List your deliveries to learn how they stand, then read the events from the oldest that is kept: without `after`.",
+    }
     PAYLOAD_TOO_LARGE = PAYLOAD_TOO_LARGE, retryable: false, {
         title: "Body too large",
         meaning: "The request's body is larger than any that is taken. Nothing was done.",

@@ -164,6 +164,7 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
             retry_after: None, ..
         }
         | Error::KeyReused(_)
+        | Error::Gone(_)
         | Error::TooLarge { .. }
         | Error::UnsupportedMediaType(_)
         | Error::Timeout

@@ -11,6 +11,7 @@ use crate::{
     error::Error,
     media_type,
     rate_limits::{KnownClients, Standings},
+    report::Report,
     stack::REQUEST_ID,
 };
 
@@ -79,6 +80,24 @@ impl Request {
             deadline: self.deadline,
             token: None,
         }
+    }
+
+    /// The body, if there is one; then it must say that it is JSON.
+    pub(crate) fn optional_json(self) -> Result<Option<Bytes>, Error> {
+        if matches!(&self.body, Ok(body) if body.is_empty()) {
+            return Ok(None);
+        }
+        self.json().map(Some)
+    }
+
+    /// The body is `{}`, or none at all; members are unknown, so ignored.
+    pub(crate) fn check_empty(self) -> Result<(), Error> {
+        let Some(body) = self.optional_json()? else {
+            return Ok(());
+        };
+        let mut report = Report::default();
+        report.parse(&body);
+        report.into_error().map_or(Ok(()), Err)
     }
 
     /// The body, which must say that it is JSON.

@@ -34,8 +34,8 @@ use crate::{
     rate_limits::RateLimits,
     request::Request,
     resources::{
-        contexts, deliveries, entrypoint, error_pages, health, me, retail_prices, settings, stores,
-        tasks, time_slots, tokens, webhooks,
+        contexts, deliveries, entrypoint, error_pages, events, health, me, notifications,
+        retail_prices, settings, stores, tasks, time_slots, tokens, webhooks,
     },
 };
 
@@ -110,6 +110,17 @@ routes! {
     POST   "/api/webhooks"                  JsonLd  webhooks::create;
     GET    "/api/webhooks/{id}"             JsonLd  webhooks::get;
     DELETE "/api/webhooks/{id}"             JsonLd  webhooks::delete;
+    POST   "/api/webhooks/{id}/enable"      JsonLd  webhooks::enable;
+    POST   "/api/webhooks/{id}/disable"     JsonLd  webhooks::disable;
+    POST   "/api/webhooks/{id}/rotate_secret" JsonLd webhooks::rotate_secret;
+    POST   "/api/webhooks/{id}/confirm_secret" JsonLd webhooks::confirm_secret;
+    POST   "/api/webhooks/{id}/recover"     JsonLd  notifications::recover;
+    GET    "/api/webhooks/{id}/notifications" JsonLd notifications::list;
+    GET    "/api/notifications/{id}"        JsonLd  notifications::get;
+    POST   "/api/notifications/{id}/resend" JsonLd  notifications::resend;
+
+    GET    "/api/events"                    JsonLd  events::list;
+    GET    "/api/events/{id}"               JsonLd  events::get;
 
     GET    "/errors/{code}"                 Own     error_pages::get;
     GET    "/healthz"                       Own     health::live;

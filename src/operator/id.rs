@@ -17,6 +17,16 @@ pub(crate) fn task(text: &str) -> Result<String, String> {
     name(Collection::Tasks, text)
 }
 
+/// Reads the name of a webhook: `webhooks/<id>`.
+pub(crate) fn webhook(text: &str) -> Result<String, String> {
+    name(Collection::Webhooks, text)
+}
+
+/// Reads the name of a notification: `notifications/<id>`.
+pub(crate) fn notification(text: &str) -> Result<String, String> {
+    name(Collection::Notifications, text)
+}
+
 /// The id in a resource's name.
 pub(crate) fn of(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, id)| id)

@@ -14,4 +14,5 @@ pub(crate) mod reply;
 pub(crate) mod stores;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;
+pub(crate) mod webhooks;
 pub(crate) mod zones;

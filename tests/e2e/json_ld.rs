@@ -96,7 +96,7 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
     let stranger = platform.stranger();
     let delivery = client.create_delivery(order()).await;
     let webhook = client
-        .create_webhook("delivery.completed", "http://127.0.0.1:9/a/../b?c")
+        .create_webhook("delivery.picked", "http://127.0.0.1:9/a/../b?c")
         .await;
     let price = client
         .post("/api/retail_prices/calculate", order())
@@ -107,6 +107,8 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
     let time_slot = store["timeSlot"].as_str().unwrap().to_owned();
     let courier = platform.courier().await;
     courier.complete(iri(&delivery["pickup"])).await;
+    let event = first_member(&client, "/api/events").await;
+    let notification = first_member(&client, &format!("{}/notifications", iri(&webhook))).await;
     let mut answers = vec![
         ("a created delivery".to_owned(), delivery.clone()),
         ("a created webhook".to_owned(), webhook.clone()),
@@ -129,6 +131,10 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
         iri(&price),
         "/api/webhooks",
         iri(&webhook),
+        "/api/events",
+        iri(&event),
+        &format!("{}/notifications", iri(&webhook)),
+        iri(&notification),
     ] {
         answers.push((path.to_owned(), client.get(path).await.expect(200)));
     }
@@ -136,6 +142,20 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
     answers.push(("an asserted delivery".to_owned(), asserted.expect(200)));
     answers.extend(every_failure(&client, &stranger).await);
     answers
+}
+
+/// The first member of a collection, once it has one.
+async fn first_member(client: &ApiClient, path: &str) -> Value {
+    const TRIES: u32 = 600;
+
+    for _ in 0..TRIES {
+        let page = client.get(path).await.expect(200);
+        if let Some(member) = page["hydra:member"].get(0) {
+            return member.clone();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{path} stays empty");
 }
 
 async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String, Value)> {

@@ -14,6 +14,7 @@ mod completing;
 mod deliveries;
 mod drop_in;
 mod errors;
+mod events;
 mod idempotency;
 mod journey;
 mod json_ld;

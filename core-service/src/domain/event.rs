@@ -1,6 +1,36 @@
-//! Events: what happened to a delivery, and what shops may hear of.
+//! Events: what happened, to a delivery or anything else, and what shops may hear of.
 
-use crate::domain::delivery;
+use jiff::Timestamp;
+
+use crate::domain::{
+    delivery,
+    id::{DeliveryId, EventId, StoreId, WebhookId},
+};
+
+/// Something that happened, with its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub id: EventId,
+    pub store_id: StoreId,
+    /// Such as `delivery.completed`; the log has more names than webhooks may be for.
+    pub name: String,
+    pub object: Object,
+    pub created_at: Timestamp,
+    /// Its place among its store's events: 1, 2, 3 and so on, without gaps.
+    pub number: i64,
+    /// Its place among the events of all stores, likewise.
+    pub position: i64,
+}
+
+/// What something happened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    Delivery(DeliveryId),
+    Webhook(WebhookId),
+}
+
+/// A webhook was disabled because its receiver left no other choice. No webhook can be for it.
+pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
 /// The name of an event that a webhook may be for (wire.md, "Webhooks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,67 @@ pub struct Webhook {
     pub event: EventName,
     pub url: String,
     pub created_at: Timestamp,
-    pub disabled_at: Option<Timestamp>,
+    /// Until when its old secrets are live too, if there are any.
+    pub overlap_ends_at: Option<Timestamp>,
+    /// None while it is enabled.
+    pub disabled: Option<Disabled>,
+    /// From when to when it was disabled the last time.
+    pub missed: Option<(Timestamp, Timestamp)>,
+}
+
+impl Webhook {
+    /// Tells it nothing any more. Whether that is new.
+    pub fn disable(&mut self, disabled: Disabled) -> bool {
+        let is_new = self.disabled.is_none();
+        self.disabled.get_or_insert(disabled);
+        is_new
+    }
+
+    /// Tells it of what happens from now on. Whether that is new.
+    pub fn enable(&mut self, now: Timestamp) -> bool {
+        let Some(disabled) = self.disabled.take() else {
+            return false;
+        };
+        self.missed = Some((disabled.at, now));
+        true
+    }
+}
+
+/// Since when and why a webhook is told nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disabled {
+    pub at: Timestamp,
+    pub reason: DisabledReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisabledReason {
+    /// Its client said so.
+    Client,
+    /// The platform's operator said so.
+    Operator,
+    /// Its receiver answered 410.
+    Gone,
+    /// Its receiver has only failed for too long.
+    Failing,
+}
+
+impl DisabledReason {
+    const ALL: [Self; 4] = [Self::Client, Self::Operator, Self::Gone, Self::Failing];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Operator => "operator",
+            Self::Gone => "gone",
+            Self::Failing => "failing",
+        }
+    }
+
+    /// The reason with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
 }
 
 /// How many webhooks a client may have.

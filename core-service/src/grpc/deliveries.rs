@@ -24,7 +24,7 @@ use crate::{
         store::Store,
     },
     error::Error,
-    storage::{self, DatabaseTransaction, slot_bookings},
+    storage::{self, DatabaseTransaction, delivery_pages::Place, slot_bookings},
 };
 
 #[tonic::async_trait]
@@ -158,7 +158,8 @@ impl proto::deliveries_server::Deliveries for Core {
         let (page, more) = storage::delivery_pages::read(reader, store.id, &filter, (start, size))
             .await
             .map_err(Error::from)?;
-        let (next_page_token, previous_page_token) = pages::tokens(start, &page, more);
+        let ends = [page.first().map(place), page.last().map(place)];
+        let (next_page_token, previous_page_token) = pages::tokens(start, ends, more);
         Ok(Response::new(proto::ListDeliveriesResponse {
             deliveries: page
                 .iter()
@@ -186,6 +187,13 @@ impl proto::deliveries_server::Deliveries for Core {
         let delivery = delivery.ok_or(Error::NotFound { name })?;
 
         Ok(Response::new(messages::delivery(&delivery, store)))
+    }
+}
+
+fn place(delivery: &Delivery) -> Place {
+    Place {
+        created_at: delivery.created_at,
+        id: delivery.id.0,
     }
 }
 
@@ -289,6 +297,7 @@ impl Core {
                 })
             })
             .await?;
+        self.happened.send_replace(());
         self.tell(owing);
         Ok(delivery)
     }

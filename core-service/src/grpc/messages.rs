@@ -6,10 +6,11 @@ use crate::domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
     delivery::Delivery,
+    id::WebhookId,
     money::Price,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
-    webhook::Webhook,
+    webhook::{DisabledReason, Webhook},
 };
 use crate::routing::Source;
 use proto::iri::Collection;
@@ -180,13 +181,34 @@ pub(super) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::A
     }
 }
 
-/// A webhook; its secret only when it is new.
-pub(super) fn webhook(webhook: &Webhook, secret: Option<String>) -> proto::Webhook {
+/// A webhook, without its secret.
+pub(super) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto::Webhook {
+    use proto::webhook::DisabledReason as Reason;
+    let reason = webhook
+        .disabled
+        .map_or(Reason::Unspecified, |disabled| match disabled.reason {
+            DisabledReason::Client => Reason::Client,
+            DisabledReason::Operator => Reason::Operator,
+            DisabledReason::Gone => Reason::Gone,
+            DisabledReason::Failing => Reason::Failing,
+        });
     proto::Webhook {
-        name: Collection::Webhooks.name(webhook.id),
+        name: webhook_name(webhook.id),
         event: webhook.event.as_str().to_owned(),
         url: webhook.url.clone(),
-        secret: secret.unwrap_or_default(),
+        secret: String::new(),
         create_time: Some(timestamp(webhook.created_at)),
+        disable_time: webhook.disabled.map(|disabled| timestamp(disabled.at)),
+        disabled_reason: reason.into(),
+        overlap_end_time: webhook
+            .overlap_ends_at
+            .filter(|end| now < *end)
+            .map(timestamp),
+        time_zone: store.time_zone_name().to_owned(),
+        api_client: Collection::ApiClients.name(webhook.api_client_id),
     }
+}
+
+pub(super) fn webhook_name(id: WebhookId) -> String {
+    Collection::Webhooks.name(id)
 }

@@ -6,6 +6,7 @@ mod caller;
 mod definitions;
 mod deliveries;
 mod drafts;
+mod events;
 mod filters;
 mod idempotency;
 mod import;
@@ -24,6 +25,8 @@ mod stores;
 mod tasks;
 mod time_slots;
 mod tokens;
+mod webhook_notifications;
+mod webhook_secrets;
 mod webhooks;
 mod zones;
 
@@ -46,6 +49,7 @@ use crate::{
 pub(crate) use self::{
     caller::Callers,
     definitions::Definitions,
+    events::Events,
     key_ring::KeyRing,
     notifications::{AttemptLog, Attempts, Notifications, Streams, Unsent, attempt_log},
 };
@@ -70,7 +74,11 @@ pub(crate) struct Core {
     pub(crate) streams: Arc<Streams>,
     /// Takes attempts that were recorded.
     pub(crate) attempts: AttemptLog,
-    /// Ends the dispatchers' streams.
+    /// Rung when something has happened that has no number yet.
+    pub(crate) happened: watch::Sender<()>,
+    /// Rung when events were numbered here.
+    pub(crate) numbered: watch::Sender<()>,
+    /// Ends the streams.
     pub(crate) shutdown: CancellationToken,
     /// Said when all streams have ended: nothing comes of them any more.
     pub(crate) streams_ended: CancellationToken,

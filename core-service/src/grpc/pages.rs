@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    domain::{delivery::Delivery, id::DeliveryId, violation::Violations},
+    domain::violation::Violations,
     storage::delivery_pages::{Place, Start},
 };
 
@@ -48,9 +48,15 @@ pub(super) fn read_token(token: &str, violations: &mut Violations) -> Start {
 }
 
 /// The tokens of the pages after and before a page, empty where there are none.
-pub(super) fn tokens(start: Start, page: &[Delivery], more: bool) -> (String, String) {
-    let older = || page.last().map(|last| Start::OlderThan(place(last)));
-    let newer = || page.first().map(|first| Start::NewerThan(place(first)));
+///
+/// The page is told by its first and last place; none if it is empty.
+pub(super) fn tokens(
+    start: Start,
+    [first, last]: [Option<Place>; 2],
+    more: bool,
+) -> (String, String) {
+    let older = || last.map(Start::OlderThan);
+    let newer = || first.map(Start::NewerThan);
     // In the direction it came from is at least what it began beyond.
     let (next, previous) = match start {
         Start::Newest => (older().filter(|_| more), None),
@@ -59,13 +65,6 @@ pub(super) fn tokens(start: Start, page: &[Delivery], more: bool) -> (String, St
     };
     let text = |start: Option<Start>| start.map(encode).unwrap_or_default();
     (text(next), text(previous))
-}
-
-const fn place(delivery: &Delivery) -> Place {
-    Place {
-        created_at: delivery.created_at,
-        id: delivery.id,
-    }
 }
 
 fn encode(start: Start) -> String {
@@ -77,7 +76,7 @@ fn encode(start: Start) -> String {
     let mut bytes = Vec::with_capacity(TOKEN_BYTES);
     bytes.extend([VERSION, direction]);
     bytes.extend(place.created_at.as_microsecond().to_be_bytes());
-    bytes.extend(place.id.0.as_bytes());
+    bytes.extend(place.id.as_bytes());
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -87,7 +86,7 @@ fn decode(token: &str) -> Option<Start> {
     let (microseconds, id) = rest.split_first_chunk()?;
     let place = Place {
         created_at: Timestamp::from_microsecond(i64::from_be_bytes(*microseconds)).ok()?,
-        id: DeliveryId(Uuid::from_slice(id).ok()?),
+        id: Uuid::from_slice(id).ok()?,
     };
     match (*version, *direction) {
         (VERSION, OLDER) => Some(Start::OlderThan(place)),
@@ -105,7 +104,7 @@ mod tests {
     fn somewhere() -> Place {
         Place {
             created_at: "2020-04-02T09:00:00.000001Z".parse().unwrap(),
-            id: DeliveryId::new(),
+            id: Uuid::now_v7(),
         }
     }
 

@@ -104,6 +104,7 @@ impl Core {
                 })
             })
             .await?;
+        self.happened.send_replace(());
         self.tell(owing);
         Ok(task)
     }

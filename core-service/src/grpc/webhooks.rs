@@ -1,18 +1,20 @@
-//! Webhooks: registered by shops, each client its own.
+//! Webhooks: registered by shops, each client its own; operators look at all.
 
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, messages, planning};
+use super::{Core, caller::Caller, messages, planning};
 use crate::{
     domain::{
+        api_client::Scope,
         event::EventName,
         id::{ApiClientId, StoreId, WebhookId},
-        webhook::{MOST_PER_CLIENT, Secret, Webhook},
+        store::Store,
+        webhook::{Disabled, DisabledReason, MOST_PER_CLIENT, Webhook},
+        webhook_secrets::Secrets,
     },
     error::Error,
-    random, storage,
-    vault::Purpose,
+    storage,
 };
 
 #[tonic::async_trait]
@@ -22,7 +24,8 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::CreateWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let owner = (caller.store()?.id, caller.id);
+        let store = caller.store()?;
+        let owner = (store.id, caller.id);
         let mut request = request.into_inner();
         let once = self.once(&caller, "CreateWebhook", request.idempotency.take())?;
         if let Some(reply) = self.replay(once).await? {
@@ -31,16 +34,14 @@ impl proto::webhooks_server::Webhooks for Core {
 
         let webhook = self.parse_webhook(owner, request)?;
 
-        let secret = Secret::new(random::bytes());
-        let sealed_secret = self.vault.seal(
-            Purpose::WebhookSecret,
-            webhook.id.0.as_bytes(),
-            secret.as_bytes(),
-        );
-        let reply = messages::webhook(&webhook, Some(secret.to_text()));
+        let (secret, sealed) = self.new_secret(webhook.id);
+        let reply = proto::Webhook {
+            secret: secret.to_text(),
+            ..messages::webhook(&webhook, store, webhook.created_at)
+        };
         let reply = self
             .write_once(once, move |transaction| {
-                let (webhook, sealed_secret) = (webhook.clone(), sealed_secret.clone());
+                let (webhook, secrets) = (webhook.clone(), Secrets::new(sealed.clone()));
                 let reply = reply.clone();
                 Box::pin(async move {
                     storage::stores::lock(transaction, webhook.store_id).await?;
@@ -53,7 +54,7 @@ impl proto::webhooks_server::Webhooks for Core {
                             ),
                         });
                     }
-                    storage::webhooks::insert(transaction, &webhook, &sealed_secret).await?;
+                    storage::webhooks::insert(transaction, &webhook, &secrets).await?;
                     Ok(reply)
                 })
             })
@@ -66,17 +67,12 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::GetWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let owner = (caller.store()?.id, caller.id);
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound { name: name.clone() };
-        let id = Collection::Webhooks.id(&name).ok_or_else(not_found)?;
-        let webhook = storage::webhooks::find(self.storage.reader(), owner, WebhookId(id))
-            .await
-            .map_err(Error::from)?
-            .ok_or_else(not_found)?;
+        let (webhook, store) = self.webhook_of(&caller, &name).await?;
 
-        Ok(Response::new(messages::webhook(&webhook, None)))
+        let now = self.clock.now();
+        Ok(Response::new(messages::webhook(&webhook, &store, now)))
     }
 
     async fn list_webhooks(
@@ -84,16 +80,26 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::ListWebhooksRequest>,
     ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let owner = (caller.store()?.id, caller.id);
 
-        let webhooks = storage::webhooks::list(self.storage.reader(), owner)
-            .await
-            .map_err(Error::from)?;
+        let reader = self.storage.reader();
+        let of = request.into_inner().store;
+        let (webhooks, store) = if of.is_empty() {
+            let store = caller.store()?;
+            let owner = (store.id, caller.id);
+            (storage::webhooks::list(reader, owner).await, store.clone())
+        } else {
+            caller.require(Scope::Admin)?;
+            let store = self.find_store(&of).await?;
+            let webhooks = storage::webhooks::list_of_store(reader, store.id).await;
+            (webhooks, store)
+        };
 
+        let now = self.clock.now();
         Ok(Response::new(proto::ListWebhooksResponse {
             webhooks: webhooks
+                .map_err(Error::from)?
                 .iter()
-                .map(|webhook| messages::webhook(webhook, None))
+                .map(|webhook| messages::webhook(webhook, &store, now))
                 .collect(),
         }))
     }
@@ -103,12 +109,11 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::DeleteWebhookRequest>,
     ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let owner = (caller.store()?.id, caller.id);
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound { name: name.clone() };
-        let id = Collection::Webhooks.id(&name).ok_or_else(not_found)?;
-        let (webhook_id, now) = (WebhookId(id), self.clock.now());
+        let (webhook, _) = self.webhook_of(&caller, &name).await?;
+        let owner = (webhook.store_id, webhook.api_client_id);
+        let (webhook_id, now) = (webhook.id, self.clock.now());
         let deleted = self
             .storage
             .write(move |transaction| {
@@ -124,14 +129,167 @@ impl proto::webhooks_server::Webhooks for Core {
             })
             .await?;
         if !deleted {
-            return Err(not_found().into());
+            return Err(Error::NotFound { name }.into());
         }
 
         Ok(Response::new(proto::DeleteWebhookResponse {}))
     }
+
+    async fn enable_webhook(
+        &self,
+        request: Request<proto::EnableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(
+            self.set_disabled(&caller, &name, None).await?,
+        ))
+    }
+
+    async fn disable_webhook(
+        &self,
+        request: Request<proto::DisableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        let disabled = Disabled {
+            at: self.clock.now(),
+            reason: if caller.has(Scope::Admin) {
+                DisabledReason::Operator
+            } else {
+                DisabledReason::Client
+            },
+        };
+        let webhook = self.set_disabled(&caller, &name, Some(disabled)).await?;
+        Ok(Response::new(webhook))
+    }
+
+    async fn rotate_webhook_secret(
+        &self,
+        request: Request<proto::RotateWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let rotated = self.rotate(&caller, request.into_inner()).await?;
+        Ok(Response::new(rotated))
+    }
+
+    async fn confirm_webhook_secret(
+        &self,
+        request: Request<proto::ConfirmWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let confirmed = self.confirm(&caller, &request.into_inner().name).await?;
+        Ok(Response::new(confirmed))
+    }
+
+    async fn list_webhook_notifications(
+        &self,
+        request: Request<proto::ListWebhookNotificationsRequest>,
+    ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let request = request.into_inner();
+        Ok(Response::new(
+            self.list_notifications(&caller, request).await?,
+        ))
+    }
+
+    async fn get_webhook_notification(
+        &self,
+        request: Request<proto::GetWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(self.get_notification(&caller, &name).await?))
+    }
+
+    async fn resend_webhook_notification(
+        &self,
+        request: Request<proto::ResendWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(self.resend(&caller, &name).await?))
+    }
+
+    async fn recover_webhook(
+        &self,
+        request: Request<proto::RecoverWebhookRequest>,
+    ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let request = request.into_inner();
+        Ok(Response::new(self.recover(&caller, request).await?))
+    }
 }
 
 impl Core {
+    /// A webhook that the caller may see, its own or with scope `admin` any, and its store.
+    pub(super) async fn webhook_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Webhook, Store), Error> {
+        let not_found = || Error::NotFound {
+            name: name.to_owned(),
+        };
+        let reader = self.storage.reader();
+        let id = Collection::Webhooks.id(name).map(WebhookId);
+        if caller.has(Scope::Admin) {
+            let id = id.ok_or_else(not_found)?;
+            let webhook = storage::webhooks::find_of_any_store(reader, id)
+                .await?
+                .ok_or_else(not_found)?;
+            let store = storage::stores::find(reader, webhook.store_id)
+                .await?
+                .ok_or_else(|| storage::Error::inconsistent("webhooks", "one without a store"))?;
+            return Ok((webhook, store));
+        }
+        let store = caller.store()?;
+        let id = id.ok_or_else(not_found)?;
+        let webhook = storage::webhooks::find(reader, (store.id, caller.id), id)
+            .await?
+            .ok_or_else(not_found)?;
+        Ok((webhook, store.clone()))
+    }
+
+    /// Disables a webhook, or enables it. One that is so already stays as it is.
+    async fn set_disabled(
+        &self,
+        caller: &Caller,
+        name: &str,
+        disabled: Option<Disabled>,
+    ) -> Result<proto::Webhook, Error> {
+        let (webhook, store) = self.webhook_of(caller, name).await?;
+
+        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let changed = self
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+                    let Some((mut webhook, _)) = found else {
+                        return Ok(None);
+                    };
+                    let is_new = match disabled {
+                        Some(disabled) => webhook.disable(disabled),
+                        None => webhook.enable(now),
+                    };
+                    if is_new {
+                        storage::webhooks::save_disabled(transaction, &webhook).await?;
+                        // When it is enabled too: what was being sent when it was disabled may
+                        // have failed since, and be owed again.
+                        storage::notifications::drop_owed(transaction, store_id, id, now).await?;
+                    }
+                    Ok(Some(webhook))
+                })
+            })
+            .await?;
+        // It may have been deleted since it was looked at.
+        let webhook = changed.ok_or_else(|| Error::NotFound {
+            name: name.to_owned(),
+        })?;
+        Ok(messages::webhook(&webhook, &store, now))
+    }
+
     fn parse_webhook(
         &self,
         (store_id, api_client_id): (StoreId, ApiClientId),
@@ -159,7 +317,9 @@ impl Core {
                 // As sent: receivers compare it with what they registered.
                 url: request.url,
                 created_at: self.clock.now(),
-                disabled_at: None,
+                overlap_ends_at: None,
+                disabled: None,
+                missed: None,
             }),
             _ => Err(Error::Invalid(violations)),
         }

@@ -7,6 +7,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
     sea_query::ExprTrait as _,
 };
+use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error, deliveries,
@@ -16,17 +17,14 @@ use super::{
         task,
     },
 };
-use crate::domain::{
-    delivery::Delivery,
-    id::{DeliveryId, StoreId},
-};
+use crate::domain::{delivery::Delivery, id::StoreId};
 
 /// A place in a list that is ordered by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// To the microsecond.
     pub(crate) created_at: Timestamp,
-    pub(crate) id: DeliveryId,
+    pub(crate) id: Uuid,
 }
 
 /// Where a page of a list begins.
@@ -100,13 +98,13 @@ fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::E
         Start::Newest => Order::Desc,
         Start::OlderThan(Place { created_at, id }) => {
             let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id.0));
+            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id));
             query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
             Order::Desc
         }
         Start::NewerThan(Place { created_at, id }) => {
             let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id.0));
+            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id));
             query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
             Order::Asc
         }
@@ -162,7 +160,7 @@ mod tests {
         let (_directory, storage) = fixture::sqlite().await;
         let start = Start::OlderThan(Place {
             created_at: Timestamp::UNIX_EPOCH,
-            id: DeliveryId::new(),
+            id: Uuid::now_v7(),
         });
         let query = query(StoreId::new(), filter, start).limit(31);
         let mut statement: Statement = query.build(DbBackend::Sqlite);

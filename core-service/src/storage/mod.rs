@@ -5,6 +5,7 @@ pub(crate) mod api_clients;
 pub(crate) mod deliveries;
 pub(crate) mod delivery_pages;
 mod entity;
+pub(crate) mod events;
 pub(crate) mod idempotency_keys;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;
@@ -13,6 +14,8 @@ pub(crate) mod signing_keys;
 pub(crate) mod slot_bookings;
 pub(crate) mod stores;
 pub(crate) mod time_slots;
+pub(crate) mod webhook_notifications;
+pub(crate) mod webhook_secrets;
 pub(crate) mod webhooks;
 pub(crate) mod zones;
 

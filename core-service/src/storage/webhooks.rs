@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Expr, ExprTrait as _},
 };
 
@@ -15,17 +15,19 @@ use super::{
         instant::{self, Instant},
         webhook::{ActiveModel, Column, Entity, Model},
     },
+    webhook_secrets,
 };
 use crate::domain::{
     event::EventName,
     id::{ApiClientId, StoreId, WebhookId},
-    webhook::Webhook,
+    webhook::{Disabled, DisabledReason, Webhook},
+    webhook_secrets::Secrets,
 };
 
 pub(crate) async fn insert(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
-    sealed_secret: &[u8],
+    secrets: &Secrets,
 ) -> Result<(), Error> {
     let row = ActiveModel {
         store_id: Set(webhook.store_id.0),
@@ -33,9 +35,14 @@ pub(crate) async fn insert(
         api_client_id: Set(webhook.api_client_id.0),
         event: Set(webhook.event.as_str().to_owned()),
         url: Set(webhook.url.clone()),
-        sealed_secret: Set(sealed_secret.to_vec()),
+        sealed_secret: Set(secrets.newest().to_vec()),
+        sealed_retired_secrets: Set(webhook_secrets::pack(secrets.retired())?),
+        overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
         created_at: Set(webhook.created_at.into()),
-        disabled_at: Set(webhook.disabled_at.map(Into::into)),
+        disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
+        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
+        missed_from: Set(webhook.missed.map(|(from, _)| from.into())),
+        missed_until: Set(webhook.missed.map(|(_, until)| until.into())),
         ..Default::default()
     };
     Entity::insert(row)
@@ -55,6 +62,67 @@ pub(crate) async fn find(
         .one(connection)
         .await?;
     row.map(Webhook::try_from).transpose()
+}
+
+/// A webhook of any store: for operators, and to find out whose it is.
+pub(crate) async fn find_of_any_store(
+    connection: &impl ConnectionTrait,
+    id: WebhookId,
+) -> Result<Option<Webhook>, Error> {
+    let row = Entity::find()
+        .filter(Column::Id.eq(id.0))
+        .one(connection)
+        .await?;
+    row.map(Webhook::try_from).transpose()
+}
+
+/// A store's webhook with its secrets, and nobody else changes it until the transaction ends.
+pub(crate) async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: WebhookId,
+) -> Result<Option<(Webhook, Secrets)>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .lock_exclusive()
+        .one(transaction)
+        .await?;
+    row.map(|row| Ok((Webhook::try_from(row.clone())?, webhook_secrets::of(row)?)))
+        .transpose()
+}
+
+/// Writes whether a webhook is enabled.
+pub(crate) async fn save_disabled(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
+        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
+        missed_from: Set(webhook.missed.map(|(from, _)| from.into())),
+        missed_until: Set(webhook.missed.map(|(_, until)| until.into())),
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// The webhooks of all clients of a store, oldest first: for operators.
+pub(crate) async fn list_of_store(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Vec<Webhook>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Webhook::try_from).collect()
 }
 
 /// A client's own webhooks, oldest first.
@@ -126,7 +194,7 @@ pub(super) async fn for_events(
                 event: parse_event(&row.event)?,
                 next_due_at: row.next_due_at,
                 timed_out: row.timed_out,
-                target: row.into(),
+                target: row.try_into()?,
             })
         })
         .collect()
@@ -142,14 +210,14 @@ pub(super) async fn targets(
         .filter(Column::DisabledAt.is_null())
         .all(connection)
         .await?;
-    Ok(rows.into_iter().map(Target::from).collect())
+    rows.into_iter().map(Target::try_from).collect()
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) webhook_id: WebhookId,
     pub(crate) url: String,
-    pub(crate) sealed_secret: Vec<u8>,
+    pub(crate) secrets: Secrets,
 }
 
 #[cfg(test)]
@@ -159,34 +227,39 @@ impl Target {
         Self {
             webhook_id,
             url: "https://shop.example/hook".to_owned(),
-            sealed_secret: Vec::new(),
+            secrets: Secrets::new(Vec::new()),
         }
     }
 }
 
-impl From<Model> for Target {
-    fn from(row: Model) -> Self {
-        Self {
+impl TryFrom<Model> for Target {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Error> {
+        Ok(Self {
             webhook_id: WebhookId(row.id),
-            url: row.url,
-            sealed_secret: row.sealed_secret,
-        }
+            url: row.url.clone(),
+            secrets: webhook_secrets::of(row)?,
+        })
     }
 }
 
-/// Disables webhooks.
+/// Disables webhooks whose receivers leave no other choice. Those of them that were enabled.
 pub(super) async fn disable(
     connection: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
+    why: DisabledReason,
     now: Timestamp,
-) -> Result<(), Error> {
-    Entity::update_many()
+) -> Result<Vec<(StoreId, WebhookId)>, Error> {
+    let rows = Entity::update_many()
         .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::DisabledReason, Expr::value(reason(why)))
         .filter(any_of(webhooks))
         .filter(Column::DisabledAt.is_null())
-        .exec(connection)
+        .exec_with_returning(connection)
         .await?;
-    Ok(())
+    let owner = |row: Model| (StoreId(row.store_id), WebhookId(row.id));
+    Ok(rows.into_iter().map(owner).collect())
 }
 
 pub(super) fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -> Condition {
@@ -215,7 +288,17 @@ impl TryFrom<Model> for Webhook {
             event: parse_event(&row.event)?,
             url: row.url,
             created_at: row.created_at.try_into()?,
-            disabled_at: instant::optional(row.disabled_at)?,
+            overlap_ends_at: instant::optional(row.overlap_ends_at)?,
+            missed: instant::optional(row.missed_from)?.zip(instant::optional(row.missed_until)?),
+            disabled: instant::optional(row.disabled_at)?.map(|at| Disabled {
+                at,
+                reason: row
+                    .disabled_reason
+                    .as_deref()
+                    .and_then(DisabledReason::named)
+                    // Before reasons were kept, a receiver that was gone was the only one.
+                    .unwrap_or(DisabledReason::Gone),
+            }),
         })
     }
 }
@@ -223,4 +306,8 @@ impl TryFrom<Model> for Webhook {
 fn parse_event(text: &str) -> Result<EventName, Error> {
     text.parse()
         .map_err(|error| Error::inconsistent("webhooks", error))
+}
+
+fn reason(reason: DisabledReason) -> String {
+    reason.as_str().to_owned()
 }

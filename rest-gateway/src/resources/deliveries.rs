@@ -150,6 +150,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
         .map_err(|error| report.explain(error))?;
 
     let position = Position {
+        parameter: "cursor",
         query: delivery_filters::without_cursor(&request),
         cursor,
         previous: page.previous_page_token,

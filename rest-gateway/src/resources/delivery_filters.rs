@@ -4,7 +4,7 @@
 use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
-use crate::{report::Report, request::Request};
+use crate::{collection::read_once, report::Report, request::Request};
 
 const CURSOR: &str = "cursor";
 
@@ -94,21 +94,6 @@ pub(super) fn without_cursor(request: &Request) -> String {
 
 fn parameters(request: &Request) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(request.parts.uri.query().unwrap_or_default().as_bytes())
-}
-
-/// A parameter, which may be there once, for a field.
-fn read_once(
-    request: &Request,
-    (field, parameter): (&str, &'static str),
-    report: &mut Report,
-) -> Option<String> {
-    report.choose(field.to_owned(), parameter);
-    let mut values = request.query(parameter);
-    if values.len() > 1 {
-        report.add(field, "REPEATED", "is there more than once");
-        return None;
-    }
-    values.pop()
 }
 
 /// What was read for a field, or why nothing was.

@@ -21,6 +21,7 @@ struct Entrypoint {
     #[serde(rename = "@type")]
     ld_type: &'static str,
     delivery: String,
+    event: String,
     retail_price: String,
     task: String,
     time_slot: String,
@@ -35,6 +36,7 @@ pub(crate) async fn get(_: Arc<Gateway>, _: Request) -> Answer {
         iri: "/api",
         ld_type: "Entrypoint",
         delivery: of(Collection::Deliveries),
+        event: of(Collection::Events),
         retail_price: of(Collection::RetailPrices),
         task: of(Collection::Tasks),
         time_slot: of(Collection::TimeSlots),

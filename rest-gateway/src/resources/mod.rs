@@ -4,6 +4,7 @@ pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
 pub(crate) mod me;
+pub(crate) mod notifications;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;
 pub(crate) mod tasks;
@@ -18,5 +19,6 @@ mod delivery_filters;
 pub(crate) mod contexts;
 pub(crate) mod entrypoint;
 pub(crate) mod error_pages;
+pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod settings;

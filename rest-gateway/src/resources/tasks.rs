@@ -14,7 +14,6 @@ use crate::{
     core::Repeat,
     error::Error,
     json_ld::{self, Zone},
-    report::Report,
     request::Request,
     resources::addresses::Address,
     routes::{Answer, Gateway},
@@ -83,7 +82,7 @@ pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Answer 
     let message = CompleteTaskRequest {
         name: Collection::Tasks.name(&request.parameter),
     };
-    check_empty(request)?;
+    request.check_empty()?;
 
     let task = gateway
         .core
@@ -93,16 +92,6 @@ pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Answer 
         .await?;
 
     json_ld::ok(&Task::try_from(task)?.alone())
-}
-
-/// The body is `{}`, or none at all; members are unknown, so ignored.
-fn check_empty(request: Request) -> Result<(), Error> {
-    if matches!(&request.body, Ok(body) if body.is_empty()) {
-        return Ok(());
-    }
-    let mut report = Report::default();
-    report.parse(&request.json()?);
-    report.into_error().map_or(Ok(()), Err)
 }
 
 impl Task {

@@ -242,6 +242,7 @@ async fn webhooks_are_listed_whole_and_without_secrets() {
             url: "https://shop.example/hook".to_owned(),
             secret: String::new(),
             create_time: instant(NOON),
+            ..Webhook::default()
         }],
     });
 
@@ -260,6 +261,10 @@ async fn webhooks_are_listed_whole_and_without_secrets() {
                 "id": ID,
                 "url": "https://shop.example/hook",
                 "event": "delivery.completed",
+                "secretOverlapEndsAt": null,
+                "enabled": true,
+                "disabledAt": null,
+                "disabledReason": null,
             }],
             "hydra:totalItems": 1,
             "hydra:view": {"@id": "/api/webhooks", "@type": "hydra:PartialCollectionView"},
@@ -267,6 +272,6 @@ async fn webhooks_are_listed_whole_and_without_secrets() {
     );
     assert_eq!(
         platform.core.received::<ListWebhooksRequest>(),
-        ListWebhooksRequest {}
+        ListWebhooksRequest::default()
     );
 }

@@ -20,6 +20,7 @@ async fn the_entrypoint_names_every_resource() {
             "@id": "/api",
             "@type": "Entrypoint",
             "delivery": "/api/deliveries",
+            "event": "/api/events",
             "retailPrice": "/api/retail_prices",
             "task": "/api/tasks",
             "timeSlot": "/api/time_slots",

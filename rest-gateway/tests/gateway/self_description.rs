@@ -18,6 +18,8 @@ async fn a_context_maps_every_term_to_an_iri() {
         "Delivery",
         "Entrypoint",
         "Error",
+        "Event",
+        "Notification",
         "RetailPrice",
         "Settings",
         "Store",
@@ -25,6 +27,7 @@ async fn a_context_maps_every_term_to_an_iri() {
         "TimeSlot",
         "TimeSlotChoices",
         "Webhook",
+        "WebhookRecovery",
     ] {
         let reply = platform.client.get(&format!("/api/contexts/{name}")).await;
 

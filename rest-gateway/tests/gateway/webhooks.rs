@@ -2,8 +2,8 @@
 
 use http::Method;
 use proto::{
-    CreateWebhookRequest, DeleteWebhookRequest, DeleteWebhookResponse, GetWebhookRequest,
-    Violation, Webhook,
+    CreateWebhookRequest, DeleteWebhookRequest, DeleteWebhookResponse, DisableWebhookRequest,
+    GetWebhookRequest, RotateWebhookSecretRequest, Violation, Webhook, webhook::DisabledReason,
 };
 use serde_json::json;
 
@@ -12,6 +12,9 @@ use crate::harness::{
     samples::{ID, NOON, instant},
 };
 
+/// [`NOON`], as the shop writes it.
+const NOON_IN_PARIS: &str = "2020-04-02T12:00:00+02:00";
+
 fn webhook(secret: &str) -> Webhook {
     Webhook {
         name: format!("webhooks/{ID}"),
@@ -19,6 +22,8 @@ fn webhook(secret: &str) -> Webhook {
         url: "https://shop.example/hook".to_owned(),
         secret: secret.to_owned(),
         create_time: instant(NOON),
+        time_zone: "Europe/Paris".to_owned(),
+        ..Webhook::default()
     }
 }
 
@@ -49,6 +54,10 @@ async fn a_created_webhook_shows_its_secret() {
             "url": "https://shop.example/hook",
             "event": "delivery.completed",
             "secret": "c2VjcmV0",
+            "secretOverlapEndsAt": null,
+            "enabled": true,
+            "disabledAt": null,
+            "disabledReason": null,
         })
     );
     assert_eq!(
@@ -107,6 +116,10 @@ async fn a_webhook_is_read_without_secret() {
             "id": ID,
             "url": "https://shop.example/hook",
             "event": "delivery.completed",
+            "secretOverlapEndsAt": null,
+            "enabled": true,
+            "disabledAt": null,
+            "disabledReason": null,
         })
     );
     assert_eq!(
@@ -129,4 +142,92 @@ async fn a_deleted_webhook_is_204_without_body() {
         platform.core.received::<DeleteWebhookRequest>().name,
         format!("webhooks/{ID}")
     );
+}
+
+#[tokio::test]
+async fn a_rotation_shows_the_new_secret_and_until_when_the_old_is_good() {
+    let platform = Platform::start().await;
+    platform.core.will_answer(Webhook {
+        overlap_end_time: instant(NOON),
+        ..webhook("c2VjcmV0")
+    });
+
+    let path = format!("/api/webhooks/{ID}/rotate_secret");
+    let reply = platform.client.post(&path, r#"{"overlap": 3600.0}"#).await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    let shown = reply.json();
+    assert_eq!(shown["secret"], "c2VjcmV0");
+    assert_eq!(shown["secretOverlapEndsAt"], NOON_IN_PARIS);
+    assert_eq!(
+        platform.core.received::<RotateWebhookSecretRequest>(),
+        RotateWebhookSecretRequest {
+            name: format!("webhooks/{ID}"),
+            overlap_seconds: Some(3600),
+            violations: vec![],
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_rotation_needs_no_body_and_names_what_is_wrong_with_one() {
+    let platform = Platform::start().await;
+    let path = format!("/api/webhooks/{ID}/rotate_secret");
+    for (body, violations) in [
+        ("", vec![]),
+        ("{}", vec![]),
+        (
+            r#"{"overlap": "1 day"}"#,
+            vec![Violation {
+                field: "overlap_seconds".to_owned(),
+                description: "must be a whole number, not a text".to_owned(),
+                reason: "WRONG_TYPE".to_owned(),
+            }],
+        ),
+    ] {
+        platform.core.will_answer(webhook("c2VjcmV0"));
+
+        platform.client.post(&path, body).await;
+
+        assert_eq!(
+            platform.core.received::<RotateWebhookSecretRequest>(),
+            RotateWebhookSecretRequest {
+                name: format!("webhooks/{ID}"),
+                overlap_seconds: None,
+                violations,
+            },
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_disabled_webhook_says_since_when_and_why() {
+    let platform = Platform::start().await;
+    for (reason, expected) in [
+        (DisabledReason::Client, "client"),
+        (DisabledReason::Operator, "operator"),
+        (DisabledReason::Gone, "gone"),
+        (DisabledReason::Failing, "failing"),
+    ] {
+        platform.core.will_answer(Webhook {
+            disable_time: instant(NOON),
+            disabled_reason: reason.into(),
+            ..webhook("")
+        });
+
+        let path = format!("/api/webhooks/{ID}/disable");
+        let reply = platform.client.post(&path, "").await;
+
+        assert_eq!(reply.status, 200);
+        let shown = reply.json();
+        assert_eq!(shown["enabled"], false);
+        assert_eq!(shown["disabledAt"], NOON_IN_PARIS);
+        assert_eq!(shown["disabledReason"], expected);
+        assert_eq!(
+            platform.core.received::<DisableWebhookRequest>().name,
+            format!("webhooks/{ID}")
+        );
+    }
 }

@@ -42,7 +42,18 @@ async fn without_a_token_every_endpoint_but_the_public_ones_is_401() {
         (Method::DELETE, iri(&delivery), json!(null)),
         (Method::POST, "/api/deliveries/assert", order()),
         (Method::GET, "/api/me", json!(null)),
+        (Method::GET, "/api/events", json!(null)),
         (Method::GET, "/api/webhooks", json!(null)),
+        (
+            Method::GET,
+            &*format!("{}/notifications", iri(&webhook)),
+            json!(null),
+        ),
+        (
+            Method::POST,
+            &*format!("{}/recover", iri(&webhook)),
+            json!({}),
+        ),
         (
             Method::POST,
             "/api/webhooks",
@@ -50,6 +61,26 @@ async fn without_a_token_every_endpoint_but_the_public_ones_is_401() {
         ),
         (Method::GET, iri(&webhook), json!(null)),
         (Method::DELETE, iri(&webhook), json!(null)),
+        (
+            Method::POST,
+            &*format!("{}/enable", iri(&webhook)),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            &*format!("{}/disable", iri(&webhook)),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            &*format!("{}/rotate_secret", iri(&webhook)),
+            json!({}),
+        ),
+        (
+            Method::POST,
+            &*format!("{}/confirm_secret", iri(&webhook)),
+            json!({}),
+        ),
     ] {
         let case = format!("{method} {path:.60}");
         let answer = stranger

@@ -41,7 +41,7 @@ pub(crate) use api_client::{Answer, ApiClient};
 pub(crate) use awkward_receiver::AwkwardReceiver;
 pub(crate) use courier::Courier;
 pub(crate) use faults::Faults;
-pub(crate) use operator::Operator;
+pub(crate) use operator::{Operator, bearing, connect};
 pub(crate) use platform::{Database, Platform, START};
 pub(crate) use routing_server::RoutingServer;
 pub(crate) use shared_database::Twin;

@@ -100,7 +100,7 @@ impl Operator {
 }
 
 /// A channel to the platform's core, and a token of the operator's for these scopes.
-pub(super) async fn connect(platform: &Platform, scopes: &[&str]) -> (Channel, String) {
+pub(crate) async fn connect(platform: &Platform, scopes: &[&str]) -> (Channel, String) {
     let channel = Endpoint::from_shared(platform.core_url.clone())
         .unwrap()
         .connect()
@@ -119,7 +119,7 @@ pub(super) async fn connect(platform: &Platform, scopes: &[&str]) -> (Channel, S
 }
 
 /// The request with a bearer token.
-pub(super) fn bearing<T>(token: &str, mut request: Request<T>) -> Request<T> {
+pub(crate) fn bearing<T>(token: &str, mut request: Request<T>) -> Request<T> {
     let value = format!("Bearer {token}").parse().unwrap();
     request.metadata_mut().insert("authorization", value);
     request

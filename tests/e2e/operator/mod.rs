@@ -5,6 +5,7 @@ mod addresses;
 mod clients;
 mod keys;
 mod stores;
+mod webhooks;
 
 use std::fs;
 

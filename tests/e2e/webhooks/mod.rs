@@ -1,8 +1,11 @@
 //! "Webhooks" and "Events": registering, what is told to whom, and how it is signed.
 
+mod enabling;
 mod fairness;
+mod insight;
 mod notifications;
 mod registering;
+mod rotating;
 mod signatures;
 
 use serde_json::{Value, json};

@@ -44,6 +44,10 @@ on_both_databases! {
                     "url": url,
                     "event": event,
                     "secret": secret,
+                    "secretOverlapEndsAt": null,
+                    "enabled": true,
+                    "disabledAt": null,
+                    "disabledReason": null,
                 })
             );
             assert!(

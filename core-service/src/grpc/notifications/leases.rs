@@ -13,11 +13,10 @@ use super::{
     streams::{Line, Unsent},
 };
 use crate::{
-    domain::{fairness::Room, id::NotificationId, webhook::Secret},
+    domain::{fairness::Room, id::NotificationId},
     error::Error,
     grpc::Core,
     storage::{self, notifications::Claimed},
-    vault::Purpose,
 };
 
 /// How many are claimed by one transaction at most.
@@ -121,20 +120,13 @@ impl Core {
         lease: Duration,
     ) -> Result<proto::Notification, Error> {
         let target = claimed.target;
-        let secret = self.vault.unseal(
-            Purpose::WebhookSecret,
-            target.webhook_id.0.as_bytes(),
-            &target.sealed_secret,
-        )?;
-        let secret = Secret::from_bytes(&secret).ok_or_else(|| {
-            storage::Error::inconsistent("webhooks", "a secret of another length")
-        })?;
+        let secrets = self.live_secrets(target.webhook_id, &target.secrets)?;
         Ok(proto::Notification {
             name: Collection::Notifications.name(claimed.id),
             lease_token: lease_token.to_string(),
             lease: prost_types::Duration::try_from(lease).ok(),
             url: target.url,
-            secrets: vec![secret.to_text()],
+            secrets,
             event: claimed.event,
             object: Collection::Deliveries.name(claimed.delivery_id),
             attempt: claimed.attempts.saturating_add(1),

@@ -5,6 +5,8 @@ pub(super) mod api_client;
 pub(super) mod attempt;
 pub(super) mod delivery;
 pub(super) mod event;
+pub(super) mod event_counter;
+pub(super) mod event_sequencer;
 pub(super) mod idempotency_key;
 pub(super) mod instant;
 pub(super) mod json;

@@ -17,6 +17,8 @@ pub(crate) struct Model {
     pub(crate) delivery_id: Uuid,
     pub(crate) state: String,
     pub(crate) attempts: i64,
+    /// How many attempts had ended when the schedule began anew.
+    pub(crate) restarted_after: i64,
     pub(crate) due_at: Instant,
     pub(crate) lease_token: Option<Uuid>,
     pub(crate) leased_until: Option<Instant>,

@@ -15,8 +15,14 @@ pub(crate) struct Model {
     pub(crate) event: String,
     pub(crate) url: String,
     pub(crate) sealed_secret: Vec<u8>,
+    /// Each behind its length in two bytes, oldest first.
+    pub(crate) sealed_retired_secrets: Option<Vec<u8>>,
+    pub(crate) overlap_ends_at: Option<Instant>,
     pub(crate) created_at: Instant,
     pub(crate) disabled_at: Option<Instant>,
+    pub(crate) disabled_reason: Option<String>,
+    pub(crate) missed_from: Option<Instant>,
+    pub(crate) missed_until: Option<Instant>,
     /// See `notifications::queue`.
     pub(crate) next_due_at: Option<Instant>,
     pub(crate) timed_out: Option<bool>,

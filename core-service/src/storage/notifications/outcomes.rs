@@ -20,8 +20,10 @@ use super::{
 };
 use crate::{
     domain::{
-        id::{NotificationId, StoreId, WebhookId},
+        event::{Object, WEBHOOK_DISABLED},
+        id::{EventId, NotificationId, StoreId, WebhookId},
         notification::{Failure, Next, Outcome, after, is_failing_for_too_long},
+        webhook::DisabledReason,
     },
     storage::{
         ConnectionTrait, Error,
@@ -30,7 +32,7 @@ use crate::{
             instant::Instant,
             notification::{Column, Entity, Model},
         },
-        webhooks,
+        events, webhooks,
     },
 };
 
@@ -96,7 +98,7 @@ pub(crate) async fn record(
         // A delivered one has been counted already.
         let delivered = report.outcome == Outcome::Delivered;
         let number = row.attempts + i64::from(!delivered);
-        let counted = u32::try_from(number).unwrap_or(u32::MAX);
+        let counted = u32::try_from(number - row.restarted_after).unwrap_or(u32::MAX);
         match after(&report.outcome, counted, report.jitter, now) {
             Next::Delivered => {}
             Next::RetryAt(due_at) => {
@@ -250,11 +252,19 @@ async fn disable(
     recorded: &Recorded,
     now: Timestamp,
 ) -> Result<(), Error> {
-    for ended in [&recorded.gone, &recorded.failing] {
+    for (ended, reason) in [
+        (&recorded.gone, DisabledReason::Gone),
+        (&recorded.failing, DisabledReason::Failing),
+    ] {
         if ended.is_empty() {
             continue;
         }
-        webhooks::disable(transaction, ended.iter().copied(), now).await?;
+        let disabled = webhooks::disable(transaction, ended.iter().copied(), reason, now).await?;
+        let happened = disabled.into_iter().map(|(store_id, id)| {
+            let object = Object::Webhook(id);
+            (store_id, EventId::new(), WEBHOOK_DISABLED, object)
+        });
+        events::insert(transaction, happened, now).await?;
         for (store_id, webhook_id) in ended {
             owed::drop_owed(transaction, *store_id, *webhook_id, now).await?;
         }

@@ -4,7 +4,6 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set,
     ColumnTrait, Condition, EntityTrait, QueryFilter,
     sea_query::{Expr, Query},
 };
@@ -13,17 +12,17 @@ use uuid::Uuid;
 use super::{DROPPED, LEASED, PENDING, is_pending, leases::lease_end, queue, standing::standing};
 use crate::{
     domain::{
-        event::EventName,
+        event::{EventName, Object},
         fairness::Standing,
         id::{DeliveryId, EventId, NotificationId, StoreId, WebhookId},
     },
     storage::{
         ConnectionTrait, Error,
         entity::{
-            event,
             instant::Instant,
             notification::{Column, Entity},
         },
+        events as log,
         webhooks::{self, Target},
     },
 };
@@ -55,17 +54,11 @@ pub(crate) async fn record_events(
         return Ok(Vec::new());
     }
     let events: Vec<_> = events.iter().map(|name| (EventId::new(), *name)).collect();
-    let rows = events.iter().map(|(id, name)| event::ActiveModel {
-        store_id: Set(store_id.0),
-        id: Set(id.0),
-        name: Set(name.as_str().to_owned()),
-        delivery_id: Set(delivery_id.0),
-        created_at: Set(now.into()),
-        number: Set(None),
-    });
-    event::Entity::insert_many(rows)
-        .exec_without_returning(transaction)
-        .await?;
+    let object = Object::Delivery(delivery_id);
+    let happened = events
+        .iter()
+        .map(|(id, name)| (store_id, *id, name.as_str(), object));
+    log::insert(transaction, happened, now).await?;
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
     let subscribers = webhooks::for_events(transaction, store_id, &names).await?;

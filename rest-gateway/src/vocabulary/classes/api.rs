@@ -2,8 +2,9 @@
 
 use super::{
     deliveries::{DELIVERY, TASK},
+    notifications::NOTIFICATION,
     prices::{CALCULATION, RETAIL_PRICE},
-    shop::{TIME_SLOT, WEBHOOK},
+    shop::{EVENT, TIME_SLOT, WEBHOOK},
 };
 use crate::vocabulary::{
     Class, Field,
@@ -21,6 +22,9 @@ pub(in crate::vocabulary) static ENTRYPOINT: Class = Class {
         Field::new("delivery", Collection(&DELIVERY))
             .means(Own("Entrypoint/delivery"))
             .about("The deliveries of the client's store."),
+        Field::new("event", Collection(&EVENT))
+            .means(Own("Entrypoint/event"))
+            .about("What happened in the client's store."),
         Field::new("retailPrice", Collection(&RETAIL_PRICE))
             .means(Own("Entrypoint/retailPrice"))
             .about("The prices of deliveries."),
@@ -107,11 +111,18 @@ pub(in crate::vocabulary) static COLLECTION: Class = Class {
     named: Named::Iri,
     about: "Resources, a page at a time.",
     fields: &[
-        Field::new("hydra:member", AnyOf(&[&DELIVERY, &WEBHOOK]))
-            .means(Hydra("member"))
-            .set(),
+        Field::new(
+            "hydra:member",
+            AnyOf(&[&DELIVERY, &WEBHOOK, &EVENT, &NOTIFICATION]),
+        )
+        .means(Hydra("member"))
+        .set(),
         Field::new("hydra:totalItems", Integer).means(Hydra("totalItems")),
         Field::new("hydra:view", Object(&COLLECTION_VIEW)).means(Hydra("view")),
+        Field::new("firstNumber", Integer)
+            .about("Of events: the number of the oldest that is kept, or that the next will have."),
+        Field::new("lastNumber", Integer)
+            .about("Of events: the number of the newest; 0 before the first."),
     ],
 };
 

@@ -2,6 +2,7 @@
 
 pub(super) mod api;
 pub(super) mod deliveries;
+pub(super) mod notifications;
 pub(super) mod prices;
 pub(super) mod shop;
 
@@ -25,6 +26,11 @@ pub(super) static ALL: &[&Class] = &[
     &shop::TIME_SLOT_CHOICES,
     &shop::TIME_SLOT_CHOICE,
     &shop::WEBHOOK,
+    &shop::SECRET_ROTATION,
+    &shop::EVENT,
+    &notifications::NOTIFICATION,
+    &notifications::ATTEMPT,
+    &notifications::RECOVERY,
     &api::ENTRYPOINT,
     &api::SETTINGS,
     &api::ERROR,

@@ -5,7 +5,7 @@ use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
     Named,
-    Range::{Boolean, DayOfWeek, Link, Object, Text, Url},
+    Range::{Boolean, DayOfWeek, Instant, Integer, Link, Object, Text, Url},
 };
 
 pub(in crate::vocabulary) static API_APP: Class = Class {
@@ -100,6 +100,42 @@ pub(in crate::vocabulary) static WEBHOOK: Class = Class {
             .writeable()
             .required()
             .about("Such as `delivery.completed`."),
-        Field::new("secret", Text).about("The key of the signatures; only when it was created."),
+        Field::new("secret", Text).about("The key of the signatures; only when it was made."),
+        Field::new("secretOverlapEndsAt", Instant)
+            .about("Until when the secrets before are good too; null if there are none."),
+        Field::new("enabled", Boolean),
+        Field::new("disabledAt", Instant),
+        Field::new("disabledReason", Text)
+            .about("`client`, `operator`, `gone` (it answered 410) or `failing`."),
     ],
+};
+
+pub(in crate::vocabulary) static EVENT: Class = Class {
+    name: "Event",
+    iri: Own("Event"),
+    named: Named::Term,
+    about: "Something that happened.",
+    fields: &[
+        ID,
+        Field::new("number", Integer)
+            .about("Its place among the store's events: 1, 2, 3 and so on, without gaps."),
+        EVENT_NAME,
+        EVENT_OBJECT,
+        Field::new("createdAt", Instant).means(Schema("dateCreated")),
+    ],
+};
+
+pub(super) const EVENT_NAME: Field =
+    Field::new("event", Text).about("Such as `delivery.completed`.");
+pub(super) const EVENT_OBJECT: Field =
+    Field::new("object", Link(None)).about("What it happened to.");
+
+pub(in crate::vocabulary) static SECRET_ROTATION: Class = Class {
+    name: "SecretRotation",
+    iri: Own("SecretRotation"),
+    named: Named::Not,
+    about: "How a webhook's secret is to be replaced.",
+    fields: &[Field::new("overlap", Integer).write_only().about(
+        "How many seconds the old secret is good beside the new one: 0 to 604800, else 86400.",
+    )],
 };

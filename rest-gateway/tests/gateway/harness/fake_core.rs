@@ -238,5 +238,13 @@ answers_as_scripted! {
         get_webhook: GetWebhookRequest => Webhook,
         list_webhooks: ListWebhooksRequest => ListWebhooksResponse,
         delete_webhook: DeleteWebhookRequest => DeleteWebhookResponse,
+        enable_webhook: EnableWebhookRequest => Webhook,
+        disable_webhook: DisableWebhookRequest => Webhook,
+        rotate_webhook_secret: RotateWebhookSecretRequest => Webhook,
+        confirm_webhook_secret: ConfirmWebhookSecretRequest => Webhook,
+        list_webhook_notifications: ListWebhookNotificationsRequest => ListWebhookNotificationsResponse,
+        get_webhook_notification: GetWebhookNotificationRequest => WebhookNotification,
+        resend_webhook_notification: ResendWebhookNotificationRequest => WebhookNotification,
+        recover_webhook: RecoverWebhookRequest => RecoverWebhookResponse,
     }
 }

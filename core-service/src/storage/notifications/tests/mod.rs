@@ -19,6 +19,7 @@ use crate::{
         id::{ApiClientId, DeliveryId, StoreId, WebhookId},
         notification::{Failure, Outcome},
         webhook::Webhook,
+        webhook_secrets::Secrets,
     },
     storage::{
         Storage,
@@ -69,14 +70,17 @@ impl Shop {
             event: EventName::DeliveryCompleted,
             url: "https://shop.example/hook".to_owned(),
             created_at: NOW,
-            disabled_at: None,
+            overlap_ends_at: None,
+            disabled: None,
+            missed: None,
         };
         let id = webhook.id;
         self.storage
             .write(move |transaction| {
                 let webhook = webhook.clone();
                 Box::pin(async move {
-                    webhooks::insert(transaction, &webhook, b"sealed").await?;
+                    let secrets = Secrets::new(b"sealed".to_vec());
+                    webhooks::insert(transaction, &webhook, &secrets).await?;
                     Ok(())
                 })
             })

@@ -1,0 +1,151 @@
+//! `/api/events`
+
+use std::sync::Arc;
+
+use proto::{
+    GetEventRequest, ListEventsRequest,
+    events_client::EventsClient,
+    iri::{self, Collection},
+};
+use serde::Serialize;
+
+use crate::{
+    collection::{self, Position},
+    core::Repeat,
+    error::Error,
+    json_ld::{self, Zone},
+    report::Report,
+    request::Request,
+    routes::{Answer, Gateway},
+};
+
+const CONTEXT: &str = "/api/contexts/Event";
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
+    context: Option<&'static str>,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+    number: i64,
+    /// As in a notification, and the next.
+    #[serde(rename = "event")]
+    name: String,
+    object: String,
+    created_at: String,
+}
+
+/// A page of the log, and how far the log goes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    #[serde(flatten)]
+    collection: collection::Collection<Event>,
+    first_number: i64,
+    last_number: i64,
+}
+
+/// `GET /api/events`: in order, a page at a time.
+pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let mut report = Report::default();
+    let page_size = collection::read_page_size(&request, &mut report);
+    let after = read_after(&request, &mut report);
+
+    let message = ListEventsRequest {
+        store: String::new(),
+        after,
+        page_size,
+        violations: report.violations(),
+    };
+    let page = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { EventsClient::new(core).list_events(message).await },
+        )
+        .await
+        .map_err(|error| report.explain(error))?;
+
+    let last = page.events.last().map_or(page.after, |event| event.number);
+    let position = Position {
+        parameter: "after",
+        query: collection::page_query(page_size),
+        cursor: after.map(|after| after.to_string()).unwrap_or_default(),
+        previous: String::new(),
+        // Where there is more now. What comes later is found after the last number seen.
+        next: if last < page.last_number {
+            last.to_string()
+        } else {
+            String::new()
+        },
+    };
+    let events = page.events.into_iter().map(Event::try_from);
+    json_ld::ok(&Page {
+        collection: collection::Collection::page(
+            CONTEXT,
+            "/api/events",
+            events.collect::<Result<Vec<_>, _>>()?,
+            &position,
+        ),
+        first_number: page.first_number,
+        last_number: page.last_number,
+    })
+}
+
+fn read_after(request: &Request, report: &mut Report) -> Option<i64> {
+    const FIELD: &str = "after";
+
+    let text = collection::read_once(request, (FIELD, FIELD), report)?;
+    let after = text.parse().ok();
+    if after.is_none() {
+        report.add(FIELD, "WRONG_TYPE", "must be 0 or the number of an event");
+    }
+    after
+}
+
+/// `GET /api/events/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = GetEventRequest {
+        name: Collection::Events.name(&request.parameter),
+    };
+    let event = gateway
+        .core
+        .call(
+            request.call()?,
+            Repeat::Harmless,
+            message,
+            |core, message| async { EventsClient::new(core).get_event(message).await },
+        )
+        .await?;
+
+    json_ld::ok(&Event {
+        context: Some(CONTEXT),
+        ..Event::try_from(event)?
+    })
+}
+
+impl TryFrom<proto::Event> for Event {
+    type Error = Error;
+
+    fn try_from(event: proto::Event) -> Result<Self, Error> {
+        Ok(Self {
+            context: None,
+            iri: iri::of(&event.name),
+            ld_type: "Event",
+            id: Collection::Events
+                .member(&event.name)
+                .unwrap_or_default()
+                .to_owned(),
+            number: event.number,
+            name: event.event,
+            object: iri::of(&event.object),
+            created_at: Zone::named(&event.time_zone).write(event.create_time.as_ref())?,
+        })
+    }
+}

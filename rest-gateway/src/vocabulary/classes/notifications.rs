@@ -1,0 +1,71 @@
+//! What is or was owed to webhooks, and what came of it.
+
+use super::{
+    ID,
+    shop::{EVENT_NAME, EVENT_OBJECT, WEBHOOK},
+};
+use crate::vocabulary::{
+    Class, Field,
+    Iri::{Own, Schema},
+    Named,
+    Range::{Instant, Integer, Link, Object, Text},
+};
+
+pub(in crate::vocabulary) static NOTIFICATION: Class = Class {
+    name: "Notification",
+    iri: Own("Notification"),
+    named: Named::Term,
+    about: "An event that a webhook is told of.",
+    fields: &[
+        ID.about("The last part of `@id`, and the header `webhook-id`."),
+        Field::new("webhook", Link(Some(&WEBHOOK))),
+        EVENT_NAME,
+        EVENT_OBJECT,
+        Field::new("state", Text).about(
+            "`pending` (not tried yet), `failed` (to be tried again), `delivered`, `given_up` or \
+             `dropped` (its webhook was disabled).",
+        ),
+        Field::new("attemptCount", Integer),
+        Field::new("nextAttemptAt", Instant).about("Null if there is to be none."),
+        Field::new("createdAt", Instant).means(Schema("dateCreated")),
+        Field::new("finishedAt", Instant),
+        Field::new("attempts", Object(&ATTEMPT))
+            .list()
+            .about("Oldest first; not in lists."),
+    ],
+};
+
+pub(in crate::vocabulary) static ATTEMPT: Class = Class {
+    name: "NotificationAttempt",
+    iri: Own("NotificationAttempt"),
+    named: Named::Not,
+    about: "A request that was made to tell of an event.",
+    fields: &[
+        Field::new("attemptNumber", Integer).about("Counts from 1."),
+        Field::new("endedAt", Instant),
+        MILLISECONDS,
+        FAILURE,
+        STATUS_CODE,
+        ANSWER,
+    ],
+};
+
+const MILLISECONDS: Field = Field::new("milliseconds", Integer).about("How long it took.");
+const FAILURE: Field = Field::new("failure", Text).about(
+    "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status` or `protocol`; null if it \
+     was delivered.",
+);
+const STATUS_CODE: Field =
+    Field::new("statusCode", Integer).about("The HTTP status, if there was an answer.");
+const ANSWER: Field = Field::new("answer", Text).about("The first bytes of the answer, as text.");
+
+pub(in crate::vocabulary) static RECOVERY: Class = Class {
+    name: "WebhookRecovery",
+    iri: Own("WebhookRecovery"),
+    named: Named::Term,
+    about: "That a webhook is told again of what failed.",
+    fields: &[
+        Field::new("since", Instant).writeable().required(),
+        Field::new("recovered", Integer).about("How many notifications are sent again."),
+    ],
+};

@@ -1,0 +1,64 @@
+//! The log of what happened: `GET /api/events`, and the platform's own programs' stream of it.
+
+mod listing;
+mod numbering;
+mod watching;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{ApiClient, Courier};
+
+/// Far beyond what numbering takes: who waits this long waits for nothing.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+const EVENTS: &str = "/api/events";
+
+fn order() -> Value {
+    json!({
+        "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
+        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
+    })
+}
+
+/// Creates a delivery, completes both its tasks and gives its IRI: two events.
+async fn deliver(client: &ApiClient, courier: &Courier) -> String {
+    let delivery = client.create_delivery(order()).await;
+    for task in ["pickup", "dropoff"] {
+        courier.complete(iri(&delivery[task])).await;
+    }
+    iri(&delivery).to_owned()
+}
+
+/// The first page of the log once the newest event has this number.
+async fn once_numbered(client: &ApiClient, last: i64) -> Value {
+    let numbered = async {
+        loop {
+            let page = client.get(EVENTS).await.expect(200);
+            if page["lastNumber"].as_i64() >= Some(last) {
+                return page;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, numbered)
+        .await
+        .expect("the events are numbered")
+}
+
+/// Every event after a number, page by page, as a shop that was down reads them.
+async fn catch_up(client: &ApiClient, after: i64) -> Vec<Value> {
+    let mut events = Vec::new();
+    let mut path = Some(format!("{EVENTS}?itemsPerPage=100&after={after}"));
+    while let Some(next) = path {
+        let page = client.get(&next).await.expect(200);
+        events.extend(page["hydra:member"].as_array().unwrap().iter().cloned());
+        path = page["hydra:view"]["hydra:next"].as_str().map(str::to_owned);
+    }
+    events
+}
+
+fn iri(resource: &Value) -> &str {
+    resource["@id"].as_str().unwrap()
+}

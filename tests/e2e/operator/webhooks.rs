@@ -1,0 +1,118 @@
+//! `delivery webhooks`: list, attempts, resend, recover, rotate-secret, enable, disable.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Platform, WebhookReceiver, all_in_one::stderr};
+
+on_both_databases! {
+    async fn an_operator_looks_at_a_shops_webhooks_and_mends_them(platform: &Platform) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
+        let id = webhook["id"].as_str().unwrap();
+        let app = client.get("/api/me").await.expect(200);
+        let mut expected = json!({
+            "id": id,
+            "iri": webhook["@id"],
+            "client": app["id"],
+            "event": "delivery.picked",
+            "url": receiver.url(),
+            "secret_overlap_ends_at": null,
+            "enabled": true,
+            "disabled_at": null,
+            "disabled_reason": null,
+            "created_at": "2020-04-02T11:00:00+02:00",
+        });
+        let store = platform.store.as_str();
+        let listed = platform.delivery_json(&["webhooks", "list", "--store", store]).await;
+        assert_eq!(listed, json!([expected]));
+        let printed = platform.delivery(&["webhooks", "list", "--store", store]).await;
+        assert!(printed.contains(receiver.url()), "{printed}");
+
+        receiver.answer_with(500);
+        let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
+        let delivery = client.create_delivery(order).await;
+        courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
+        let told = receiver.next_notification().await;
+        let failed = attempts(platform, id, "failed").await;
+        assert_eq!(failed["id"], told.header("webhook-id"));
+        assert_eq!(failed["object"], delivery["@id"]);
+        assert_eq!(failed["attempts"][0]["status"], 500);
+        let printed = platform.delivery(&["webhooks", "attempts", id]).await;
+        assert!(printed.contains("  failed  ") && printed.contains("  500\n"), "{printed}");
+
+        receiver.answer_with(204);
+        let notification = failed["id"].as_str().unwrap();
+        let sent = platform.delivery_json(&["webhooks", "resend", notification]).await;
+        assert_eq!(sent["id"], failed["id"]);
+        assert_eq!(receiver.next_notification().await.body, told.body);
+        attempts(platform, id, "delivered").await;
+        let since = "--since=2020-04-02T00:00:00+02:00";
+        let recovered = platform.delivery_json(&["webhooks", "recover", id, since]).await;
+        assert_eq!(
+            recovered,
+            json!({ "since": "2020-04-02T00:00:00+02:00", "recovered": 0 })
+        );
+
+        let rotated = platform.delivery_json(&["webhooks", "rotate-secret", id]).await;
+        assert_ne!(rotated["secret"], webhook["secret"]);
+        assert_eq!(rotated["secret_overlap_ends_at"], "2020-04-03T11:00:00+02:00");
+        let iri = webhook["@id"].as_str().unwrap();
+        let rotated = platform
+            .delivery_json(&["webhooks", "rotate-secret", iri, "--overlap=0"])
+            .await;
+        assert_eq!(rotated["secret_overlap_ends_at"], json!(null));
+
+        let disabled = platform.delivery_json(&["webhooks", "disable", id]).await;
+        expected["enabled"] = json!(false);
+        expected["disabled_at"] = json!("2020-04-02T11:00:00+02:00");
+        expected["disabled_reason"] = json!("operator");
+        assert_eq!(disabled, expected);
+        assert_eq!(client.get(iri).await.expect(200)["disabledReason"], "operator");
+        let enabled = platform.delivery_json(&["webhooks", "enable", id]).await;
+        assert_eq!(enabled["enabled"], true);
+    }
+
+    async fn what_is_wrong_is_said_in_the_operators_words(platform: &Platform) {
+        let client = platform.client().await;
+        let webhook = client
+            .create_webhook("delivery.picked", "http://127.0.0.1:9/")
+            .await;
+        let id = webhook["id"].as_str().unwrap();
+        let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
+        for (status, arguments, said) in [
+            (1, &["webhooks", "list", "--store", unknown][..], "does not exist"),
+            (1, &["webhooks", "attempts", unknown], "does not exist"),
+            (1, &["webhooks", "resend", unknown], "does not exist"),
+            (1, &["webhooks", "rotate-secret", unknown], "does not exist"),
+            (1, &["webhooks", "rotate-secret", id, "--overlap=604801"], "--overlap: "),
+            (2, &["webhooks", "attempts", id, "--state=lost"], "--state"),
+            (2, &["webhooks", "recover", id, "--since=yesterday"], "--since"),
+            (2, &["webhooks", "recover", id], "--since"),
+            (2, &["webhooks", "attempts", "7"], "webhooks/<id>"),
+        ] {
+            let output = platform.delivery_as(&platform.operator_client, arguments).await;
+            let told = stderr(&output);
+            assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
+            assert!(told.contains(said), "{arguments:?}: {told}");
+        }
+    }
+}
+
+/// The one notification of a webhook in a state, once it is in it and its attempts are there.
+async fn attempts(platform: &Platform, id: &str, state: &str) -> Value {
+    const TRIES: u32 = 200;
+
+    let state = format!("--state={state}");
+    for _ in 0..TRIES {
+        let listed = platform
+            .delivery_json(&["webhooks", "attempts", id, &state])
+            .await;
+        if listed[0]["attempts"].get(0).is_some() {
+            return listed[0].clone();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("no notification is in the state")
+}
