@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    LEASE,
+    LEASE, STATEMENT,
     account::Held,
     outcomes::unsent,
     streams::{Line, Unsent},
@@ -109,7 +109,7 @@ impl Core {
                 }
             }
         }
-        self.record(unreadable).await?;
+        self.record(&unreadable).await?;
         Ok(notifications)
     }
 
@@ -135,19 +135,20 @@ impl Core {
 
     /// Makes pending again what was leased and is not sent.
     pub(super) async fn release(&self, held: Vec<(NotificationId, Uuid)>) -> Result<(), Error> {
-        if held.is_empty() {
-            return Ok(());
-        }
         let now = self.clock.now();
-        let released = self
-            .storage
-            .write(move |transaction| {
-                let held = held.clone();
-                Box::pin(async move {
-                    Ok(storage::notifications::release(transaction, &held, now).await?)
+        let mut released = 0;
+        for held in held.chunks(STATEMENT) {
+            let held = held.to_vec();
+            released += self
+                .storage
+                .write(move |transaction| {
+                    let held = held.clone();
+                    Box::pin(async move {
+                        Ok(storage::notifications::release(transaction, &held, now).await?)
+                    })
                 })
-            })
-            .await?;
+                .await?;
+        }
         if released > 0 {
             self.bell.send_replace(());
         }
@@ -157,6 +158,8 @@ impl Core {
     /// Makes pending again what dispatchers took and never reported, and what was born to a
     /// stream and not sent, until told to stop and all streams have ended.
     pub(crate) async fn release_leases(&self, mut unsent: Unsent) {
+        let mut look = tokio::time::interval(LEASE / 12);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let mut given_back = Vec::new();
             tokio::select! {
@@ -166,7 +169,7 @@ impl Core {
                     self.release_unsent(given_back).await;
                     return;
                 }
-                () = tokio::time::sleep(LEASE / 12) => self.release_expired().await,
+                _ = look.tick() => self.release_expired().await,
                 () = self.clock.moved() => self.release_expired().await,
             }
             given_back.extend(std::iter::from_fn(|| unsent.try_recv().ok()));

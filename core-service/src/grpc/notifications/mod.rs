@@ -46,6 +46,10 @@ const LONGEST_POLL: Duration = Duration::from_secs(1);
 /// How often it is asked whether a stream's client still may hold it.
 const PERMISSION_CHECK: Duration = Duration::from_secs(30);
 
+/// How many leases one statement names at most: databases limit how long a condition may be,
+/// dispatchers don't limit what they tell.
+const STATEMENT: usize = 256;
+
 type Response = Result<proto::StreamResponse, Status>;
 type Responses = mpsc::Sender<Response>;
 
@@ -175,7 +179,7 @@ async fn take_back(
         }
         line.look.notify_one();
         if !request.outcomes.is_empty() {
-            core.record(reports).await?;
+            core.record(&reports).await?;
             // Of those that had no place free, some now may have.
             line.look.notify_one();
             let response = proto::StreamResponse {

@@ -6,6 +6,7 @@ use proto::iri::Collection;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::STATEMENT;
 use crate::{
     domain::{
         id::{NotificationId, StoreId, WebhookId},
@@ -37,10 +38,14 @@ pub(crate) fn attempt_log() -> (AttemptLog, Attempts) {
 
 impl Core {
     /// Records what became of attempts.
-    pub(super) async fn record(&self, reports: Vec<Report>) -> Result<(), Error> {
-        if reports.is_empty() {
-            return Ok(());
+    pub(super) async fn record(&self, reports: &[Report]) -> Result<(), Error> {
+        for reports in reports.chunks(STATEMENT) {
+            self.record_some(reports.to_vec()).await?;
         }
+        Ok(())
+    }
+
+    async fn record_some(&self, reports: Vec<Report>) -> Result<(), Error> {
         let (now, disable_after) = (self.clock.now(), self.config.webhooks.disable_after());
         let recorded = self
             .storage

@@ -1,7 +1,7 @@
 //! Outcomes: what becomes of notifications after their attempts. A batch costs as many
 //! statements as one does.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
@@ -77,8 +77,11 @@ pub(crate) async fn record(
     disable_after: SignedDuration,
     now: Timestamp,
 ) -> Result<Recorded, Error> {
+    // One lease has one outcome: what comes after it is stale.
+    let mut leases = HashSet::new();
     let (delivered, failed): (Vec<_>, Vec<_>) = reports
         .iter()
+        .filter(|report| leases.insert((report.id, report.lease_token)))
         .partition(|report| report.outcome == Outcome::Delivered);
     let mut rows: HashMap<_, _> = HashMap::new();
     rows.extend(keyed(deliver(transaction, &delivered, now).await?));
@@ -89,7 +92,6 @@ pub(crate) async fn record(
     let (mut retried, mut given_up) = (BTreeMap::new(), Vec::new());
     let mut gone = Vec::new();
     for report in reports {
-        // One lease has one outcome: what comes after it is stale.
         let Some(row) = rows.remove(&report.id.0) else {
             tracing::info!(notification.id = %report.id, "an outcome came after its lease");
             continue;

@@ -64,6 +64,25 @@ async fn each_of_a_batch_has_its_own_end() {
     );
 }
 
+/// Whatever a dispatcher says after it, even in the same breath.
+#[tokio::test]
+async fn the_first_outcome_of_a_lease_is_the_one_that_counts() {
+    for first_succeeds in [true, false] {
+        let (shop, _) = Shop::with_a_webhook().await;
+        shop.complete(1, NOW).await;
+        let held = shop.claim(NOW).await;
+        let mut outcomes = [(&held[0], Outcome::Delivered), (&held[0], refused())];
+        if !first_succeeds {
+            outcomes.reverse();
+        }
+
+        assert_eq!(shop.report(&outcomes, NOW).await, 1);
+
+        assert_eq!(shop.count("delivered").await, u64::from(first_succeeds));
+        assert_eq!(shop.count("pending").await, u64::from(!first_succeeds));
+    }
+}
+
 #[tokio::test]
 async fn a_receiver_that_is_gone_hears_no_more() {
     let (shop, webhook_id) = Shop::with_a_webhook().await;
