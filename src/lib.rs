@@ -156,6 +156,7 @@ fn core_config(
         reflection: true,
         all_in_one: true,
         addresses: data_dir.file("addresses.sqlite"),
+        geocoders: settings.geocoders.clone(),
         ..core_service::Config::new(database_url, data_dir.file("master.key"))
     })
 }

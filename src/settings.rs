@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{PlatformConfig, RouterConfig};
+use core_service::{PlatformConfig, RouterConfig, geocoding::GeocoderSetting};
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 
@@ -85,6 +85,19 @@ pub struct Settings {
     )]
     pub latlng: LatLng,
 
+    /// Which geocoder to ask, repeatable: the next where one has not found the place. gazetteer
+    /// (the imported addresses), or nominatim=URL, photon=URL, addok=URL, pelias=URL; parameters
+    /// of the URL, such as a key, go into every request; it may end with #rate=<times a second>
+    #[arg(
+        long = "geocoder",
+        env = "DELIVERY_GEOCODER",
+        value_name = "GEOCODER",
+        value_delimiter = ' ',
+        hide_env_values = true,
+        default_value = "gazetteer"
+    )]
+    pub geocoders: Vec<GeocoderSetting>,
+
     /// Serve gRPC without TLS beyond this machine: tokens and secrets pass in the clear
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
@@ -110,6 +123,7 @@ impl Settings {
             platform_name: "Service".to_owned(),
             currency: Currency::EUR,
             latlng: LatLng::default(),
+            geocoders: vec![GeocoderSetting::Gazetteer],
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
         }

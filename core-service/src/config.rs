@@ -12,6 +12,7 @@ use crate::{
         signing_key::LONGEST_TOKEN,
         store::{Country, parse_time_zone},
     },
+    geocoding::GeocoderSetting,
     routing::RouterConfig,
 };
 
@@ -52,6 +53,20 @@ pub struct Config {
         default_value = "addresses.sqlite"
     )]
     pub addresses: PathBuf,
+
+    /// Which geocoder to ask, repeatable: the next where one has not found the place.
+    /// `gazetteer` (the addresses in this core's file), or `nominatim=URL`, `photon=URL`,
+    /// `addok=URL`, `pelias=URL`. Parameters of the URL, such as a key, go into every request; it
+    /// may end with `#rate=<times a second>` (1 for Nominatim, 10 for the others).
+    #[arg(
+        long = "geocoder",
+        env = "DELIVERY_GEOCODER",
+        value_name = "GEOCODER",
+        value_delimiter = ' ',
+        hide_env_values = true,
+        default_value = "gazetteer"
+    )]
+    pub geocoders: Vec<GeocoderSetting>,
 
     /// The address under which shops reach the REST API: issuer and audience of tokens.
     #[arg(
@@ -197,6 +212,7 @@ impl Config {
             database_url,
             master_key_file,
             addresses: PathBuf::from("addresses.sqlite"),
+            geocoders: vec![GeocoderSetting::Gazetteer],
             public_url: "http://127.0.0.1:8080".to_owned(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),

@@ -27,7 +27,7 @@ use crate::{
     config::Config,
     error::Error,
     geocoding::{
-        Gazetteer,
+        Caching, Chain, Gazetteer, Geocoder, GeocoderSetting, Online,
         gazetteer::{GazetteerGeocoder, ImportError},
     },
     grpc::{
@@ -36,7 +36,7 @@ use crate::{
     },
     patience,
     routing::OsrmError,
-    storage::{self, Storage},
+    storage::{self, Storage, geocodes::KeptGeocodes},
     vault::{self, Vault},
 };
 
@@ -72,6 +72,8 @@ pub enum StartError {
     SigningKeys(#[source] Error),
     #[error("what a dead process left cannot be taken over")]
     Leases(#[source] Error),
+    #[error("TLS to geocoders cannot be set up")]
+    GeocoderTls(#[source] rustls::Error),
     #[error("the demo's addresses cannot be imported")]
     Addresses(#[from] ImportError),
     #[error("the OSRM server cannot be asked")]
@@ -187,7 +189,13 @@ impl CoreService {
         core.streams_ended.cancel();
         upkeep.wait().await;
         if let Some(core) = Arc::into_inner(core) {
-            core.storage.close().await?;
+            let Core {
+                storage, geocoder, ..
+            } = core;
+            drop(geocoder);
+            if let Some(storage) = Arc::into_inner(storage) {
+                storage.close().await?;
+            }
         }
         result
     }
@@ -227,7 +235,7 @@ fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream
 }
 
 async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartError> {
-    let storage = Storage::connect(&config.database_url).await?;
+    let storage = Arc::new(Storage::connect(&config.database_url).await?);
     let vault = open_vault(&storage, &config.master_key_file, config.all_in_one).await?;
     if config.all_in_one && storage.has_one_process() {
         let now = clock.now();
@@ -258,6 +266,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
             "there are no addresses: texts cannot be geocoded until some are imported"
         );
     }
+    let geocoder = geocoder(&config, &gazetteer, &storage, &clock)?;
     let core = Core {
         egress: config.egress(),
         config,
@@ -265,7 +274,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         clock,
         vault: Arc::new(vault),
         key_ring,
-        geocoder: Box::new(GazetteerGeocoder(Arc::clone(&gazetteer))),
+        geocoder,
         gazetteer,
         router,
         callers: Callers::new(),
@@ -280,6 +289,34 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         loops: TaskTracker::new(),
     };
     Ok((core, LeftBehind { unsent, attempts }))
+}
+
+/// The operator's geocoders, in their order.
+fn geocoder(
+    config: &Config,
+    gazetteer: &Arc<Gazetteer>,
+    storage: &Arc<Storage>,
+    clock: &Clock,
+) -> Result<Box<dyn Geocoder>, StartError> {
+    let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
+    for setting in &config.geocoders {
+        match setting {
+            GeocoderSetting::Gazetteer => {
+                chain.push(Box::new(GazetteerGeocoder(Arc::clone(gazetteer))));
+            }
+            GeocoderSetting::Online(setting) => {
+                let language = &config.platform.locale;
+                let online = Online::new(setting, language).map_err(StartError::GeocoderTls)?;
+                let label = format!("{:?} {} {language}", setting.protocol, setting.base);
+                let kept = KeptGeocodes {
+                    storage: Arc::clone(storage),
+                    clock: clock.clone(),
+                };
+                chain.push(Box::new(Caching::new(online, label, Some(Box::new(kept)))));
+            }
+        }
+    }
+    Ok(Box::new(Chain(chain)))
 }
 
 /// Opens the vault, with a new master key only for a database in which nothing is sealed yet:

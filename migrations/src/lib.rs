@@ -24,6 +24,8 @@ mod m0011_create_zone_sets;
 mod m0012_rotate_webhook_secrets;
 mod m0013_number_events;
 mod m0014_recover_notifications;
+mod m0015_create_geocodes;
+mod m0016_add_service_areas;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -50,6 +52,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_rotate_webhook_secrets::Migration),
             Box::new(m0013_number_events::Migration),
             Box::new(m0014_recover_notifications::Migration),
+            Box::new(m0015_create_geocodes::Migration),
+            Box::new(m0016_add_service_areas::Migration),
         ]
     }
 }

@@ -29,6 +29,7 @@ fn flag(field: &str) -> &str {
         Some("currency_code") => "--currency",
         Some("country_code") => "--country",
         Some("scopes") => "--scopes",
+        Some("service_area") => "--service-area",
         Some("store") => "--store",
         Some("states") => "--state",
         Some("since") => "--since",

@@ -16,12 +16,13 @@ use crate::{
 /// What shops call the platform by; no gateway is there, only tokens name it.
 const PUBLIC_URL: &str = "http://delivery.example";
 
-/// Receivers are on loopback and speak http.
 /// Those of the demo.
 const ADDRESSES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/core-service/src/geocoding/paris.csv"
 );
+
+/// Receivers are on loopback and speak http.
 const RECEIVERS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
 
 const PRICE_LIST: &str = r#"

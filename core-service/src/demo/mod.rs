@@ -1,6 +1,8 @@
 //! The demo: a shop, its slots and prices, and clients to try everything with. It is made once;
 //! what an operator changes of it stays changed.
 
+use std::sync::Arc;
+
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use proto::iri::Collection;
@@ -17,7 +19,7 @@ use crate::{
         zone::Zones,
     },
     error::Error,
-    geocoding::{Answer, Query},
+    geocoding::{Answer, Geocoder, Query, gazetteer::GazetteerGeocoder},
     grpc::Core,
     service::{CoreService, StartError},
     storage::{self, price_lists::StoredPriceList, time_slots::StoredTimeSlot},
@@ -105,14 +107,15 @@ async fn create_shop(core: &Core, credentials: &Credentials) -> Result<StoreId, 
     Ok(store_id)
 }
 
-fn store(now: Timestamp, default_address: Address) -> Result<Store, Error> {
+fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Error> {
     Ok(Store {
         id: StoreId::new(),
         display_name: SHOP.to_owned(),
         time_zone: store::parse_time_zone(TIME_ZONE).map_err(|_| broken("time zone"))?,
         currency: store::parse_currency(CURRENCY).map_err(|_| broken("currency"))?,
         country: COUNTRY.parse().map_err(|_| broken("country"))?,
-        default_address: Some(default_address),
+        default_address,
+        service_area: None,
         created_at: now,
     })
 }
@@ -132,14 +135,14 @@ fn broken(what: &str) -> Error {
     Error::Bug(format!("the demo's {what} cannot be read"))
 }
 
-async fn default_address(core: &Core) -> Result<Address, Error> {
+/// None if the operator has addresses of elsewhere.
+async fn default_address(core: &Core) -> Result<Option<Address>, Error> {
+    let gazetteer = GazetteerGeocoder(Arc::clone(&core.gazetteer));
     let query = Query::new(ADDRESS.trim());
-    let Answer::Found(found) = core.geocoder.geocode(&query).await? else {
-        return Err(Error::Bug(
-            "the gazetteer does not know the demo's address".to_owned(),
-        ));
+    let Answer::Found(found) = gazetteer.geocode(&query).await? else {
+        return Ok(None);
     };
-    Ok(Address {
+    Ok(Some(Address {
         id: AddressId::new(),
         street_address: found.formatted,
         lat_lng: found.lat_lng,
@@ -150,7 +153,7 @@ async fn default_address(core: &Core) -> Result<Address, Error> {
         postal_code: found.postal_code,
         locality: found.locality,
         country: found.country,
-    })
+    }))
 }
 
 async fn ensure_client(

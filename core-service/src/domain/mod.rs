@@ -15,6 +15,7 @@ pub mod notification;
 pub mod notification_state;
 pub mod price_list;
 pub mod retail_price;
+pub mod service_area;
 pub mod signing_key;
 pub mod store;
 pub mod task;

@@ -3,7 +3,11 @@
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::domain::{address::Address, id::StoreId};
+use crate::domain::{
+    address::{Address, LatLng},
+    id::StoreId,
+    service_area::ServiceArea,
+};
 
 /// A shop. Its deliveries, prices and slots are read and written in its zone.
 #[derive(Clone, Debug)]
@@ -14,10 +18,19 @@ pub struct Store {
     pub currency: Currency,
     pub country: Country,
     pub default_address: Option<Address>,
+    /// Where it delivers; anywhere if there is none.
+    pub service_area: Option<ServiceArea>,
     pub created_at: Timestamp,
 }
 
 impl Store {
+    /// The middle of where it delivers.
+    pub fn center(&self) -> Option<LatLng> {
+        let center = self.service_area.and_then(ServiceArea::center);
+        let address = self.default_address.as_ref();
+        center.or(address.map(|address| address.lat_lng))
+    }
+
     /// The zone's IANA name.
     pub fn time_zone_name(&self) -> &str {
         self.time_zone.iana_name().unwrap_or("UTC")

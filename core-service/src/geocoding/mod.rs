@@ -1,13 +1,21 @@
 //! From a text to an address on the map, and from what was not good enough to words about it.
 
 mod answer;
+mod caching;
+mod chain;
 pub mod gazetteer;
+mod online;
+mod setting;
 mod words;
 
 use futures_util::future::BoxFuture;
 
 pub use answer::{Answer, Found, MAX_CANDIDATES, Missing, Precision, Query, Reason, Role, Unclear};
+pub use caching::{Caching, Kept, Key};
+pub use chain::Chain;
 pub use gazetteer::Gazetteer;
+pub use online::Online;
+pub use setting::{GeocoderSetting, OnlineSetting, Protocol, UnknownGeocoder};
 
 /// Something that knows addresses.
 pub trait Geocoder: Send + Sync {

@@ -5,7 +5,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{Core, import, messages};
 use crate::{
-    domain::{api_client::Scope, store::Country, violation::Violations},
+    domain::{
+        api_client::Scope,
+        store::{Country, Store},
+        violation::Violations,
+    },
     error::Error,
     geocoding::{Answer, Found, Query, gazetteer::Tally},
 };
@@ -50,7 +54,7 @@ impl proto::addresses_server::Addresses for Core {
         };
         let query = Query {
             country: country.map(|country| country.as_str().to_owned()),
-            near: store.as_ref().and_then(super::locating::home),
+            near: store.as_ref().and_then(Store::center),
             ..Query::new(request.text)
         };
 

@@ -79,7 +79,8 @@ async fn pass_on(
                 return Ok(());
             }
         }
-        if message.is_last && pieces.send(Piece::End).await.is_err() {
+        if message.is_last {
+            let _ = pieces.send(Piece::End).await;
             return Ok(());
         }
     }

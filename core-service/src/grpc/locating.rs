@@ -5,6 +5,7 @@ use crate::{
     domain::{
         address::{Address, LatLng},
         id::AddressId,
+        service_area::ServiceArea,
         store::Store,
         violation::Violations,
     },
@@ -24,7 +25,7 @@ impl Core {
         let store = caller.store()?;
         if let Some(draft) = draft {
             return self
-                .locate("pickup.address", draft, Some(store), violations)
+                .locate_in_area("pickup.address", draft, store, violations)
                 .await;
         }
         let default = caller
@@ -49,7 +50,7 @@ impl Core {
     ) -> Result<Option<Address>, Error> {
         if let Some(draft) = draft {
             return self
-                .locate("dropoff.address", draft, Some(store), violations)
+                .locate_in_area("dropoff.address", draft, store, violations)
                 .await;
         }
         if !violations.is_at_or_below("dropoff.address") {
@@ -59,6 +60,31 @@ impl Core {
                 "is required: a postal address, or an object with streetAddress or latLng",
             );
         }
+        Ok(None)
+    }
+
+    /// As [`Core::locate`], where the store delivers.
+    async fn locate_in_area(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        store: &Store,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let is_point = draft.lat_lng.is_some();
+        let located = self.locate(field, draft, Some(store), violations).await?;
+        let Some(outside) = located
+            .as_ref()
+            .and_then(|address| outside(store, address.lat_lng))
+        else {
+            return Ok(located);
+        };
+        let field = if is_point {
+            format!("{field}.lat_lng")
+        } else {
+            field.to_owned()
+        };
+        violations.add(field, "OUTSIDE_SERVICE_AREA", outside);
         Ok(None)
     }
 
@@ -100,7 +126,7 @@ impl Core {
         ];
         let query = Query {
             country: draft.country.clone(),
-            near: store.and_then(home),
+            near: store.and_then(Store::center),
             ..Query::new(
                 parts
                     .into_iter()
@@ -137,22 +163,29 @@ impl Core {
     }
 }
 
-/// Where a store is.
-pub(super) fn home(store: &Store) -> Option<LatLng> {
-    store
-        .default_address
-        .as_ref()
-        .map(|address| address.lat_lng)
+/// How far a store that says nothing delivers at most, for all that is known of it, in metres.
+const AREA: u32 = 100_000;
+
+/// Says so if a store does not deliver to a point.
+fn outside(store: &Store, point: LatLng) -> Option<String> {
+    let radius = store.service_area?.radius_meters();
+    let meters = great_circle_meters(store.center()?, point);
+    (meters > f64::from(radius)).then(|| {
+        let kilometers = |meters: f64| (meters / 100.0).round() / 10.0;
+        format!(
+            "is {} km away: the store delivers within {} km",
+            kilometers(meters),
+            kilometers(f64::from(radius))
+        )
+    })
 }
 
-/// How far from its address a store delivers at most, for all that is known of it, in metres.
-const AREA: f64 = 100_000.0;
-
-/// Says so if a point is far from the store and would not be the other way round.
+/// Says so if a point is outside the store's area and would not be the other way round.
 fn likely_swapped(store: &Store, point: LatLng) -> Option<String> {
-    let home = home(store)?;
+    let center = store.center()?;
+    let radius = store.service_area.map_or(AREA, ServiceArea::radius_meters);
     let swapped = LatLng::new(point.longitude(), point.latitude()).ok()?;
-    let is_near = |point| great_circle_meters(home, point) <= AREA;
+    let is_near = |point| great_circle_meters(center, point) <= f64::from(radius);
     (!is_near(point) && is_near(swapped)).then(|| {
         let (first, second) = (point.latitude(), point.longitude());
         format!(

@@ -154,6 +154,10 @@ pub(super) fn store(store: &Store) -> proto::Store {
         time_zone: store.time_zone_name().to_owned(),
         currency_code: store.currency.code().to_owned(),
         country_code: store.country.as_str().to_owned(),
+        service_area: store.service_area.map(|area| proto::ServiceArea {
+            center: area.center().map(lat_lng),
+            radius_meters: area.radius_meters(),
+        }),
         create_time: Some(timestamp(store.created_at)),
         time_slots: Vec::new(),
     }

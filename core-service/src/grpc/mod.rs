@@ -57,7 +57,7 @@ pub(crate) use self::{
 /// Everything a use case may need.
 pub(crate) struct Core {
     pub(crate) config: Config,
-    pub(crate) storage: Storage,
+    pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
     pub(crate) vault: Arc<Vault>,
     pub(crate) key_ring: KeyRing,

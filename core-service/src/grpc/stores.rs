@@ -8,9 +8,10 @@ use tonic::{Request, Response, Status};
 use super::{Core, drafts, messages};
 use crate::{
     domain::{
-        address::Address,
+        address::{Address, LatLng},
         api_client::Scope,
         id::StoreId,
+        service_area::ServiceArea,
         store::{self, Country, Store},
         violation::Violations,
     },
@@ -26,6 +27,14 @@ struct Changes {
     currency: Option<Currency>,
     country: Option<Country>,
     default_address: Option<Address>,
+    service_area: Option<Delivers>,
+}
+
+/// Where a store is to deliver from now on.
+#[derive(Clone, Copy)]
+enum Delivers {
+    Anywhere,
+    In(ServiceArea),
 }
 
 impl Changes {
@@ -39,6 +48,11 @@ impl Changes {
         set(&mut store.time_zone, self.time_zone);
         set(&mut store.currency, self.currency);
         set(&mut store.country, self.country);
+        let service_area = self.service_area.map(|delivers| match delivers {
+            Delivers::Anywhere => None,
+            Delivers::In(area) => Some(area),
+        });
+        set(&mut store.service_area, service_area);
         if self.default_address.is_some() {
             store.default_address = self.default_address;
         }
@@ -62,6 +76,7 @@ impl proto::stores_server::Stores for Core {
             currency: Currency::EUR,
             country: self.config.platform.country.clone(),
             default_address: None,
+            service_area: None,
             created_at: self.clock.now(),
         };
         let changes = proto::UpdateStoreRequest {
@@ -71,6 +86,7 @@ impl proto::stores_server::Stores for Core {
             time_zone: request.time_zone,
             currency_code: request.currency_code,
             country_code: request.country_code,
+            service_area: request.service_area,
         };
         self.changes(changes, &store).await?.apply(&mut store);
 
@@ -213,6 +229,9 @@ impl Core {
             }
             None => None,
         };
+        let service_area = request
+            .service_area
+            .and_then(|area| delivers(area, &mut violations));
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
@@ -222,6 +241,7 @@ impl Core {
             currency,
             country,
             default_address,
+            service_area,
         })
     }
 
@@ -242,4 +262,18 @@ impl Core {
         }
         Ok(None)
     }
+}
+
+/// Where a store is to deliver; none if that is wrong.
+fn delivers(area: proto::ServiceArea, violations: &mut Violations) -> Option<Delivers> {
+    if area.radius_meters == 0 {
+        return Some(Delivers::Anywhere);
+    }
+    let center = area.center.map(|center| {
+        let center = LatLng::new(center.latitude, center.longitude);
+        violations.check("service_area.center", "INVALID_POINT", center)
+    });
+    let area = ServiceArea::new(center.flatten(), area.radius_meters);
+    let area = violations.check("service_area.radius_meters", "OUT_OF_RANGE", area);
+    area.map(Delivers::In)
 }

@@ -40,6 +40,7 @@ pub(crate) fn store(name: &str) -> Store {
         currency: Currency::EUR,
         country: "FR".parse().unwrap(),
         default_address: None,
+        service_area: None,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod deliveries;
 pub(crate) mod delivery_pages;
 mod entity;
 pub(crate) mod events;
+pub(crate) mod geocodes;
 pub(crate) mod idempotency_keys;
 pub(crate) mod notifications;
 pub(crate) mod price_lists;

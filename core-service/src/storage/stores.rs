@@ -66,6 +66,7 @@ fn row(store: &Store) -> ActiveModel {
         country: Set(store.country.as_str().to_owned()),
         default_address: Set(store.default_address.clone().map(Into::into)),
         created_at: Set(store.created_at.into()),
+        service_area: Set(store.service_area.map(Into::into)),
     }
 }
 
@@ -82,6 +83,7 @@ impl TryFrom<Model> for Store {
             country: row.country.parse().map_err(|e| inconsistent(&e))?,
             default_address: row.default_address.map(TryInto::try_into).transpose()?,
             created_at: row.created_at.try_into()?,
+            service_area: row.service_area.map(TryInto::try_into).transpose()?,
         })
     }
 }

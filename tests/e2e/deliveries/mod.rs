@@ -6,10 +6,12 @@ mod bad_input;
 mod before;
 mod creating;
 mod filtering;
+mod geocoders;
 mod hostile_bodies;
 mod hostile_values;
 mod listing;
 mod references;
+mod service_area;
 mod times;
 
 use jiff::{SignedDuration, Timestamp};

@@ -10,6 +10,7 @@ use crate::{
     domain::{
         address::{Address, LatLng},
         id::AddressId,
+        service_area::ServiceArea,
         task::Package,
     },
     storage::Error,
@@ -105,3 +106,35 @@ pub(crate) struct TagsJson(pub(crate) Vec<String>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
 pub(crate) struct MetadataJson(pub(crate) BTreeMap<String, String>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+pub(crate) struct ServiceAreaJson {
+    /// Latitude, longitude.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    center: Option<[f64; 2]>,
+    radius_meters: u32,
+}
+
+impl From<ServiceArea> for ServiceAreaJson {
+    fn from(area: ServiceArea) -> Self {
+        Self {
+            center: area
+                .center()
+                .map(|center| [center.latitude(), center.longitude()]),
+            radius_meters: area.radius_meters(),
+        }
+    }
+}
+
+impl TryFrom<ServiceAreaJson> for ServiceArea {
+    type Error = Error;
+
+    fn try_from(area: ServiceAreaJson) -> Result<Self, Self::Error> {
+        let center = area
+            .center
+            .map(|[latitude, longitude]| LatLng::new(latitude, longitude))
+            .transpose()
+            .map_err(|error| Error::inconsistent("stores", error))?;
+        Self::new(center, area.radius_meters).map_err(|error| Error::inconsistent("stores", error))
+    }
+}

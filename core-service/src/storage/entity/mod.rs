@@ -7,6 +7,7 @@ pub(super) mod delivery;
 pub(super) mod event;
 pub(super) mod event_counter;
 pub(super) mod event_sequencer;
+pub(super) mod geocode;
 pub(super) mod idempotency_key;
 pub(super) mod instant;
 pub(super) mod json;

@@ -2,7 +2,10 @@
 
 use sea_orm::entity::prelude::*;
 
-use super::{instant::Instant, json::AddressJson};
+use super::{
+    instant::Instant,
+    json::{AddressJson, ServiceAreaJson},
+};
 
 #[derive(Clone, Debug, DeriveEntityModel)]
 #[sea_orm(table_name = "stores")]
@@ -16,6 +19,8 @@ pub(crate) struct Model {
     #[sea_orm(column_type = "JsonBinary", nullable)]
     pub(crate) default_address: Option<AddressJson>,
     pub(crate) created_at: Instant,
+    #[sea_orm(column_type = "JsonBinary", nullable)]
+    pub(crate) service_area: Option<ServiceAreaJson>,
 }
 
 #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
