@@ -88,6 +88,9 @@ pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> Answer {
     }
 }
 
+/// A new key is public for a minute before it signs: no copy may be older.
+const KEYS_KEPT: &str = "public, max-age=30";
+
 /// `GET /oauth2/jwks`
 pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = request.anonymous_call();
@@ -105,10 +108,7 @@ pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> Answ
         CONTENT_TYPE,
         HeaderValue::from_static("application/jwk-set+json"),
     );
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static("public, max-age=300"),
-    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEYS_KEPT));
     Ok(response)
 }
 

@@ -135,7 +135,10 @@ fn kid(client: &ApiClient) -> Value {
 
 /// The ids of the keys that are public.
 async fn published(client: &ApiClient) -> Vec<Value> {
-    let jwks = client.get("/oauth2/jwks").await.expect(200);
+    let answer = client.get("/oauth2/jwks").await;
+    // A copy that may be kept longer than a new key is public before it signs would not know it.
+    assert_eq!(answer.header("cache-control"), "public, max-age=30");
+    let jwks = answer.expect(200);
     let keys = jwks["keys"].as_array().unwrap();
     keys.iter().map(|key| key["kid"].clone()).collect()
 }
