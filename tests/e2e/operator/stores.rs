@@ -23,6 +23,7 @@ on_both_databases! {
             "timezone": "Europe/Brussels",
             "currency": "CHF",
             "country": "BE",
+            "service_area": null,
             "created_at": "2020-04-02T11:00:00+02:00",
         });
         assert_eq!(created, store);
@@ -65,10 +66,10 @@ on_both_databases! {
         assert_eq!(
             platform.delivery(&["stores", "list"]).await,
             format!(
-                "{:36}  name       {:address$}  {:point$}  timezone      currency  country  created\n\
-                 {demo}  Demo shop  {demo_address}  {demo_point}  Europe/Paris  EUR       FR       2020-04-02T11:00:00+02:00\n\
-                 {second}  Second     {:address$}  {:point$}  Europe/Paris  EUR       FR       2020-04-02T11:00:00+02:00\n\
-                 {third}  Third      {:address$}  {:point$}  Europe/Paris  EUR       FR       2020-04-02T11:00:00+02:00\n",
+                "{:36}  name       {:address$}  {:point$}  timezone      currency  country  delivers  created\n\
+                 {demo}  Demo shop  {demo_address}  {demo_point}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n\
+                 {second}  Second     {:address$}  {:point$}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n\
+                 {third}  Third      {:address$}  {:point$}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n",
                 "id", "address", "point", "", "", "", "",
             )
         );
