@@ -41,6 +41,11 @@ impl DataDir {
         }
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A file in it that its owner alone may read, made empty if it is not there.
     pub(crate) fn private_file(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.file(name);

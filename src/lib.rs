@@ -13,7 +13,9 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
+use core_client::CoreConfig;
 use core_service::CoreService;
+use daemon::secret_file;
 use egress::Network;
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
@@ -41,7 +43,7 @@ pub struct Platform {
     /// In the order in which they stop: nobody loses whom it still needs.
     parts: [Part; 3],
     part_ended: CancellationToken,
-    _data_dir: DataDir,
+    data_dir: DataDir,
 }
 
 impl Platform {
@@ -70,7 +72,7 @@ impl Platform {
             gateway_config(&settings, &core_url, public_url)?,
             rest_listener,
         )?;
-        let dispatcher = WebhookDispatcher::new(dispatcher_config(&settings, &core_url, &demo)?)?;
+        let dispatcher = WebhookDispatcher::new(&dispatcher_config(&settings, &core_url, &demo)?)?;
 
         let part_ended = CancellationToken::new();
         let parts = [
@@ -92,7 +94,7 @@ impl Platform {
             demo,
             parts,
             part_ended,
-            _data_dir: data_dir,
+            data_dir,
         };
         platform.ready().write(&settings.data_dir)?;
         Ok(platform)
@@ -106,6 +108,9 @@ impl Platform {
             () = self.part_ended.cancelled() => false,
         };
 
+        // Scripts and commands must find nobody who is on the way out.
+        let cleared = ready::clear(self.data_dir.path());
+
         let [gateway, dispatcher, core] = self.parts;
         let now = Instant::now();
         // One peer that does not read must not take the time of all: core, which both others
@@ -115,6 +120,7 @@ impl Platform {
             dispatcher.stop(now + DRAIN * 5 / 6)
         );
         gateway.and(dispatcher).and(core.stop(now + DRAIN).await)?;
+        cleared?;
         ensure!(asked, "a part of the platform ended by itself");
         Ok(())
     }
@@ -141,9 +147,10 @@ fn core_config(
     data_dir: &DataDir,
     public_url: &Url,
 ) -> anyhow::Result<core_service::Config> {
-    let database_url = match &settings.database_url {
-        Some(url) => url.clone(),
-        None => sqlite_url(&data_dir.private_file("delivery.sqlite")?)?,
+    let database_url = match (&settings.database_url, &settings.database_url_file) {
+        (Some(url), _) => url.clone(),
+        (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
+        (None, None) => sqlite_url(&data_dir.private_file("delivery.sqlite")?)?,
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
@@ -167,7 +174,11 @@ fn gateway_config(
     public_url: Url,
 ) -> anyhow::Result<rest_gateway::Config> {
     Ok(rest_gateway::Config {
-        core_url: vec![core_url.parse().context("the gRPC address has no URL")?],
+        core_url: vec![core_url.parse()?],
+        core: CoreConfig {
+            allow_plaintext_core: true,
+            ..CoreConfig::default()
+        },
         public_url: Some(public_url),
         platform_name: settings.platform_name.clone(),
         platform: rest_gateway::PlatformConfig {
@@ -197,9 +208,12 @@ fn dispatcher_config(
 ) -> anyhow::Result<webhook_dispatcher::Config> {
     let client = demo.dispatcher_client.clone();
     Ok(webhook_dispatcher::Config {
-        core_urls: vec![core_url.to_owned()],
+        core_urls: vec![core_url.parse()?],
         // It is this process, by whatever address.
-        allow_plaintext_core: true,
+        core: CoreConfig {
+            allow_plaintext_core: true,
+            ..CoreConfig::default()
+        },
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),

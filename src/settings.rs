@@ -38,14 +38,21 @@ pub struct Settings {
     )]
     pub core_listen: SocketAddr,
 
-    /// Database instead of the embedded SQLite: postgres://… or sqlite://…
+    /// Database instead of the embedded SQLite: postgres://… or sqlite://… A password does not
+    /// belong into a flag, which others can see: have it in this variable, in PGPASSWORD, in the
+    /// file that PGPASSFILE names, or in --database-url-file.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
         value_name = "URL",
-        hide_env_values = true
+        hide_env_values = true,
+        conflicts_with = "database_url_file"
     )]
     pub database_url: Option<String>,
+
+    /// File with the database's URL, readable by its owner alone.
+    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
+    pub database_url_file: Option<PathBuf>,
 
     /// The address by which clients reach the REST API, if it is another than it listens on:
     /// goes into tokens, Location headers and links.
@@ -118,6 +125,7 @@ impl Settings {
             rest_listen: any,
             core_listen: any,
             database_url: None,
+            database_url_file: None,
             allow_plaintext: false,
             public_url: None,
             platform_name: "Service".to_owned(),

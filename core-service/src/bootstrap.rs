@@ -12,6 +12,7 @@ use crate::{
         id::{ApiClientId, StoreId},
     },
     error::Error,
+    grpc::KeyRing,
     random,
     service::{StartError, open_vault},
     storage::{self, Storage},
@@ -41,12 +42,17 @@ pub struct Bootstrapped {
     pub dispatcher_client: Credentials,
 }
 
-/// Prepares an empty platform: master key, schema, first clients. Each call makes new clients;
+/// Prepares an empty platform: master key, schema, first signing key, first clients. Each call makes new clients;
 /// their secrets are not kept.
 pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
-    let storage = Storage::connect(&config.database_url).await?;
-    open_vault(&storage, &config.master_key_file, true).await?;
-    let now = Clock::system().now();
+    let storage = Storage::connect(&config.database_url()?).await?;
+    let vault = open_vault(&storage, &config.master_key_file, true).await?;
+    let clock = Clock::system();
+    let now = clock.now();
+    // From now on it is known which master key belongs to this database.
+    KeyRing::load(&storage, &vault, &clock, config.public_url.clone())
+        .await
+        .map_err(StartError::SigningKeys)?;
     let make = async |role| {
         let credentials = Credentials {
             api_key: random::token::<16>(),

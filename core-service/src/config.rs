@@ -3,10 +3,12 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
+use daemon::secret_file;
 use egress::Network;
 use jiff::{SignedDuration, tz::TimeZone};
 use proto::public_url::InvalidPublicUrl;
 
+pub use crate::connections::TlsConfig;
 use crate::{
     domain::{
         signing_key::LONGEST_TOKEN,
@@ -14,6 +16,7 @@ use crate::{
     },
     geocoding::GeocoderSetting,
     routing::RouterConfig,
+    service::StartError,
 };
 
 const EVENT_RETENTION_DAYS: u16 = 30;
@@ -24,20 +27,38 @@ const EVENT_RETENTION_DAYS: u16 = 30;
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
-// Where these settings are optional as a whole, the database says whether they are there.
-#[group(id = "core", args = ["database_url"])]
 pub struct Config {
     /// Where gRPC is served; port 0 takes any free one.
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
     pub listen: SocketAddr,
 
+    #[command(flatten)]
+    pub tls: TlsConfig,
+
     /// Let gRPC be served without TLS beyond loopback: tokens and secrets pass in the clear.
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// `postgres://…`, or `sqlite://FILE?mode=rwc`.
-    #[arg(long, env = "DELIVERY_DATABASE_URL", hide_env_values = true)]
-    pub database_url: String,
+    /// Where `/healthz` and `/readyz` are served over HTTP; nowhere unless given.
+    #[arg(long, env = "DELIVERY_CORE_HEALTH_LISTEN", value_name = "ADDR")]
+    pub health_listen: Option<SocketAddr>,
+
+    /// `postgres://…`, or `sqlite://FILE?mode=rwc`. A password does not belong into a flag, which
+    /// others can see: have it in this variable, in `PGPASSWORD`, in the file that `PGPASSFILE`
+    /// names, or in `--database-url-file`.
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        required_unless_present = "database_url_file",
+        conflicts_with = "database_url_file"
+    )]
+    pub database_url: Option<String>,
+
+    /// File with the database's URL, readable by its owner alone.
+    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
+    pub database_url_file: Option<PathBuf>,
 
     /// The key that seals secrets at rest; the same for every core of a platform. `bootstrap`
     /// creates it.
@@ -208,8 +229,11 @@ impl Config {
     pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            tls: TlsConfig::default(),
             allow_plaintext: false,
-            database_url,
+            health_listen: None,
+            database_url: Some(database_url),
+            database_url_file: None,
             master_key_file,
             addresses: PathBuf::from("addresses.sqlite"),
             geocoders: vec![GeocoderSetting::Gazetteer],
@@ -224,6 +248,15 @@ impl Config {
             event_retention_days: EVENT_RETENTION_DAYS,
             reflection: false,
             all_in_one: false,
+        }
+    }
+
+    /// Where the database is, password included.
+    pub(crate) fn database_url(&self) -> Result<String, StartError> {
+        match (&self.database_url, &self.database_url_file) {
+            (Some(url), _) => Ok(url.clone()),
+            (None, Some(file)) => Ok(secret_file::read(file)?.trim().to_owned()),
+            (None, None) => Err(StartError::NoDatabase),
         }
     }
 

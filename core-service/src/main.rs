@@ -1,21 +1,24 @@
 //! Runs one core, or prepares a platform for its first.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use core_service::{Config, CoreService, bootstrap};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use daemon::{command_line, file_descriptors, logs, sentence::sentence, shutdown};
 
 /// The core of the delivery platform: decides and remembers, over `PostgreSQL` or `SQLite`, and
 /// serves gRPC. Any number of them share one `PostgreSQL`.
 #[derive(Parser)]
-#[command(name = "core-service", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "core-service",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
     #[command(flatten)]
-    config: Option<Config>,
+    config: Config,
 }
 
 #[derive(Subcommand)]
@@ -30,23 +33,24 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
-    match run(Arguments::parse()).await {
+    let mut command = Arguments::command();
+    let matches = command.get_matches_mut();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    command_line::refuse_password(&mut command, &matches, "database_url");
+    // Which steps of the schema were there already, nobody needs to know.
+    logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn");
+    match run(arguments).await {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("core-service: {error:#}");
+            eprintln!("core-service: {}", sentence(&error));
             std::process::ExitCode::FAILURE
         }
     }
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    match (arguments.command, arguments.config) {
-        (Some(Command::Bootstrap { config }), _) => {
+    match arguments.command {
+        Some(Command::Bootstrap { config }) => {
             let clients = bootstrap(&config).await?;
             #[expect(clippy::print_stdout, reason = "this is what the command is for")]
             {
@@ -54,25 +58,15 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        (None, Some(config)) => serve(config).await,
-        (None, None) => anyhow::bail!("give --database-url; see --help"),
+        None => serve(arguments.config).await,
     }
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
+    file_descriptors::raise();
     let core = CoreService::bind(config).await?;
+    let shutdown = shutdown::on_signal()?;
     tracing::info!(addr = %core.addr(), "serving");
-    let shutdown = CancellationToken::new();
-    let mut terminate = signal(SignalKind::terminate())?;
-    let asked = shutdown.clone();
-    let signals = tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-        asked.cancel();
-    });
     core.run(shutdown).await?;
-    signals.abort();
     Ok(())
 }

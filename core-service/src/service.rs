@@ -1,8 +1,13 @@
 //! A core: storage, keys and gRPC services on one listener.
 
-use std::{io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::Stream;
+use daemon::{health::Health as HealthListener, secret_file, tls};
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
@@ -11,11 +16,11 @@ use proto::{
     stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
     tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
+use tokio::{net::TcpListener, sync::watch};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{service::Routes, transport::Server};
 use tonic_health::{
     ServingStatus,
@@ -25,6 +30,7 @@ use tonic_health::{
 use crate::{
     clock::Clock,
     config::Config,
+    connections::{self, Calls, Tls},
     error::Error,
     geocoding::{
         Caching, Chain, Gazetteer, Geocoder, GeocoderSetting, Online,
@@ -35,6 +41,7 @@ use crate::{
         attempt_log,
     },
     patience,
+    readiness::CoreReadiness,
     routing::OsrmError,
     storage::{self, Storage, geocodes::KeptGeocodes},
     vault::{self, Vault},
@@ -42,9 +49,6 @@ use crate::{
 
 /// How long what is in flight may take after a core was told to end.
 const DRAIN: Duration = Duration::from_secs(30);
-
-/// After an accept failed for want of resources, which only time brings back.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How often a silent connection is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -55,19 +59,34 @@ const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 /// Why a core can't start, or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("cannot listen on {addr}")]
+    #[error(
+        "cannot listen on {addr}; choose another address with {flag}, or port 0 for any free one"
+    )]
     Listen {
         addr: SocketAddr,
+        flag: &'static str,
         source: std::io::Error,
     },
     #[error(
-        "gRPC on {addr} would pass tokens and secrets in the clear; listen on loopback behind something that speaks TLS, or say --allow-plaintext"
+        "gRPC on {addr} would pass tokens and secrets in the clear: serve it over TLS (core-service has --tls-certificate and --tls-key), listen on loopback, or say --allow-plaintext"
     )]
     Plaintext { addr: SocketAddr },
+    #[error("gRPC cannot be served over TLS")]
+    Tls(#[from] tls::Error),
+    #[error(
+        "no database is named: set DELIVERY_DATABASE_URL, or give --database-url or --database-url-file"
+    )]
+    NoDatabase,
+    #[error("the database's URL cannot be taken from its file")]
+    DatabaseUrlFile(#[from] secret_file::Error),
     #[error("cannot open the database")]
     Database(#[from] storage::Error),
     #[error(transparent)]
     MasterKey(#[from] vault::Error),
+    #[error(
+        "the master key {path} is not the one that sealed what is in this database: give the right one with --master-key-file, or the database that belongs to this key"
+    )]
+    WrongMasterKey { path: PathBuf },
     #[error("the token signing keys cannot be used")]
     SigningKeys(#[source] Error),
     #[error("what a dead process left cannot be taken over")]
@@ -92,6 +111,8 @@ pub struct CoreService {
     left_behind: LeftBehind,
     listener: TcpListener,
     addr: SocketAddr,
+    tls: Option<Tls>,
+    health: Option<HealthListener>,
 }
 
 /// What streams leave to be done behind them.
@@ -106,7 +127,7 @@ impl CoreService {
         let addr = config.listen;
         let listener = TcpListener::bind(addr)
             .await
-            .map_err(|source| StartError::Listen { addr, source })?;
+            .map_err(|source| cannot_listen(addr, "--listen", source))?;
         Self::new(config, listener, Clock::system()).await
     }
 
@@ -116,19 +137,29 @@ impl CoreService {
         listener: TcpListener,
         clock: Clock,
     ) -> Result<Self, StartError> {
-        let addr = listener.local_addr().map_err(|source| StartError::Listen {
-            addr: config.listen,
-            source,
-        })?;
-        if !addr.ip().is_loopback() && !config.allow_plaintext {
+        let addr = listener
+            .local_addr()
+            .map_err(|source| cannot_listen(config.listen, "--listen", source))?;
+        let tls = Tls::open(&config.tls)?;
+        if tls.is_none() && !addr.ip().is_loopback() && !config.allow_plaintext {
             return Err(StartError::Plaintext { addr });
         }
+        let health = match config.health_listen {
+            Some(addr) => Some(
+                HealthListener::bind(addr)
+                    .await
+                    .map_err(|source| cannot_listen(addr, "--health-listen", source))?,
+            ),
+            None => None,
+        };
         let (core, left_behind) = open(config, clock).await?;
         Ok(Self {
             core: Arc::new(core),
             left_behind,
             listener,
             addr,
+            tls,
+            health,
         })
     }
 
@@ -144,7 +175,13 @@ impl CoreService {
     /// Serves until told to shut down, then finishes what is in flight.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
         let core = self.core;
-        let incoming = connections(self.listener);
+        let incoming = connections::incoming(self.listener, self.tls, shutdown.clone());
+        let calls = Calls::default();
+        let _health_ends = self.health.map(|listener| {
+            let readiness = CoreReadiness::new(&core.storage, shutdown.clone());
+            let running = tokio::spawn(listener.run(Arc::new(readiness)));
+            AbortOnDropHandle::new(running)
+        });
         let (health, health_server) = tonic_health::server::health_reporter();
         health.set_service_status("", ServingStatus::Serving).await;
         let routes = routes(&core, health_server)?;
@@ -159,13 +196,14 @@ impl CoreService {
         core.loops
             .spawn(async move { answers.remove_expired_answers().await });
         let upkeep = keep_up(&core, self.left_behind);
-        let stop = shutdown.clone();
         let served = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))
+            .layer(calls.clone())
             .layer(patience::layer())
             .add_routes(routes)
-            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned());
+            // Whose connections end by themselves: then those that are open are, too.
+            .serve_with_incoming_shutdown(incoming, std::future::pending());
         let overdue = async {
             shutdown.cancelled().await;
             health
@@ -173,14 +211,17 @@ impl CoreService {
                 .await;
             // Dispatchers' streams would go on for ever; they go on at another core.
             core.shutdown.cancel();
-            tokio::time::sleep(DRAIN).await;
+            // Who holds a connection but calls nothing is not waited for.
+            if tokio::time::timeout(DRAIN, calls.none_under_way())
+                .await
+                .is_err()
+            {
+                tracing::warn!("calls were still under way after {DRAIN:?}");
+            }
         };
         let result = tokio::select! {
             served = served => served.map_err(StartError::from),
-            () = overdue => {
-                tracing::warn!("calls were still under way after {DRAIN:?}");
-                Ok(())
-            }
+            () = overdue => Ok(()),
         };
 
         core.shutdown.cancel();
@@ -214,28 +255,12 @@ fn keep_up(core: &Arc<Core>, left_behind: LeftBehind) -> TaskTracker {
     upkeep
 }
 
-/// The connections as they come. One that can't be accepted, for want of file descriptors for
-/// one, is not asked for again at once.
-fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
-    futures_util::stream::unfold(listener, async |listener| {
-        loop {
-            match listener.accept().await {
-                Ok((connection, _)) => {
-                    // Small answers wait for nothing.
-                    let connection = connection.set_nodelay(true).map(|()| connection);
-                    return Some((connection, listener));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    })
+fn cannot_listen(addr: SocketAddr, flag: &'static str, source: std::io::Error) -> StartError {
+    StartError::Listen { addr, flag, source }
 }
 
 async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartError> {
-    let storage = Arc::new(Storage::connect(&config.database_url).await?);
+    let storage = Arc::new(Storage::connect(&config.database_url()?).await?);
     let vault = open_vault(&storage, &config.master_key_file, config.all_in_one).await?;
     if config.all_in_one && storage.has_one_process() {
         let now = clock.now();
@@ -327,11 +352,20 @@ pub(crate) async fn open_vault(
     create: bool,
 ) -> Result<Vault, StartError> {
     let keys = storage::signing_keys::list(storage.reader()).await?;
-    Ok(if create && keys.is_empty() {
+    let vault = if create && keys.is_empty() {
         Vault::open_or_create(master_key_file)?
     } else {
         Vault::open(master_key_file)?
-    })
+    };
+    if keys
+        .iter()
+        .any(|key| !vault.has_sealed(&key.sealed_private_key))
+    {
+        return Err(StartError::WrongMasterKey {
+            path: master_key_file.to_owned(),
+        });
+    }
+    Ok(vault)
 }
 
 /// Every service a core offers.

@@ -13,6 +13,7 @@ use aws_lc_rs::{
     hkdf,
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
+use daemon::secret_file;
 use sha2::{Digest, Sha256};
 
 /// What is sealed. Something sealed for one purpose can't be opened for another.
@@ -26,8 +27,12 @@ pub(crate) enum Purpose {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot read the master key {path}")]
-    Read { path: PathBuf, source: io::Error },
+    #[error(
+        "the master key {path} is not there: create it with `core-service bootstrap`, or restore it from your backup"
+    )]
+    Missing { path: PathBuf },
+    #[error("cannot use the master key")]
+    File(#[from] secret_file::Error),
     #[error("cannot create the master key {path}")]
     Create { path: PathBuf, source: io::Error },
     #[error(
@@ -54,9 +59,13 @@ const KEY_ID: usize = 4;
 impl Vault {
     /// Opens the vault with the master key in a file.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path).map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
+        let text = secret_file::read(path).map_err(|error| match error {
+            secret_file::Error::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Error::Missing {
+                    path: path.to_owned(),
+                }
+            }
+            error => error.into(),
         })?;
         let key = BASE64_STANDARD
             .decode(text.trim())
@@ -131,6 +140,11 @@ impl Vault {
             .len();
         text.truncate(length);
         Ok(text)
+    }
+
+    /// Whether something was sealed with this master key, by what it says of itself.
+    pub(crate) fn has_sealed(&self, sealed: &[u8]) -> bool {
+        sealed.starts_with(&self.key_id)
     }
 
     fn key(&self, purpose: Purpose) -> &RandomizedNonceKey {
@@ -239,7 +253,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("master.key");
 
-        assert!(matches!(Vault::open(&path), Err(Error::Read { .. })));
+        assert!(matches!(Vault::open(&path), Err(Error::Missing { .. })));
         let first = Vault::open_or_create(&path).unwrap().derive("label");
         let again = Vault::open_or_create(&path).unwrap().derive("label");
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Parser;
-use http::Uri;
+use core_client::{CoreConfig, CoreUrl};
 use jiff::SignedDuration;
 use url::Url;
 
@@ -22,19 +22,18 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
 
-    /// Where the cores are; may be repeated or separated by commas
+    /// Where the cores are; may be repeated or separated by commas. A host name stands for every
+    /// address it has, and is looked up again and again
     #[arg(
         long,
         env = "DELIVERY_CORE_URL",
         value_delimiter = ',',
         default_values_t = Config::default().core_url
     )]
-    pub core_url: Vec<Uri>,
+    pub core_url: Vec<CoreUrl>,
 
-    /// Let a core that is not on this machine be called without TLS: tokens and API secrets
-    /// pass in the clear
-    #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT_CORE")]
-    pub allow_plaintext_core: bool,
+    #[command(flatten)]
+    pub core: CoreConfig,
 
     /// Address under which clients reach the API [default: http://<bound address>]
     #[arg(long, env = "DELIVERY_PUBLIC_URL", value_parser = proto::public_url::parse)]
@@ -69,6 +68,17 @@ pub struct Config {
         hide_short_help = true
     )]
     pub read_timeout: Duration,
+
+    /// How long a connection stays open on which nothing is asked; over HTTP/1 not longer than
+    /// `--read-timeout`
+    #[arg(
+        long,
+        env = "DELIVERY_REST_IDLE_TIMEOUT",
+        default_value = "1m",
+        value_parser = duration,
+        hide_short_help = true
+    )]
+    pub idle_timeout: Duration,
 
     /// How long the gateway, told to end, still takes requests while it asks clients to connect
     /// elsewhere: long enough for a balancer to see `/readyz` fail
@@ -123,14 +133,15 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
-            core_url: vec![Uri::from_static("http://127.0.0.1:50051")],
-            allow_plaintext_core: false,
+            core_url: vec![CORE.parse().expect("it is the address of a core")],
+            core: CoreConfig::default(),
             public_url: None,
             platform_name: "Service".to_owned(),
             platform: PlatformConfig::default(),
             rate_limits: RateLimitConfig::default(),
             request_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_mins(1),
             drain_grace: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(30),
             max_body: 1 << 20,
@@ -139,6 +150,9 @@ impl Default for Config {
         }
     }
 }
+
+/// Where a core listens unless told otherwise.
+const CORE: &str = "http://127.0.0.1:50051";
 
 const MAX_DURATION: Duration = Duration::from_hours(24);
 
@@ -172,10 +186,8 @@ mod tests {
         ])
         .unwrap();
 
-        assert_eq!(
-            parsed.core_url,
-            ["http://a:1/", "http://b:2/", "http://c:3/"]
-        );
+        let expected = ["http://a:1", "http://b:2", "http://c:3"];
+        assert_eq!(parsed.core_url, expected.map(|url| url.parse().unwrap()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! A request's way: `service` → `stack` → `routes` → one file of `resources` → `core`; every
 //! failure on it is an `error::Error`, turned into an answer by `problem` alone.
 
+mod activity;
 mod config;
 mod platform;
 mod service;
@@ -30,6 +31,7 @@ mod resources;
 mod vocabulary;
 
 pub use config::Config;
+pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use payload::Payload;
 pub use platform::{LatLng, PlatformConfig};

@@ -1,44 +1,29 @@
 //! Runs one rest-gateway.
 
-use anyhow::Context;
+use std::process::ExitCode;
+
 use clap::Parser;
+use daemon::{file_descriptors, logs, sentence::sentence, shutdown};
 use rest_gateway::{Config, RestGateway};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 #[tokio::main]
-async fn main() -> std::process::ExitCode {
-    match run(Config::parse()).await {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+async fn main() -> ExitCode {
+    let config = Config::parse();
+    logs::to_stderr("info");
+    match run(config).await {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rest-gateway: {error:#}");
-            std::process::ExitCode::FAILURE
+            eprintln!("rest-gateway: {}", sentence(&error));
+            ExitCode::FAILURE
         }
     }
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder()
-        .with_default_directive(tracing::Level::INFO.into())
-        .from_env_lossy();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-
+    let limit = file_descriptors::raise();
+    file_descriptors::warn_if_below(config.max_connections, limit, "--max-connections");
     let gateway = RestGateway::bind(config).await?;
-    let shutdown = CancellationToken::new();
-    let stop = shutdown.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-        stop.cancel();
-    });
+    let shutdown = shutdown::on_signal()?;
     gateway.run(shutdown).await;
     Ok(())
 }

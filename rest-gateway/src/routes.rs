@@ -22,6 +22,7 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
 use crate::{
@@ -50,6 +51,8 @@ pub(crate) struct Gateway {
     pub(crate) platform_name: String,
     pub(crate) platform: PlatformConfig,
     pub(crate) rate_limits: RateLimits,
+    /// Cancelled when the gateway has been told to end.
+    pub(crate) draining: CancellationToken,
 }
 
 /// A resource's answer, or why there is none.

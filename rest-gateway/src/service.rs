@@ -1,21 +1,14 @@
 //! The server: bound, then run until told to end. Connections live here, requests in `stack`.
 
-use std::{
-    convert::Infallible,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
+use core_client::Cores;
 use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::conn::auto,
     service::TowerToHyperService,
 };
 use tokio::{
@@ -25,6 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    activity::Activity,
     config::Config,
     core::Core,
     rate_limits::{Peer, RateLimits},
@@ -46,6 +40,7 @@ pub struct RestGateway {
     addr: SocketAddr,
     config: Config,
     stack: Stack,
+    draining: CancellationToken,
 }
 
 impl RestGateway {
@@ -54,7 +49,12 @@ impl RestGateway {
     pub async fn bind(config: Config) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(config.listen)
             .await
-            .with_context(|| format!("cannot listen on {}", config.listen))?;
+            .with_context(|| {
+                format!(
+                    "cannot listen on {}; choose another address with --listen, or port 0 for any free one",
+                    config.listen
+                )
+            })?;
         Self::new(config, listener)
     }
 
@@ -67,12 +67,14 @@ impl RestGateway {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
             None => format!("http://{addr}"),
         };
+        let draining = CancellationToken::new();
         let gateway = Gateway {
-            core: Core::new(&config.core_url, config.allow_plaintext_core)?,
+            core: Core::new(Cores::new(&config.core_url, &config.core)?),
             public_url: public_url.into(),
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),
             rate_limits: RateLimits::new(&config.rate_limits),
+            draining: draining.clone(),
         };
         let stack = stack::new(&config, Routes::new(gateway, &config));
         Ok(Self {
@@ -80,6 +82,7 @@ impl RestGateway {
             addr,
             config,
             stack,
+            draining,
         })
     }
 
@@ -92,21 +95,23 @@ impl RestGateway {
     pub async fn run(self, shutdown: CancellationToken) {
         let most = u32::try_from(self.config.max_connections).unwrap_or(u32::MAX);
         let connections = Arc::new(Semaphore::new(most as usize));
-        let graceful = GracefulShutdown::new();
+        let closing = CancellationToken::new();
         let cut_off = CancellationToken::new();
         let _cut_off_at_the_end = cut_off.clone().drop_guard();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
-        let draining = CancellationToken::new();
+        let draining = self.draining.clone();
         let serve = |(stream, permit)| {
             let connection = Connection {
                 builder: connection_builder(self.config.read_timeout),
                 stack: self.stack.clone(),
                 read_timeout: self.config.read_timeout,
+                idle_timeout: self.config.idle_timeout,
                 draining: draining.clone(),
+                closing: closing.clone(),
                 permit,
             };
-            let served = connection.serve(stream, graceful.watcher());
+            let served = connection.serve(stream);
             tokio::spawn(cut_off.clone().run_until_cancelled_owned(served));
         };
         let ending = end_gently(&shutdown, &draining, self.config.drain_grace);
@@ -131,7 +136,9 @@ impl RestGateway {
         let all_ended = connections.acquire_many(most);
         let _ = tokio::time::timeout(self.config.drain_grace, all_ended).await;
 
-        if tokio::time::timeout(self.config.drain_timeout, graceful.shutdown())
+        closing.cancel();
+        let all_ended = connections.acquire_many(most);
+        if tokio::time::timeout(self.config.drain_timeout, all_ended)
             .await
             .is_err()
         {
@@ -186,25 +193,29 @@ struct Connection {
     builder: auto::Builder<TokioExecutor>,
     stack: Stack,
     read_timeout: Duration,
+    idle_timeout: Duration,
+    /// Each answer advises to connect elsewhere.
     draining: CancellationToken,
+    /// Connections end with the answers they owe.
+    closing: CancellationToken,
     permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream, watcher: hyper_util::server::graceful::Watcher) {
+    async fn serve(self, stream: TcpStream) {
         // Small answers wait for nothing: 40 ms each otherwise, when a client delays its ACKs.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
         // Without one the connection is dead already.
         let Ok(peer) = stream.peer_addr() else { return };
-        let heard = Arc::new(AtomicBool::new(false));
+        let activity = Arc::new(Activity::default());
         let service = {
-            let heard = Arc::clone(&heard);
+            let activity = Arc::clone(&activity);
             let stack = TowerToHyperService::new(self.stack);
             let draining = self.draining;
             service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-                heard.store(true, Ordering::Relaxed);
+                let in_flight = activity.begin();
                 request.extensions_mut().insert(Peer(peer.ip()));
                 let is_http1 = request.version() < Version::HTTP_2;
                 let answer = stack.call(request);
@@ -216,6 +227,7 @@ impl Connection {
                             .headers_mut()
                             .insert(CONNECTION, HeaderValue::from_static("close"));
                     }
+                    drop(in_flight);
                     Ok::<_, Infallible>(answer)
                 }
             })
@@ -225,24 +237,23 @@ impl Connection {
             .builder
             .serve_connection(TokioIo::new(stream), service)
             .into_owned();
-        let mut served = std::pin::pin!(watcher.watch(connection));
-        let result = tokio::select! {
-            result = &mut served => result,
-            // hyper's header timeout begins with the HTTP version known; a client that never
-            // sends that much would otherwise hold its connection for ever.
-            () = silence(self.read_timeout, &heard) => return,
+        let mut connection = std::pin::pin!(connection);
+        let mut ends = false;
+        let result = loop {
+            tokio::select! {
+                result = connection.as_mut() => break result,
+                () = self.closing.cancelled(), if !ends => {}
+                () = activity.idle(self.idle_timeout), if !ends => {}
+                // hyper's header timeout begins with the HTTP version known; a client that never
+                // sends that much would otherwise hold its connection for ever.
+                () = activity.silence(self.read_timeout) => return,
+            }
+            ends = true;
+            connection.as_mut().graceful_shutdown();
         };
         if let Err(error) = result {
             tracing::debug!(error, "a connection ended early");
         }
         drop(self.permit);
-    }
-}
-
-/// Ends if nothing has been heard when the timeout has passed, else never.
-async fn silence(timeout: Duration, heard: &AtomicBool) {
-    tokio::time::sleep(timeout).await;
-    if heard.load(Ordering::Relaxed) {
-        std::future::pending::<()>().await;
     }
 }

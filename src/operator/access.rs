@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use core_client::{CoreConfig, CoreUrl, Cores};
 use delivery::{Credentials, DEFAULT_DATA_DIR, ready::Ready};
 use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},
-    transport::{Channel, ClientTlsConfig, Endpoint},
+    transport::Channel,
 };
-use url::{Host, Url};
 
 use crate::operator::refusal::refused;
 
@@ -31,7 +31,7 @@ pub(crate) struct Access {
         help_heading = WHOM,
         help = format!("gRPC address of a core to call, with {KEY} and {SECRET} set")
     )]
-    core_url: Option<String>,
+    core_url: Option<CoreUrl>,
 
     /// Data directory of the all-in-one to call, if no core is named
     #[arg(
@@ -44,23 +44,13 @@ pub(crate) struct Access {
     )]
     data_dir: PathBuf,
 
-    /// Let a core that is not on this machine be called without TLS: the operator's secret
-    /// passes in the clear
-    #[arg(
-        long,
-        env = "DELIVERY_ALLOW_PLAINTEXT_CORE",
-        global = true,
-        help_heading = WHOM
-    )]
-    allow_plaintext_core: bool,
+    #[command(flatten)]
+    core: CoreConfig,
 
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
-
-/// Mistakes come back in headers: room for as many as a definition can have.
-const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 
 /// A core, and the right to call it.
 pub(crate) struct Core {
@@ -72,10 +62,8 @@ impl Access {
     /// Gets a token for a scope.
     pub(crate) async fn open(&self, scope: &str) -> anyhow::Result<Core> {
         let (core_url, credentials) = self.target()?;
-        let channel = endpoint(&core_url, self.allow_plaintext_core)?
-            .connect()
-            .await
-            .map_err(|error| unreachable(&core_url, error))?;
+        let cores = Cores::new(std::slice::from_ref(&core_url), &self.core)?;
+        let channel = cores.connect_to_any().await?;
 
         let token = TokensClient::new(channel.clone())
             .issue_token(IssueTokenRequest {
@@ -93,10 +81,10 @@ impl Access {
         Ok(Core { channel, bearer })
     }
 
-    fn target(&self) -> anyhow::Result<(String, Credentials)> {
+    fn target(&self) -> anyhow::Result<(CoreUrl, Credentials)> {
         let Some(core_url) = self.core_url.clone() else {
             let ready = Ready::read(&self.data_dir)?;
-            return Ok((ready.core_url, ready.operator_client));
+            return Ok((ready.core_url.parse()?, ready.operator_client));
         };
         let credentials = Credentials {
             api_key: from_environment(KEY)?,
@@ -115,38 +103,6 @@ impl Core {
             .insert("authorization", self.bearer.clone());
         request
     }
-}
-
-fn endpoint(core_url: &str, allow_plaintext: bool) -> anyhow::Result<Endpoint> {
-    let wrong = || format!("`{core_url}` is no address of a core");
-    let url = Url::parse(core_url).with_context(wrong)?;
-    let endpoint = Endpoint::from_shared(core_url.to_owned())
-        .with_context(wrong)?
-        .http2_max_header_list_size(MAX_HEADER_BYTES);
-    match url.scheme() {
-        "https" => endpoint
-            .tls_config(ClientTlsConfig::new().with_native_roots())
-            .with_context(wrong),
-        _ if allow_plaintext || is_loopback(&url) => Ok(endpoint),
-        _ => anyhow::bail!(
-            "the operator's secret would pass in the clear to {core_url}: use https, or say --allow-plaintext-core"
-        ),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
-}
-
-fn unreachable(core_url: &str, error: tonic::transport::Error) -> anyhow::Error {
-    let cause = anyhow::Error::from(error);
-    let cause = cause.root_cause();
-    anyhow::anyhow!("no core answers at {core_url}: is it running? ({cause})")
 }
 
 #[expect(

@@ -1,6 +1,6 @@
 //! The platform in parts: two cores, two gateways and two dispatchers on one PostgreSQL.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{io::Write as _, net::SocketAddr, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
 
 use delivery::Credentials;
 use serde_json::Value;
@@ -87,7 +87,7 @@ impl Cluster {
         );
         let dispatcher_client = credentials(&clients["dispatcher_client"]);
         let secret_file = path(&directory, "dispatcher.secret");
-        std::fs::write(&secret_file, &dispatcher_client.api_secret).unwrap();
+        write_secret(&secret_file, &dispatcher_client.api_secret);
 
         let core_addrs = [reserve_addr(), reserve_addr()];
         let gateway_addrs = [reserve_addr(), reserve_addr()];
@@ -187,6 +187,17 @@ impl Cluster {
                 .env("DELIVERY_OPERATOR_SECRET", &self.operator_client.api_secret),
         )
     }
+}
+
+/// Writes a file that its owner alone may read.
+fn write_secret(path: &str, secret: &str) {
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .unwrap();
+    file.write_all(secret.as_bytes()).unwrap();
 }
 
 fn path(directory: &TempDir, file: &str) -> String {

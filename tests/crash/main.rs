@@ -35,10 +35,13 @@ mod webhook_receiver;
 mod across_cores;
 mod away;
 mod disks;
+mod ending;
 mod flushing;
 mod killing;
 mod races;
+mod refusing;
 mod restarting;
+mod tls;
 
 /// Held by each test: they measure times, on machines with few processors.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -117,6 +117,11 @@ impl Postgres {
         self.order("resume");
     }
 
+    /// Where its socket is.
+    pub(crate) fn directory(&self) -> &str {
+        &self.directory
+    }
+
     /// `kill -9` of the postmaster.
     pub(crate) fn kill(&mut self) {
         self.order("kill");

@@ -28,6 +28,7 @@ pub(crate) struct Server {
     name: String,
     program: PathBuf,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     /// What it prints when it serves, and how many times.
     ready: (&'static str, usize),
     running: Option<Running>,
@@ -52,10 +53,17 @@ impl Server {
             name: name.to_owned(),
             program: program.to_owned(),
             arguments,
+            environment: Vec::new(),
             ready,
             running: None,
             earlier: Vec::new(),
         }
+    }
+
+    /// As it is, but with a variable in its environment.
+    pub(crate) fn with_environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -67,6 +75,7 @@ impl Server {
         assert!(self.running.is_none(), "{} runs already", self.name);
         let mut process = program::command(&self.program)
             .args(&self.arguments)
+            .envs(self.environment.clone())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -99,10 +108,31 @@ impl Server {
 
     /// Sends SIGTERM and waits for the end.
     pub(crate) async fn terminate(&mut self) -> ExitStatus {
-        let running = self.running.as_mut().unwrap();
-        let kill = format!("kill -TERM {}", running.process.id());
+        self.send("-TERM");
+        self.ended().await
+    }
+
+    /// Sends a signal, such as `-TERM`.
+    pub(crate) fn send(&self, signal: &str) {
+        let running = self.running.as_ref().unwrap();
+        let kill = format!("kill {signal} {}", running.process.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// Waits until it has printed a text, and gives the line.
+    pub(crate) async fn printed(&self, text: &str) -> String {
+        let mut printed = self.running.as_ref().unwrap().printed.clone();
+        let find = |lines: &Vec<String>| lines.iter().find(|line| line.contains(text)).cloned();
+        let said = printed.wait_for(|lines| find(lines).is_some());
+        let said = tokio::time::timeout(START, said).await;
+        let said = said.unwrap_or_else(|_| panic!("{} does not say {text}", self.name));
+        find(&said.unwrap()).unwrap()
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let running = self.running.as_mut().unwrap();
         let ended = async { while running.printed.changed().await.is_ok() {} };
         let ended = tokio::time::timeout(END, ended).await;
         assert!(ended.is_ok(), "{} did not end within {END:?}", self.name);

@@ -94,7 +94,7 @@ fn keeps_over_a_restart(data_dir: &Path, flags: &[&str]) {
     let task = created["dropoff"]["@id"].as_str().unwrap();
     let keys = ["store", "demo_client", "operator_client"].map(|key| first.ready[key].clone());
     assert!(first.stop("-TERM").success());
-    fs::remove_file(data_dir.join("ready.json")).unwrap();
+    assert!(!data_dir.join("ready.json").exists());
 
     let second = AllInOne::start(data_dir, flags);
 
@@ -151,6 +151,43 @@ fn a_port_in_use_is_refused_by_a_sentence_that_names_the_flag() {
         );
         assert_eq!(sentence.lines().count(), 1, "{sentence}");
     }
+}
+
+#[test]
+fn an_operators_command_finds_the_data_directory_on_either_side_and_heeds_its_own_settings_only() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let running = AllInOne::start(data_dir.path(), &[]);
+    let path = data_dir.path().to_str().unwrap();
+    let store = running.text("/store");
+
+    for arguments in [
+        ["--data-dir", path, "stores", "list", "--json"],
+        ["stores", "--data-dir", path, "list", "--json"],
+    ] {
+        let output = command()
+            .args(arguments)
+            .env("DELIVERY_REST_LISTEN", "nowhere")
+            .env("DELIVERY_CURRENCY", "shells")
+            .env("DELIVERY_DATA_DIR", "/nowhere")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains(store), "{printed}");
+    }
+
+    let misplaced = command()
+        .args(["--platform-name", "stores", "stores", "list"])
+        .output()
+        .unwrap();
+    assert_eq!(misplaced.status.code(), Some(2));
+    let sentence = stderr(&misplaced);
+    assert!(
+        sentence.starts_with(
+            "error: --platform-name stands before `stores`: the flags of a command go after it\n"
+        ),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Every setting of the dispatcher: flags, environment and defaults.
 
-use std::{fmt, fs, io, num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::Parser;
+use core_client::{CoreConfig, CoreUrl};
+use daemon::secret_file;
 use egress::{Network, Policy};
 use http::HeaderName;
 
@@ -13,24 +15,29 @@ const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(version)]
 pub struct Config {
-    /// Address of a core, e.g. `http://127.0.0.1:50051`; once for every core.
+    /// Address of a core, e.g. `http://127.0.0.1:50051`; once for every core. A host name stands
+    /// for every address it has, and is looked up again and again.
     #[arg(
         long = "core-url",
         env = "DELIVERY_CORE_URL",
         value_name = "URL",
         value_delimiter = ','
     )]
-    pub core_urls: Vec<String>,
+    pub core_urls: Vec<CoreUrl>,
 
-    /// Allow a core that is not on this machine to be called without TLS.
-    #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT_CORE")]
-    pub allow_plaintext_core: bool,
+    #[command(flatten)]
+    pub core: CoreConfig,
+
+    /// Where `/healthz` and `/readyz` are served over HTTP; nowhere unless given.
+    #[arg(long, env = "DELIVERY_DISPATCHER_HEALTH_LISTEN", value_name = "ADDR")]
+    pub health_listen: Option<SocketAddr>,
 
     /// Key of an API client with the scope `notifications`.
     #[arg(long, env = "DELIVERY_CLIENT_KEY", value_name = "KEY")]
     pub client_key: Option<String>,
 
-    /// File with the API client's secret, which may be in `DELIVERY_CLIENT_SECRET` instead.
+    /// File with the API client's secret, readable by its owner alone. The secret may be in
+    /// `DELIVERY_CLIENT_SECRET` instead.
     #[arg(long, env = "DELIVERY_CLIENT_SECRET_FILE", value_name = "PATH")]
     pub client_secret_file: Option<PathBuf>,
 
@@ -69,7 +76,8 @@ pub struct Config {
     )]
     pub refuse_ports: Vec<u16>,
 
-    /// PEM file with certificate authorities to trust beside the system's; repeatable.
+    /// PEM file with certificate authorities to trust beside the system's where notifications
+    /// are sent; repeatable.
     #[arg(
         long = "ca-file",
         env = "DELIVERY_CA_FILE",
@@ -105,21 +113,18 @@ pub struct ClientSecret(String);
 /// Why the dispatcher cannot start with a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("no core to serve: name at least one with --core-url")]
-    NoCore,
-    #[error("core url `{url}` is not usable: write it as http://host:port or https://host:port")]
-    CoreUrl {
-        url: String,
-        source: Option<tonic::transport::Error>,
-    },
-    #[error("core url `{0}` is not on this machine: use https, or --allow-plaintext-core")]
-    PlaintextCore(String),
+    #[error(transparent)]
+    Core(#[from] core_client::Error),
     #[error("no api client: name its key with --client-key")]
     NoClientKey,
     #[error("no client secret: name its file with --client-secret-file or set {CLIENT_SECRET}")]
     NoClientSecret,
-    #[error("cannot read the client secret from {path}")]
-    ClientSecretFile { path: PathBuf, source: io::Error },
+    #[error("the client secret cannot be taken from its file")]
+    ClientSecretFile(#[from] secret_file::Error),
+    #[error(
+        "cannot listen on {addr}; choose another address with --health-listen, or port 0 for any free one"
+    )]
+    HealthListen { addr: SocketAddr, source: io::Error },
     #[error("platform name `{0}` does not fit into a header name: use letters, digits and hyphens")]
     PlatformName(String),
     #[error("cannot read certificate authorities from {path}: a pem file is needed")]
@@ -172,12 +177,7 @@ impl Config {
     fn secret(&self) -> Result<ClientSecret, ConfigError> {
         let text = match (&self.client_secret, &self.client_secret_file) {
             (Some(secret), _) => return Ok(secret.clone()),
-            (None, Some(path)) => {
-                fs::read_to_string(path).map_err(|source| ConfigError::ClientSecretFile {
-                    path: path.clone(),
-                    source,
-                })?
-            }
+            (None, Some(path)) => secret_file::read(path)?,
             (None, None) => std::env::var_os(CLIENT_SECRET)
                 .and_then(|text| text.into_string().ok())
                 .ok_or(ConfigError::NoClientSecret)?,
@@ -193,7 +193,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             core_urls: Vec::new(),
-            allow_plaintext_core: false,
+            core: CoreConfig::default(),
+            health_listen: None,
             client_key: None,
             client_secret_file: None,
             client_secret: None,
@@ -269,9 +270,9 @@ mod tests {
             config,
             Config {
                 core_urls: vec![
-                    "http://127.0.0.1:1".to_owned(),
-                    "http://127.0.0.1:2".to_owned(),
-                    "https://core.example".to_owned(),
+                    "http://127.0.0.1:1".parse().unwrap(),
+                    "http://127.0.0.1:2".parse().unwrap(),
+                    "https://core.example".parse().unwrap(),
                 ],
                 client_key: Some("key".to_owned()),
                 platform_name: "Coop".to_owned(),

@@ -1,29 +1,26 @@
 //! One core as its client sees it: where it is, the access token, and the stream of
 //! notifications.
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
+use core_client::{ConnectError, CoreAddr, Cores};
 use proto::{
     IssueTokenRequest, StreamRequest, StreamResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
 };
-use rustls::RootCertStore;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     Code, Request, Status, Streaming,
     metadata::{Ascii, MetadataValue, errors::InvalidMetadataValue},
-    transport::{Channel, ClientTlsConfig, Endpoint},
+    transport::Channel,
 };
-use url::{Host, Url};
 
-use crate::{ClientSecret, ConfigError};
+use crate::ClientSecret;
 
 const SCOPE: &str = "notifications";
 /// How long it may take to connect, get a token and open the stream.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// A core that answers no ping for twice this long is gone.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// How long before its end a token is no longer used for a new stream.
 const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
 /// Room for a claim as large as the credit of any sensible configuration.
@@ -31,7 +28,8 @@ const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// A core and the access token for it.
 pub(crate) struct Core {
-    endpoint: Endpoint,
+    cores: Cores,
+    addr: CoreAddr,
     key: String,
     secret: ClientSecret,
     token: Option<Token>,
@@ -51,8 +49,8 @@ pub(crate) struct Stream {
 /// Why there is no stream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
-    #[error("core is not reachable")]
-    Unreachable(#[from] tonic::transport::Error),
+    #[error(transparent)]
+    Unreachable(#[from] ConnectError),
     #[error("core issues no access token")]
     Token(#[source] Status),
     #[error("core issued an access token that is not one")]
@@ -63,50 +61,11 @@ pub(crate) enum OpenError {
     Timeout,
 }
 
-/// How a core is called, over TLS if its URL says so.
-pub(crate) fn endpoint(
-    url: &str,
-    allow_plaintext: bool,
-    roots: &RootCertStore,
-) -> Result<Endpoint, ConfigError> {
-    let unusable = |source| ConfigError::CoreUrl {
-        url: url.to_owned(),
-        source,
-    };
-    let parsed = Url::parse(url).map_err(|_| unusable(None))?;
-    let endpoint = Endpoint::from_shared(url.to_owned())
-        .map_err(|error| unusable(Some(error)))?
-        .tcp_nodelay(true)
-        .connect_timeout(OPEN_TIMEOUT)
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_INTERVAL)
-        .keep_alive_while_idle(true);
-    match parsed.scheme() {
-        "https" => {
-            let tls = ClientTlsConfig::new().trust_anchors(roots.roots.iter().cloned());
-            endpoint
-                .tls_config(tls)
-                .map_err(|error| unusable(Some(error)))
-        }
-        "http" if allow_plaintext || is_loopback(&parsed) => Ok(endpoint),
-        "http" => Err(ConfigError::PlaintextCore(url.to_owned())),
-        _ => Err(unusable(None)),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => IpAddr::V6(ip).to_canonical().is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
-}
-
 impl Core {
-    pub(crate) fn new(endpoint: Endpoint, key: String, secret: ClientSecret) -> Self {
+    pub(crate) fn new(cores: Cores, addr: CoreAddr, key: String, secret: ClientSecret) -> Self {
         Self {
-            endpoint,
+            cores,
+            addr,
             key,
             secret,
             token: None,
@@ -114,8 +73,8 @@ impl Core {
     }
 
     /// Where it is, for logs.
-    pub(crate) fn url(&self) -> String {
-        self.endpoint.uri().to_string()
+    pub(crate) fn addr(&self) -> &CoreAddr {
+        &self.addr
     }
 
     /// Opens a stream that begins with a first request.
@@ -133,7 +92,7 @@ impl Core {
     }
 
     async fn open_without_limit(&mut self, first: StreamRequest) -> Result<Stream, OpenError> {
-        let channel = self.endpoint.connect().await?;
+        let channel = self.cores.connect(&self.addr).await?;
         let authorization = self.authorization(&channel).await?;
 
         // One message at most waits here, so that outcomes gather while core is busy.
@@ -194,48 +153,5 @@ impl Core {
             authorization,
             renew_at: asked + lifetime.saturating_sub(RENEWAL_MARGIN.min(lifetime / 2)),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_core_elsewhere_is_called_in_plaintext_only_if_allowed() {
-        let roots = RootCertStore::empty();
-        for (url, allowed, expected) in [
-            ("http://127.0.0.1:50051", false, Ok(())),
-            ("http://[::1]:50051", false, Ok(())),
-            ("http://localhost:50051", false, Ok(())),
-            ("https://core.example", false, Ok(())),
-            ("http://core.example", true, Ok(())),
-            (
-                "http://core.example",
-                false,
-                Err(
-                    "core url `http://core.example` is not on this machine: use https, or --allow-plaintext-core",
-                ),
-            ),
-            (
-                "core.example:50051",
-                true,
-                Err(
-                    "core url `core.example:50051` is not usable: write it as http://host:port or https://host:port",
-                ),
-            ),
-            (
-                "",
-                true,
-                Err("core url `` is not usable: write it as http://host:port or https://host:port"),
-            ),
-        ] {
-            let result = endpoint(url, allowed, &roots).map(drop);
-            assert_eq!(
-                result.map_err(|error| error.to_string()),
-                expected.map_err(str::to_owned),
-                "{url}"
-            );
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proto::{Notification, Outcome, StreamRequest, StreamResponse};
 use tokio::{
+    sync::watch,
     task::{JoinError, JoinSet},
     time::{Duration, timeout},
 };
@@ -15,6 +16,7 @@ use crate::{
     backoff::Backoff,
     core::{Core, OpenError, Stream},
     ledger::{CreditExceeded, Ledger},
+    readiness::OpenStreams,
     sender::Sender,
 };
 
@@ -26,8 +28,11 @@ pub(crate) struct Exchange {
     core: Core,
     sender: Arc<Sender>,
     ledger: Ledger,
+    /// How many notifications may be in flight; changes when cores come and go.
+    share: watch::Receiver<usize>,
     sends: JoinSet<Outcome>,
     backoff: Backoff,
+    streams: OpenStreams,
     shutdown: CancellationToken,
 }
 
@@ -48,21 +53,25 @@ impl Exchange {
     pub(crate) fn new(
         core: Core,
         sender: Arc<Sender>,
-        limit: usize,
+        share: watch::Receiver<usize>,
+        streams: OpenStreams,
         shutdown: CancellationToken,
     ) -> Self {
+        let limit = *share.borrow();
         Self {
             core,
             sender,
             ledger: Ledger::new(limit),
+            share,
             sends: JoinSet::new(),
             backoff: Backoff::default(),
+            streams,
             shutdown,
         }
     }
 
     /// Runs until told to end and core has confirmed all it is owed, however long that takes.
-    #[tracing::instrument(name = "exchange", skip_all, fields(core.url = %self.core.url()))]
+    #[tracing::instrument(name = "exchange", skip_all, fields(core = %self.core.addr()))]
     pub(crate) async fn run(mut self) {
         while let Err(broken) = self.hold_stream().await {
             if let Broken::Status(status) = &broken {
@@ -96,6 +105,7 @@ impl Exchange {
             stream = self.core.open(first) => stream?,
             () = self.shutdown.cancelled(), if settled => return Ok(()),
         };
+        let _open = self.streams.add();
         tracing::info!("stream from core is open");
 
         let responses = self.converse(stream).await?;
@@ -107,6 +117,7 @@ impl Exchange {
     async fn converse(&mut self, mut stream: Stream) -> Result<Streaming<StreamResponse>, Broken> {
         loop {
             self.collect_finished();
+            self.ledger.set_limit(*self.share.borrow_and_update());
             let accepting = !self.shutdown.is_cancelled();
             if !accepting && self.ledger.is_reported() {
                 let finished = StreamRequest {
@@ -137,6 +148,7 @@ impl Exchange {
                     // Core's reason, if it gave one, is at the end of what it sent.
                     Err(_) => return Err(reason(&mut stream.responses).await),
                 },
+                Ok(()) = self.share.changed() => {}
                 () = self.shutdown.cancelled(), if accepting => {}
             }
         }

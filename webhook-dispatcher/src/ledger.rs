@@ -47,6 +47,11 @@ impl Ledger {
         }
     }
 
+    /// How many may be in flight from now on. Credit that was granted stays granted.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// A new stream: credit begins at nothing, and what the last one did not see confirmed is
     /// reported again. The lease token tells core whether it still matters.
     pub(crate) fn begin_stream(&mut self) {
@@ -252,6 +257,24 @@ mod tests {
             .map(|_| ledger.next_request(true).outcomes.len())
             .collect();
         assert_eq!(sizes, [128, 128, 44, 0]);
+    }
+
+    #[test]
+    fn a_new_limit_holds_for_what_is_granted_next() {
+        let mut ledger = ledger(2);
+        ledger.set_limit(5);
+        assert_eq!(ledger.next_request(true).credit, 3);
+
+        ledger.set_limit(1);
+        ledger.take(&notifications(5)).unwrap();
+        for number in 0..4 {
+            ledger.finish(Some(outcome(number)));
+            ledger.record(recorded(number));
+            assert_eq!(ledger.next_request(true).credit, 0);
+        }
+        ledger.finish(Some(outcome(4)));
+        ledger.record(recorded(4));
+        assert_eq!(ledger.next_request(true).credit, 1);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod config;
 mod core;
 mod exchange;
 mod ledger;
+mod readiness;
 mod request;
 mod sender;
 mod service;
@@ -15,4 +16,5 @@ mod signature;
 mod trust;
 
 pub use config::{ClientSecret, Config, ConfigError};
+pub use core_client::{CoreConfig, CoreUrl};
 pub use service::WebhookDispatcher;

@@ -1,8 +1,7 @@
-//! Opening a database: its pools and pragmas, what it must promise, and its schema.
+//! Opening a database: its pools and pragmas, and what it must promise.
 
 use std::{sync::Arc, time::Duration};
 
-use migrations::{Migrator, MigratorTrait};
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
     Statement,
@@ -61,8 +60,10 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
 
 async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
     // A pool would try until its time is out, and not say why.
-    let probe = tokio::time::timeout(ACQUIRE, PgConnection::connect(url)).await;
-    if let Ok(Err(error)) = probe {
+    let probe = tokio::time::timeout(ACQUIRE, PgConnection::connect(url))
+        .await
+        .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()));
+    if let Err(error) = probe {
         return Err(Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(
             Arc::new(error),
         ))));
@@ -126,20 +127,4 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
         .test_before_acquire_if_idle_for(Duration::from_secs(10))
         .sqlx_logging(false);
     options
-}
-
-/// Applies the schema. Several cores may start at the same moment: the losers of the race see
-/// a failure, and then that there is nothing left to do.
-pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error> {
-    let mut tries = 1;
-    loop {
-        match Migrator::up(connection, None).await {
-            Ok(()) => return Ok(()),
-            Err(_) if tries < 5 => {
-                tokio::time::sleep(super::jitter(7)).await;
-                tries += 1;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
 }

@@ -24,7 +24,10 @@ mod connect;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod pulse;
 mod reader;
+mod refusal;
+mod schema;
 mod shared_commit;
 
 use std::time::Duration;
@@ -35,7 +38,7 @@ pub(crate) use sea_orm::DatabaseTransaction;
 use sea_orm::{ConnectionTrait, TransactionTrait};
 
 use self::shared_commit::SharedCommit;
-pub(crate) use self::{error::Error, reader::Reader};
+pub(crate) use self::{error::Error, pulse::Pulse, reader::Reader};
 use crate::error::Error as CoreError;
 
 /// The database: reads go to a pool, writes through [`Storage::write`].
@@ -65,8 +68,10 @@ impl Storage {
 
     /// As [`Storage::connect`]; on `SQLite` a write waits for so long.
     async fn connect_with(url: &str, patience: Duration) -> Result<Self, Error> {
-        let (reader, writer) = connect::open(url).await?;
-        connect::migrate(&writer).await?;
+        let (reader, writer) = connect::open(url)
+            .await
+            .map_err(|error| refusal::of_database(url, error))?;
+        schema::migrate(&writer).await?;
         let writer = match writer.get_database_backend() {
             sea_orm::DbBackend::Sqlite => {
                 Writer::Shared(SharedCommit::start(url.to_owned(), writer, patience))
@@ -82,6 +87,11 @@ impl Storage {
     /// Where reads go that need no transaction. It sees every write that was answered.
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// By which it can be told whether the database answers.
+    pub(crate) fn pulse(&self) -> Pulse {
+        self.reader.pulse()
     }
 
     /// Whether it is a database for one process.

@@ -8,7 +8,7 @@ use sea_orm::{
     Statement, prelude::async_trait,
 };
 
-use super::{error::is_lost_race, jitter};
+use super::{Pulse, error::is_lost_race, jitter};
 
 /// Far beyond what any read takes.
 const READ: Duration = Duration::from_secs(10);
@@ -20,6 +20,10 @@ pub(crate) struct Reader(DatabaseConnection);
 impl Reader {
     pub(super) fn new(connection: DatabaseConnection) -> Self {
         Self(connection)
+    }
+
+    pub(super) fn pulse(&self) -> Pulse {
+        Pulse::new(self.0.clone())
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {

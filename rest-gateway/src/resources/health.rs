@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Response,
+    HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
@@ -22,11 +22,17 @@ const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `GET /healthz`: the process answers.
 pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> Answer {
-    Ok(fine())
+    Ok(text(StatusCode::OK, "ok\n"))
 }
 
-/// `GET /readyz`: so does a core, and its database.
+/// `GET /readyz`: so does a core, and its database, and the process has not been told to end.
 pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
+    if gateway.draining.is_cancelled() {
+        return Ok(text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "this gateway is ending\n",
+        ));
+    }
     let call = Call {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call()
@@ -44,11 +50,12 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
             other => other,
         })?;
 
-    Ok(fine())
+    Ok(text(StatusCode::OK, "ok\n"))
 }
 
-fn fine() -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(b"ok\n"));
+fn text(status: StatusCode, sentence: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(sentence.as_bytes()));
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,

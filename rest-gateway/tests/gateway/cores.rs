@@ -1,16 +1,18 @@
 //! Several cores, some of them gone.
 
-use http::Uri;
+use std::time::Duration;
+
 use proto::{GetTaskRequest, task};
+use rest_gateway::CoreUrl;
 use tokio::net::TcpListener;
 
 use crate::harness::{
-    Client, FakeCore, Gateway, Platform,
+    Client, FakeCore, Gateway, Network, Platform,
     samples::{ID, task},
 };
 
 /// An address at which nobody listens.
-async fn nobody() -> Uri {
+async fn nobody() -> CoreUrl {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
     drop(listener);
@@ -96,4 +98,51 @@ async fn a_core_that_comes_back_is_called_again() {
 
     assert_eq!(lost.status, 503);
     assert_eq!(found.status, 200);
+}
+
+fn webhook() -> proto::Webhook {
+    proto::Webhook {
+        name: format!("webhooks/{ID}"),
+        ..proto::Webhook::default()
+    }
+}
+
+#[tokio::test]
+async fn a_core_behind_a_network_that_swallows_everything_keeps_nobody_waiting() {
+    let (silent, other) = (FakeCore::start().await, FakeCore::start().await);
+    let network = Network::before(&silent.url()).await;
+    let gateway = Gateway::start(|config| {
+        config.core_url = vec![network.url(), other.url()];
+        config.request_timeout = Duration::from_hours(1);
+    })
+    .await;
+    let client = Client::new(gateway.addr);
+    let task_path = format!("/api/tasks/{ID}");
+    for core in [&silent, &other] {
+        core.will_answer(task(task::Kind::Pickup));
+        assert_eq!(client.get(&task_path).await.status, 200);
+    }
+
+    network.swallow();
+    // One of them goes into the void; when that is found out, it is asked again elsewhere.
+    for _ in 0..2 {
+        other.will_answer(task(task::Kind::Pickup));
+        let reply = tokio::time::timeout(Duration::from_secs(20), client.get(&task_path)).await;
+        assert_eq!(reply.expect("two seconds are enough").status, 200);
+    }
+    // From then on not even what must not be repeated is sent there.
+    for _ in 0..6 {
+        other.will_answer(webhook());
+        let reply = client.post("/api/webhooks", "{}");
+        let reply = tokio::time::timeout(Duration::from_secs(20), reply).await;
+        assert_eq!(reply.expect("nobody waits for it").status, 201);
+    }
+
+    network.mend();
+    silent.will_answer(task(task::Kind::Pickup));
+    silent.received::<GetTaskRequest>();
+    while !silent.was_called() {
+        other.will_answer(task(task::Kind::Pickup));
+        client.get(&task_path).await;
+    }
 }

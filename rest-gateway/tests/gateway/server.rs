@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use proto::{GetTaskRequest, task};
-use rest_gateway::{Config, RestGateway};
+use rest_gateway::{Config, CoreConfig, RestGateway};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -124,6 +128,11 @@ async fn a_gateway_that_is_told_to_end_asks_clients_to_connect_elsewhere() {
         (reply.status.as_u16(), reply.header("connection")),
         (200, Some("close"))
     );
+    let ready = Client::new(platform.gateway.addr).get("/readyz").await;
+    assert_eq!(
+        (ready.status.as_u16(), &ready.body[..]),
+        (503, &b"this gateway is ending\n"[..])
+    );
 }
 
 #[tokio::test]
@@ -131,7 +140,10 @@ async fn a_core_elsewhere_is_called_over_tls_unless_told_otherwise() {
     let elsewhere = |allow_plaintext_core| Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         core_url: vec!["http://192.0.2.1:50051".parse().unwrap()],
-        allow_plaintext_core,
+        core: CoreConfig {
+            allow_plaintext_core,
+            ..CoreConfig::default()
+        },
         ..Config::default()
     };
 
@@ -161,6 +173,37 @@ async fn who_says_nothing_is_not_waited_for() {
         let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
 
         assert!(ended.is_ok(), "{begun}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_on_which_nothing_is_asked_is_closed_whatever_its_version_of_http() {
+    let platform = Platform::start_with(|config| {
+        config.read_timeout = Duration::from_hours(1);
+        config.idle_timeout = Duration::from_millis(100);
+    })
+    .await;
+    let connect = async || {
+        let stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        TokioIo::new(stream)
+    };
+    let request = || {
+        http::Request::get("http://gateway/healthz")
+            .body(Empty::<Bytes>::new())
+            .unwrap()
+    };
+
+    let (mut old, connection) = http1::handshake(connect().await).await.unwrap();
+    let old_ended = tokio::spawn(connection);
+    assert_eq!(old.send_request(request()).await.unwrap().status(), 200);
+    let executor = TokioExecutor::new();
+    let (mut new, connection) = http2::handshake(executor, connect().await).await.unwrap();
+    let new_ended = tokio::spawn(connection);
+    assert_eq!(new.send_request(request()).await.unwrap().status(), 200);
+
+    for ended in [old_ended, new_ended] {
+        let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+        assert!(ended.expect("it is closed").unwrap().is_ok());
     }
 }
 
@@ -214,17 +257,4 @@ async fn without_public_url_the_bound_address_is_it() {
         reply.error()["type"],
         format!("http://{addr}/errors/not_found")
     );
-}
-
-#[tokio::test]
-async fn what_is_no_address_of_a_core_is_refused_at_the_start() {
-    for wrong in ["ftp://core:1", "/core", "core"] {
-        let config = Config {
-            listen: "127.0.0.1:0".parse().unwrap(),
-            core_url: vec![wrong.parse().unwrap()],
-            ..Config::default()
-        };
-
-        assert!(RestGateway::bind(config).await.is_err(), "{wrong}");
-    }
 }

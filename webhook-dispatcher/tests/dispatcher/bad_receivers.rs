@@ -34,7 +34,7 @@ async fn one_that_hangs_is_left_at_the_deadline() {
 #[tokio::test]
 async fn a_deadline_never_outlasts_the_lease() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let addr = receiver(|_, mut connection| async move { connection.closed().await }).await;
     let mut leased = notification(1, &format!("http://{addr}/"));
@@ -231,7 +231,7 @@ async fn a_compressed_answer_is_not_unpacked() {
 #[tokio::test]
 async fn a_kept_connection_closed_under_us_costs_no_attempt() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     // The first connection answers once and closes on the second request.
     let addr = receiver(|number, mut connection| async move {

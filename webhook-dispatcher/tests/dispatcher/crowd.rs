@@ -29,7 +29,7 @@ fn numbered(number: usize, url: &str) -> Notification {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_that_hang_take_no_more_than_their_places_and_hold_up_nobody() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(webhook_dispatcher::Config {
+    let dispatcher = Dispatcher::start(&webhook_dispatcher::Config {
         max_in_flight: std::num::NonZeroU32::new(PLACES).unwrap(),
         send_timeout: Duration::from_millis(500),
         ..config(&[&core])

@@ -45,7 +45,7 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(crate) fn start(config: Config) -> Self {
+    pub(crate) fn start(config: &Config) -> Self {
         let shutdown = CancellationToken::new();
         let dispatcher = WebhookDispatcher::new(config).unwrap();
         let run = tokio::spawn(dispatcher.run(shutdown.clone()));
@@ -73,7 +73,7 @@ impl Dispatcher {
 /// A configuration for cores that may send to receivers on loopback.
 pub(crate) fn config(cores: &[&FakeCore]) -> Config {
     Config {
-        core_urls: cores.iter().map(|core| core.url.clone()).collect(),
+        core_urls: cores.iter().map(|core| core.url.parse().unwrap()).collect(),
         client_key: Some("key".to_owned()),
         client_secret: Some(ClientSecret::from("secret".to_owned())),
         allow_http: true,
@@ -91,7 +91,7 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
     let mut core = FakeCore::start().await;
     let mut config = config(&[&core]);
     configure(&mut config);
-    let dispatcher = Dispatcher::start(config);
+    let dispatcher = Dispatcher::start(&config);
     let mut stream = core.stream().await;
 
     stream.send(vec![notification(1, url)]).await;

@@ -95,7 +95,7 @@ async fn every_2xx_is_a_success() {
 #[tokio::test]
 async fn a_connection_is_kept_for_the_next_notification() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let addr = crate::harness::receiver(|number, mut connection| async move {
         while connection.read_request().await.is_some() {
@@ -119,7 +119,7 @@ async fn a_connection_is_kept_for_the_next_notification() {
 #[tokio::test]
 async fn what_cannot_be_signed_is_not_sent() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let (url, mut received) = answering(OK).await;
     let mut unsigned = notification(1, &url);

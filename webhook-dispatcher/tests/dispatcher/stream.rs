@@ -71,7 +71,7 @@ fn limited(core: &FakeCore, max_in_flight: u32) -> webhook_dispatcher::Config {
 #[tokio::test]
 async fn credit_is_what_fits_and_returns_with_the_outcome() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(limited(&core, 2));
+    let dispatcher = Dispatcher::start(&limited(&core, 2));
     let mut stream = core.stream().await;
     let receiver = PatientReceiver::start().await;
 
@@ -102,7 +102,7 @@ async fn credit_is_what_fits_and_returns_with_the_outcome() {
 #[tokio::test]
 async fn a_core_that_exceeds_its_credit_is_left() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(limited(&core, 1));
+    let dispatcher = Dispatcher::start(&limited(&core, 1));
     let stream = core.stream().await;
     let (url, mut received) = answering(OK).await;
 
@@ -119,7 +119,7 @@ async fn a_core_that_exceeds_its_credit_is_left() {
 #[tokio::test]
 async fn an_outcome_carries_the_lease_it_was_held_under() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let (url, _received) = answering(OK).await;
     let mut again = notification(7, &url);
@@ -140,7 +140,7 @@ async fn an_outcome_carries_the_lease_it_was_held_under() {
 #[tokio::test]
 async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(limited(&core, 2));
+    let dispatcher = Dispatcher::start(&limited(&core, 2));
     let stream = core.stream().await;
     let mut receiver = PatientReceiver::start().await;
     stream.send(vec![notification(1, &receiver.url)]).await;
@@ -160,7 +160,7 @@ async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
 #[tokio::test]
 async fn an_unconfirmed_outcome_is_reported_again_on_the_next_stream() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let (url, mut received) = answering(OK).await;
     stream.send(vec![notification(1, &url)]).await;
@@ -179,7 +179,7 @@ async fn an_unconfirmed_outcome_is_reported_again_on_the_next_stream() {
 #[tokio::test]
 async fn a_shutdown_finishes_what_is_held_and_waits_for_its_confirmation() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(limited(&core, 2));
+    let dispatcher = Dispatcher::start(&limited(&core, 2));
     let mut stream = core.stream().await;
     let mut receiver = PatientReceiver::start().await;
     assert_eq!(stream.next_request().await, Some(credit(2)));
@@ -201,7 +201,7 @@ async fn a_shutdown_finishes_what_is_held_and_waits_for_its_confirmation() {
 #[tokio::test]
 async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(limited(&core, 2));
+    let dispatcher = Dispatcher::start(&limited(&core, 2));
     let mut stream = core.stream().await;
     let (url, _received) = answering(OK).await;
     stream.send(vec![notification(1, &url)]).await;
@@ -230,8 +230,8 @@ async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
 async fn a_shutdown_with_nothing_held_needs_no_core() {
     let core = FakeCore::start().await;
     let mut unreachable = config(&[&core]);
-    unreachable.core_urls = vec!["http://127.0.0.1:1".to_owned()];
-    let dispatcher = Dispatcher::start(unreachable);
+    unreachable.core_urls = vec!["http://127.0.0.1:1".parse().unwrap()];
+    let dispatcher = Dispatcher::start(&unreachable);
 
     dispatcher.shut_down();
 
@@ -242,7 +242,7 @@ async fn a_shutdown_with_nothing_held_needs_no_core() {
 async fn the_limit_is_shared_between_cores() {
     let mut cores = [FakeCore::start().await, FakeCore::start().await];
     let [first, second] = &cores;
-    let dispatcher = Dispatcher::start(webhook_dispatcher::Config {
+    let dispatcher = Dispatcher::start(&webhook_dispatcher::Config {
         max_in_flight: NonZeroU32::new(10).unwrap(),
         ..config(&[first, second])
     });
@@ -258,7 +258,7 @@ async fn the_limit_is_shared_between_cores() {
 #[tokio::test]
 async fn a_token_is_asked_for_once_and_again_when_it_is_refused() {
     let mut core = FakeCore::start_refusing("token-1").await;
-    let dispatcher = Dispatcher::start(config(&[&core]));
+    let dispatcher = Dispatcher::start(&config(&[&core]));
 
     let stream = core.stream().await;
     assert_eq!(stream.authorization, "Bearer token-2");

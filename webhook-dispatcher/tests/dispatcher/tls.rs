@@ -129,7 +129,7 @@ async fn a_tls_session_goes_on_over_the_next_connection() {
     let mut core = FakeCore::start().await;
     let mut config = config(&[&core]);
     config.ca_files = receiver.ca_files();
-    let dispatcher = Dispatcher::start(config);
+    let dispatcher = Dispatcher::start(&config);
     let mut stream = core.stream().await;
 
     let mut answers = Vec::new();

@@ -7,7 +7,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use http::Uri;
 use proto::{
     CreateDeliveryRequest, Violation,
     deliveries_server::{Deliveries, DeliveriesServer},
@@ -17,6 +16,7 @@ use proto::{
     tokens_server::{Tokens, TokensServer},
     webhooks_server::{Webhooks, WebhooksServer},
 };
+use rest_gateway::CoreUrl;
 use tokio::{net::TcpListener, sync::Notify};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{
@@ -76,7 +76,7 @@ impl FakeCore {
         }
     }
 
-    pub(crate) fn url(&self) -> Uri {
+    pub(crate) fn url(&self) -> CoreUrl {
         format!("http://{}", self.addr).parse().unwrap()
     }
 

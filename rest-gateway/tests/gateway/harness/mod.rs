@@ -1,9 +1,11 @@
 //! What the tests speak with: a gateway, its client, its core.
 
+mod black_hole;
 pub(crate) mod client;
 mod fake_core;
 pub(crate) mod samples;
 
+pub(crate) use black_hole::Network;
 pub(crate) use client::{Client, Reply};
 pub(crate) use fake_core::FakeCore;
 

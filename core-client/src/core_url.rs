@@ -1,0 +1,162 @@
+//! A core's URL.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use url::{Host, Url};
+
+/// What port a core listens on unless told otherwise.
+const PORT: u16 = 50051;
+
+/// Where a core is, or several under one name: `http://HOST:PORT`, or `https` for TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreUrl {
+    host: Host,
+    port: u16,
+    is_tls: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{0}` is no address of a core: write it as http://HOST:PORT, or https://HOST:PORT for TLS"
+)]
+pub struct InvalidCoreUrl(String);
+
+impl CoreUrl {
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Without the brackets of an IPv6 address.
+    pub fn host(&self) -> String {
+        match &self.host {
+            Host::Domain(name) => name.clone(),
+            Host::Ipv4(ip) => ip.to_string(),
+            Host::Ipv6(ip) => ip.to_string(),
+        }
+    }
+
+    /// The address, if the host is one and not a name.
+    pub fn ip(&self) -> Option<IpAddr> {
+        match self.host {
+            Host::Domain(_) => None,
+            Host::Ipv4(ip) => Some(ip.into()),
+            Host::Ipv6(ip) => Some(ip.into()),
+        }
+    }
+
+    /// Whether it is on this machine, so that nobody else sees what passes.
+    pub fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Domain(name) => name == "localhost",
+            Host::Ipv4(ip) => ip.is_loopback(),
+            Host::Ipv6(ip) => ip.to_canonical().is_loopback(),
+        }
+    }
+}
+
+impl FromStr for CoreUrl {
+    type Err = InvalidCoreUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCoreUrl> {
+        let wrong = || InvalidCoreUrl(text.to_owned());
+        let url = Url::parse(text).map_err(|_| wrong())?;
+        let is_tls = match url.scheme() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(wrong()),
+        };
+        let is_bare = url.username().is_empty()
+            && url.password().is_none()
+            && matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none();
+        if !is_bare {
+            return Err(wrong());
+        }
+        // The schemes' own ports are kept out of URLs: 80 and 443 must be told from none.
+        let authority = text.split("://").nth(1).unwrap_or_default();
+        let has_port = authority
+            .trim_end_matches('/')
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
+        let port = url.port_or_known_default().filter(|_| has_port);
+        Ok(Self {
+            host: url.host().ok_or_else(wrong)?.to_owned(),
+            port: port.unwrap_or(PORT),
+            is_tls,
+        })
+    }
+}
+
+impl fmt::Display for CoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_a_scheme_a_host_and_perhaps_a_port() {
+        for (text, expected) in [
+            ("http://127.0.0.1:50051", "http://127.0.0.1:50051"),
+            ("http://127.0.0.1:50051/", "http://127.0.0.1:50051"),
+            ("https://core.example", "https://core.example:50051"),
+            ("https://core.example:443", "https://core.example:443"),
+            ("http://core:80", "http://core:80"),
+            ("http://[::1]:1", "http://[::1]:1"),
+            ("http://[::1]", "http://[::1]:50051"),
+        ] {
+            assert_eq!(text.parse::<CoreUrl>().unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_would_be_right() {
+        for text in [
+            "",
+            "core",
+            "core:50051",
+            "ftp://core:1",
+            "http://",
+            "http://core:1/path",
+            "http://core:1?query",
+            "http://user:pass@core:1",
+            "http://core:70000",
+        ] {
+            let error = text.parse::<CoreUrl>().unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "`{text}` is no address of a core: write it as http://HOST:PORT, or https://HOST:PORT for TLS"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn loopback_is_known_by_its_addresses_and_its_name() {
+        for (text, expected) in [
+            ("http://127.0.0.1:1", true),
+            ("http://127.9.9.9:1", true),
+            ("http://[::1]:1", true),
+            ("http://[::ffff:127.0.0.1]:1", true),
+            ("http://localhost:1", true),
+            ("http://192.0.2.1:1", false),
+            ("http://localhost.example:1", false),
+        ] {
+            assert_eq!(
+                text.parse::<CoreUrl>().unwrap().is_loopback(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+}
