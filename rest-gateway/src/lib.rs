@@ -9,12 +9,16 @@ mod platform;
 mod service;
 mod stack;
 
+mod compression;
+mod cors;
+mod head;
 mod rescue;
 mod routes;
 
 mod body;
 mod client_words;
 mod collection;
+mod conditional;
 mod core;
 mod error;
 mod error_codes;

@@ -9,12 +9,8 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{
-    HeaderMap, Method, Request, Response,
-    header::{ACCEPT, CONTENT_LENGTH},
-};
+use http::{HeaderMap, Request, Response, header::ACCEPT};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Body as _;
 use tower::{BoxError, Layer, Service, layer::layer_fn, timeout};
 
 use crate::{
@@ -73,7 +69,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let asked = Asked::of(&request);
-        let is_head = request.method() == Method::HEAD;
         let public_url = Arc::clone(&self.public_url);
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -84,25 +79,12 @@ where
                 Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
                 Err(error) => Err(of_layer(error)),
             };
-            let response = result.unwrap_or_else(|error| {
+            Ok(result.unwrap_or_else(|error| {
                 log(&error);
                 problem::render(&error, &asked, &public_url)
-            });
-            Ok(if is_head {
-                without_body(response)
-            } else {
-                response
-            })
+            }))
         })
     }
-}
-
-/// Only what stands before the body was asked for.
-fn without_body(mut response: Response<Body>) -> Response<Body> {
-    if let Some(length) = response.body().size_hint().exact() {
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
-    }
-    response.map(|_| Body::default())
 }
 
 /// What of a request matters to how its failure is told.

@@ -10,8 +10,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
 use http::{
-    HeaderValue, Method, Response,
-    header::{CONTENT_TYPE, VARY},
+    HeaderValue, Method, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use http_body_util::Full;
@@ -27,16 +27,18 @@ use tower::{BoxError, Service};
 
 use crate::{
     body::{self, Limits},
+    conditional,
     config::Config,
     core::Core,
+    cors,
     error::Error,
     media_type::MediaType,
     platform::PlatformConfig,
     rate_limits::RateLimits,
     request::Request,
     resources::{
-        contexts, deliveries, entrypoint, error_pages, events, health, me, notifications,
-        retail_prices, settings, stores, tasks, time_slots, tokens, webhooks,
+        contexts, deliveries, docs_page, entrypoint, error_pages, events, health, me,
+        notifications, retail_prices, settings, stores, tasks, time_slots, tokens, webhooks,
     },
 };
 
@@ -53,6 +55,8 @@ pub(crate) struct Gateway {
     pub(crate) rate_limits: RateLimits,
     /// Cancelled when the gateway has been told to end.
     pub(crate) draining: CancellationToken,
+    /// What is at `/api/docs.json`.
+    pub(crate) openapi: Bytes,
 }
 
 /// A resource's answer, or why there is none.
@@ -94,6 +98,9 @@ routes! {
     GET    "/api"                           JsonLd  entrypoint::get;
     GET    "/api/contexts/{name}"           JsonLd  contexts::get;
     GET    "/api/docs.jsonld"               JsonLd  contexts::get_documentation;
+    GET    "/api/docs.json"                 Own     contexts::get_openapi;
+    GET    "/api/docs"                      Own     docs_page::get;
+    GET    "/api/docs/{file}"               Own     docs_page::get_file;
     GET    "/api/settings"                  JsonLd  settings::get;
     GET    "/api/deliveries"                JsonLd  deliveries::list;
     POST   "/api/deliveries"                JsonLd  deliveries::create;
@@ -207,6 +214,10 @@ impl Inner {
     ) -> Result<Response<Full<Bytes>>, Error> {
         let deadline = Instant::now() + self.request_timeout;
         let (parts, body) = request.into_parts();
+        if parts.method == Method::OPTIONS {
+            body::discard(body, &self.limits).await;
+            return self.options(&parts);
+        }
         // Read even if it is not wanted: see `body`.
         let rate_limits = &self.gateway.rate_limits;
         let found = match rate_limits.check(&parts).and_then(|()| self.find(&parts)) {
@@ -229,6 +240,7 @@ impl Inner {
             Form::Own => None,
         };
 
+        let asked = (route.method == Method::GET).then(|| parts.headers.clone());
         let request = Request {
             parts,
             body,
@@ -238,7 +250,29 @@ impl Inner {
         };
         let answer = (route.handler)(Arc::clone(&self.gateway), request).await?;
 
-        Ok(finish(answer, media_type))
+        let answer = label(answer, media_type);
+        let answer = match asked {
+            Some(asked) => conditional::tag(&asked, answer),
+            None => answer,
+        };
+        Ok(answer.map(Full::new))
+    }
+
+    /// What can be asked of a path, for everybody: browsers ask it before a page may ask more.
+    fn options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
+        let path = request.uri.path();
+        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
+        let allow = HeaderValue::from_str(&allow(found.value))
+            .map_err(|error| Error::Internal(error.into()))?;
+
+        let mut answer = Response::new(Full::default());
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+        let headers = answer.headers_mut();
+        if cors::is_preflight(&request.headers) {
+            cors::preflight(path, &allow, headers);
+        }
+        headers.insert(ALLOW, allow);
+        Ok(answer)
     }
 
     fn worker(&self) -> Result<SemaphorePermit<'_>, Error> {
@@ -294,11 +328,12 @@ fn allow(routes: &[&Route]) -> String {
             methods.push("HEAD");
         }
     }
+    methods.push("OPTIONS");
     methods.join(", ")
 }
 
-/// Labels the body.
-fn finish(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Response<Full<Bytes>> {
+/// Says in what form the body is.
+fn label(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Response<Bytes> {
     if let Some(media_type) = media_type {
         let is_empty = answer.body().is_empty();
         let headers = answer.headers_mut();
@@ -307,7 +342,7 @@ fn finish(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Respons
         }
         headers.append(VARY, HeaderValue::from_static("accept"));
     }
-    answer.map(Full::new)
+    answer
 }
 
 #[cfg(test)]
@@ -337,7 +372,18 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_of_the_list_is_documented_and_no_other() {
+    fn every_route_of_the_list_is_documented_and_no_other() {
+        let routes: BTreeSet<_> = ROUTES
+            .iter()
+            .map(|route| (route.method.as_str(), route.path))
+            .collect();
+        let documented: BTreeSet<_> = vocabulary::method_and_path().collect();
+
+        assert_eq!(documented, routes);
+    }
+
+    #[test]
+    fn hydra_s_clients_are_told_of_every_resource_and_no_other() {
         const THE_DOCUMENTATION: [&str; 3] = ["/api", "/api/contexts/{name}", "/api/docs.jsonld"];
 
         let routes: BTreeSet<_> = ROUTES
@@ -346,7 +392,7 @@ mod tests {
             .filter(|route| !THE_DOCUMENTATION.contains(&route.path))
             .map(|route| (route.method.as_str(), route.path))
             .collect();
-        let documented: BTreeSet<_> = vocabulary::method_and_path().collect();
+        let documented: BTreeSet<_> = vocabulary::hydra_method_and_path().collect();
 
         assert_eq!(documented, routes);
     }

@@ -24,6 +24,7 @@ use crate::{
     rate_limits::{Peer, RateLimits},
     routes::{Gateway, Routes},
     stack::{self, Stack},
+    vocabulary,
 };
 
 /// After an accept failed for want of resources, which only time brings back.
@@ -70,6 +71,9 @@ impl RestGateway {
         let draining = CancellationToken::new();
         let gateway = Gateway {
             core: Core::new(Cores::new(&config.core_url, &config.core)?),
+            openapi: vocabulary::openapi(&config.platform_name, &public_url)
+                .to_string()
+                .into(),
             public_url: public_url.into(),
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),

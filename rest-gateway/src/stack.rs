@@ -27,7 +27,10 @@ use tower_http::{
 };
 use uuid::Uuid;
 
-use crate::{config::Config, rate_limits, rescue, routes::Routes, vocabulary::DOCUMENTATION};
+use crate::{
+    compression, config::Config, cors, head, rate_limits, rescue, routes::Routes,
+    vocabulary::DOCUMENTATION,
+};
 
 /// Of every request and every answer.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -62,6 +65,12 @@ pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
                 .make_span_with(request_span::<Incoming>)
                 .on_failure(()),
         )
+        // Outside of the rescue: a page may read its errors too.
+        .layer(cors::layer())
+        // Outside of the compression: see there.
+        .layer(head::layer())
+        // Of what is worth it and holds no secret.
+        .layer(compression::layer())
         // Outside the rescue: who is refused is told how it stands too.
         .layer(rate_limits::layer())
         // Turns every failure of what follows into an answer, in the one form of `problem`.

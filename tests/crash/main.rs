@@ -26,11 +26,19 @@ mod wire;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/api_client.rs"]
 mod api_client;
+#[expect(dead_code, reason = "the e2e tests use the rest of it")]
+#[path = "../e2e/harness/documentation.rs"]
+mod documentation;
+#[path = "../e2e/harness/json_schema.rs"]
+mod json_schema;
 #[path = "../e2e/harness/postgres_programs.rs"]
 mod postgres_programs;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/webhook_receiver.rs"]
 mod webhook_receiver;
+
+use api_client::Answer;
+use documentation::Documentation;
 
 mod across_cores;
 mod away;

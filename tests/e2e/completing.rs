@@ -170,7 +170,7 @@ on_both_databases! {
 
         let answer = board.get(&done).await;
         assert_error(&answer, 405);
-        assert_eq!(answer.header("allow"), "PUT");
+        assert_eq!(answer.header("allow"), "PUT, OPTIONS");
     }
 
     /// "Completion of a delivery emits the event `delivery.completed`": one, "exactly once", when

@@ -9,12 +9,14 @@
 #[macro_use]
 mod harness;
 
+mod abuse;
 mod cancelling;
 mod completing;
 mod deliveries;
 mod drop_in;
 mod errors;
 mod events;
+mod examples;
 mod idempotency;
 mod journey;
 mod json_ld;

@@ -1,6 +1,9 @@
-//! `/api/contexts` and `/api/docs.jsonld`: what the API says of itself to programs.
+//! `/api/contexts`, `/api/docs.jsonld` and `/api/docs.json`: what the API says of itself to
+//! programs.
 
 use std::sync::Arc;
+
+use http::{HeaderValue, Response, header::CONTENT_TYPE};
 
 use crate::{
     error::Error,
@@ -23,4 +26,13 @@ pub(crate) async fn get_documentation(gateway: Arc<Gateway>, _: Request) -> Answ
         &gateway.platform_name,
         &gateway.public_url,
     ))
+}
+
+/// `GET /api/docs.json`
+pub(crate) async fn get_openapi(gateway: Arc<Gateway>, _: Request) -> Answer {
+    let mut response = Response::new(gateway.openapi.clone());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
 }

@@ -2,26 +2,21 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, header::CONTENT_TYPE};
-
 use crate::{
     error::Error,
     error_codes::{self, ErrorCode},
     request::Request,
+    resources::docs_page,
     routes::{Answer, Gateway},
 };
+use bytes::Bytes;
 
 /// `GET /errors/{code}`
 pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     let code = error_codes::find(&request.parameter).ok_or_else(Error::no_such_path)?;
 
-    let mut response = Response::new(Bytes::from(page(code, &gateway.platform_name)));
-    response.headers_mut().insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/html; charset=utf-8"),
-    );
-    Ok(response)
+    let html = page(code, &gateway.platform_name);
+    Ok(docs_page::page(Bytes::from(html)))
 }
 
 fn page(code: &ErrorCode, platform_name: &str) -> String {
@@ -48,9 +43,11 @@ fn page(code: &ErrorCode, platform_name: &str) -> String {
          <meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>{title} · {platform_name} API</title>\n\
-         <style>body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem }} dt {{ font-weight: bold; margin-top: 1rem }} dd {{ margin: 0 }}</style>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <link rel=\"stylesheet\" href=\"../api/docs/page.css\">\n\
          </head>\n\
-         <body>\n\
+         <body class=\"narrow\">\n\
          <h1>{title}</h1>\n\
          <p><code>{code}</code>, HTTP {status}</p>\n\
          <dl>\n\
@@ -59,6 +56,7 @@ fn page(code: &ErrorCode, platform_name: &str) -> String {
          <dt>Cure</dt><dd>{cure}</dd>\n\
          <dt>Retryable</dt><dd>{retryable}</dd>\n\
          </dl>\n\
+         <p><a href=\"../api/docs\">The API</a></p>\n\
          </body>\n\
          </html>\n"
     )

@@ -17,6 +17,7 @@ pub(crate) mod delivery_draft;
 mod delivery_filters;
 
 pub(crate) mod contexts;
+pub(crate) mod docs_page;
 pub(crate) mod entrypoint;
 pub(crate) mod error_pages;
 pub(crate) mod events;

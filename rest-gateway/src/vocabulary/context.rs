@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Class, Field, HYDRA, Iri, Many, Named, Range, XSD, classes, object};
 
-const DAYS: [&str; 7] = [
+pub(super) const DAYS: [&str; 7] = [
     "Monday",
     "Tuesday",
     "Wednesday",

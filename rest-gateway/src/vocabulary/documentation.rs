@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA, XSD, classes, object,
-    operations::{self, On, Operation},
+    operations::{self, Expects, On, Operation, Returns},
 };
 
 /// The document at `/api/docs.jsonld`.
@@ -53,11 +53,10 @@ fn describe(class: &Class) -> Value {
         .iter()
         .map(|field| supported_property(class, field))
         .collect();
-    let operations: Vec<_> = operations::ALL
-        .iter()
+    let operations: Vec<_> = operations::all()
         .filter(|operation| match operation.on {
             On::Resource(of) | On::Path(of) => of.name == class.name,
-            On::Collection(_) => false,
+            On::Collection(_) | On::Nothing => false,
         })
         .map(supported_operation)
         .collect();
@@ -100,8 +99,7 @@ fn property(class: &Class, field: &Field) -> Value {
     ]);
     property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
     if let Range::Collection(_) = field.range {
-        let operations: Vec<_> = operations::ALL
-            .iter()
+        let operations: Vec<_> = operations::all()
             .filter(|operation| matches!(operation.on, On::Collection(of) if of == field.name))
             .map(supported_operation)
             .collect();
@@ -137,20 +135,25 @@ fn range(range: Range) -> Option<Value> {
 }
 
 fn supported_operation(operation: &Operation) -> Value {
-    let statuses: Vec<_> = operation.statuses.iter().copied().map(status).collect();
+    let mut statuses = vec![status(operation.returns.status())];
+    statuses.extend(operations::refusals(operation).into_keys().map(status));
     let mut described: Map<_, _> = object([
         ("@type", json!("hydra:Operation")),
         ("rdfs:label", json!(operation.title)),
         ("hydra:title", json!(operation.title)),
         ("hydra:method", json!(operation.method)),
-        ("hydra:returns", class_or_nothing(operation.returns)),
+        (
+            "hydra:returns",
+            class_or_nothing(returned(operation.returns)),
+        ),
         ("hydra:possibleStatus", json!(statuses)),
     ]);
     if operation.method == "POST" {
-        described.insert(
-            "hydra:expects".to_owned(),
-            class_or_nothing(operation.expects),
-        );
+        let expected = match operation.expects {
+            Expects::Resource(class, _) | Expects::Optional(class, _) => Some(class),
+            Expects::Nothing | Expects::Empty | Expects::Form => None,
+        };
+        described.insert("hydra:expects".to_owned(), class_or_nothing(expected));
     }
     if let On::Path(_) = operation.on {
         let target = json!({
@@ -160,6 +163,14 @@ fn supported_operation(operation: &Operation) -> Value {
         described.insert("schema:target".to_owned(), target);
     }
     Value::Object(described)
+}
+
+fn returned(returns: Returns) -> Option<&'static Class> {
+    match returns {
+        Returns::Resource(class) | Returns::Created(class) | Returns::Preview(class) => Some(class),
+        Returns::Members(_) => Some(&classes::api::COLLECTION),
+        Returns::Nothing | Returns::JsonLd(_) | Returns::Document(..) | Returns::Health => None,
+    }
 }
 
 fn class_or_nothing(class: Option<&Class>) -> Value {

@@ -1,17 +1,19 @@
-//! What the terms of the API mean: tables of classes and fields, from which the JSON-LD contexts
-//! and the Hydra documentation are made.
+//! What the terms of the API mean and what can be asked of it: tables of classes, fields and
+//! operations, from which the JSON-LD contexts, the Hydra and the OpenAPI documentation are made.
 
 mod classes;
 mod context;
 mod documentation;
+mod openapi;
 mod operations;
 
 use serde_json::{Map, Value};
 
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
+pub(crate) use openapi::openapi;
 #[cfg(test)]
-pub(crate) use operations::method_and_path;
+pub(crate) use operations::{hydra_method_and_path, method_and_path};
 
 const SCHEMA: &str = "http://schema.org/";
 const HYDRA: &str = "http://www.w3.org/ns/hydra/core#";
@@ -20,6 +22,9 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 /// Where the documentation is; the IRIs of our own terms begin with it.
 pub(crate) const DOCUMENTATION: &str = "/api/docs.jsonld";
 
+/// Where the OpenAPI documentation is.
+pub(crate) const OPENAPI: &str = "/api/docs.json";
+
 /// A kind of object that answers contain or are.
 #[derive(Debug)]
 struct Class {
@@ -27,6 +32,8 @@ struct Class {
     name: &'static str,
     iri: Iri,
     named: Named,
+    /// Whether its objects have an `@id`.
+    identified: Presence,
     about: &'static str,
     fields: &'static [Field],
 }
@@ -61,7 +68,16 @@ struct Field {
     range: Range,
     many: Many,
     access: Access,
+    /// In requests.
     required: bool,
+    /// In answers.
+    presence: Presence,
+    /// In answers.
+    nullable: bool,
+    /// The values it may have in answers; any, if none are listed.
+    values: &'static [&'static str],
+    /// The JSON Schema of what requests may have here, if that is not what answers have.
+    sent_as: Option<&'static str>,
     about: &'static str,
 }
 
@@ -98,6 +114,15 @@ enum Many {
     List,
 }
 
+/// Whether something is there in answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Always,
+    /// In some, and never null there.
+    Sometimes,
+    Never,
+}
+
 /// Where a field stands: in answers, in requests, or in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
@@ -125,6 +150,10 @@ impl Field {
             many: Many::One,
             access: Access::Read,
             required: false,
+            presence: Presence::Always,
+            nullable: false,
+            values: &[],
+            sent_as: None,
             about: "",
         }
     }
@@ -162,6 +191,29 @@ impl Field {
 
     const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    /// Not in every answer.
+    const fn sometimes(mut self) -> Self {
+        self.presence = Presence::Sometimes;
+        self
+    }
+
+    /// Null in answers when there is nothing to say.
+    const fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    const fn one_of(mut self, values: &'static [&'static str]) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// What requests may have here, as a JSON Schema.
+    const fn sent_as(mut self, schema: &'static str) -> Self {
+        self.sent_as = Some(schema);
         self
     }
 

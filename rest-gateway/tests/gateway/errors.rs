@@ -282,6 +282,31 @@ async fn every_error_has_a_page_at_its_type() {
 }
 
 #[tokio::test]
+async fn every_code_has_a_page_that_says_meaning_cause_cure_and_whether_to_retry() {
+    let platform = Platform::start().await;
+    let documentation = platform.client.get("/api/docs.json").await.json();
+    let codes = &documentation["paths"]["/errors/{code}"]["get"]["parameters"][0]["schema"]["enum"];
+    let codes = codes.as_array().unwrap();
+    assert!(codes.len() > 20, "{codes:?}");
+    for code in codes {
+        let code = code.as_str().unwrap();
+
+        let page = platform.client.get(&format!("/errors/{code}")).await;
+
+        assert_eq!(page.status, 200, "{code}");
+        assert!(page.text().contains(&format!("<code>{code}</code>, HTTP ")));
+        for term in ["Meaning", "Cause", "Cure", "Retryable"] {
+            let said = format!("<dt>{term}</dt><dd>");
+            let (_, rest) = page.text().split_once(&said).unwrap();
+            assert!(
+                rest.len() > 20 && !rest.starts_with("</dd>"),
+                "{term} of {code}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_path_is_404() {
     let platform = Platform::start().await;
     for path in [
@@ -311,14 +336,21 @@ async fn an_unknown_path_is_404() {
 async fn another_method_of_a_known_path_is_405() {
     let platform = Platform::start().await;
     for (method, path, allow) in [
-        (Method::GET, "/oauth2/token", "POST"),
-        (Method::GET, "/api/retail_prices/calculate", "POST"),
-        (Method::HEAD, "/api/deliveries/assert", "POST"),
-        (Method::PATCH, "/api/deliveries", "GET, HEAD, POST"),
-        (Method::POST, "/api/tasks/1", "GET, HEAD"),
-        (Method::PATCH, "/api/webhooks/1", "GET, HEAD, DELETE"),
-        (Method::OPTIONS, "/api", "GET, HEAD"),
-        (Method::from_bytes(b"BREW").unwrap(), "/api", "GET, HEAD"),
+        (Method::GET, "/oauth2/token", "POST, OPTIONS"),
+        (Method::GET, "/api/retail_prices/calculate", "POST, OPTIONS"),
+        (Method::HEAD, "/api/deliveries/assert", "POST, OPTIONS"),
+        (Method::PATCH, "/api/deliveries", "GET, HEAD, POST, OPTIONS"),
+        (Method::POST, "/api/tasks/1", "GET, HEAD, OPTIONS"),
+        (
+            Method::PATCH,
+            "/api/webhooks/1",
+            "GET, HEAD, DELETE, OPTIONS",
+        ),
+        (
+            Method::from_bytes(b"BREW").unwrap(),
+            "/api",
+            "GET, HEAD, OPTIONS",
+        ),
     ] {
         let reply = platform.client.method(method.clone(), path).await;
 

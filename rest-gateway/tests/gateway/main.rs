@@ -7,6 +7,7 @@
 mod harness;
 
 mod bodies;
+mod browsers;
 mod conventions;
 mod cores;
 mod deliveries;
@@ -14,6 +15,7 @@ mod delivery_payload;
 mod errors;
 mod idempotency;
 mod listing;
+mod polling;
 mod public;
 mod rate_limits;
 mod retail_prices;

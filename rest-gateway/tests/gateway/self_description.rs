@@ -167,6 +167,7 @@ async fn every_answer_links_to_the_documentation() {
         (Method::GET, "/nowhere", 404),
         (Method::PATCH, "/api", 405),
         (Method::POST, "/oauth2/token", 400),
+        (Method::OPTIONS, "/api", 204),
     ] {
         let reply = platform.client.method(method, path).await;
 

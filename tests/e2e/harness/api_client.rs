@@ -16,6 +16,8 @@ use oauth2::{
 };
 use serde_json::Value;
 
+use super::Documentation;
+
 /// What the API answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -169,22 +171,27 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request exactly as it was built, with any bytes for a body.
+    /// Sends a request exactly as it was built, with any bytes for a body. Fails if the answer is
+    /// not one of those that the platform documents.
     pub(crate) async fn send(
         &self,
         request: hyper::http::request::Builder,
         body: impl Into<Bytes>,
     ) -> Answer {
         let request = request.body(Full::new(body.into())).unwrap();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = self.http.request(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer {
+        let answer = Answer {
             status: parts.status.as_u16(),
             headers: parts.headers,
             json: serde_json::from_slice(&body).unwrap_or(Value::Null),
             body,
-        }
+        };
+        let documentation = Documentation::of(&self.base_url).await;
+        documentation.check(&method, &path, &answer);
+        answer
     }
 
     /// The full address of a path.

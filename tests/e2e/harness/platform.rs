@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{ApiClient, Courier, Operator, postgres};
+use super::{ApiClient, Courier, Documentation, Operator, postgres};
 
 /// When every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's zone.
 pub(crate) const START: &str = "2020-04-02T11:00:00+02:00";
@@ -69,7 +69,7 @@ impl Platform {
             .unwrap();
 
         let shutdown = CancellationToken::new();
-        Self {
+        let started = Self {
             base_url: platform.base_url.clone(),
             core_url: platform.core_url.clone(),
             store: platform.demo.store.clone(),
@@ -79,7 +79,9 @@ impl Platform {
             running: tokio::spawn(platform.run(shutdown.clone())),
             shutdown,
             _directory: directory,
-        }
+        };
+        Documentation::of(&started.base_url).await;
+        started
     }
 
     /// The demo shop's program, with a token for `deliveries tasks`.

@@ -9,7 +9,7 @@ use super::{
 use crate::vocabulary::{
     Class, Field,
     Iri::{Hydra, Own},
-    Named,
+    Named, Presence,
     Range::{AnyOf, Boolean, Collection, Integer, Link, Object, Text},
 };
 
@@ -17,6 +17,7 @@ pub(in crate::vocabulary) static ENTRYPOINT: Class = Class {
     name: "Entrypoint",
     iri: Own("Entrypoint"),
     named: Named::Term,
+    identified: Presence::Always,
     about: "Where everything begins.",
     fields: &[
         Field::new("delivery", Collection(&DELIVERY))
@@ -44,6 +45,7 @@ pub(in crate::vocabulary) static SETTINGS: Class = Class {
     name: "Settings",
     iri: Own("Settings"),
     named: Named::Term,
+    identified: Presence::Always,
     about: "What the platform is to all its shops.",
     fields: &[
         Field::new("brand_name", Text).about("The platform's name."),
@@ -59,14 +61,16 @@ pub(in crate::vocabulary) static ERROR: Class = Class {
     name: "Error",
     iri: Hydra("Error"),
     named: Named::Iri,
+    identified: Presence::Never,
     about: "Why a request failed.",
-    fields: &failure_with(CALCULATION),
+    fields: &failure_with(CALCULATION.sometimes()),
 };
 
 pub(in crate::vocabulary) static CONSTRAINT_VIOLATION_LIST: Class = Class {
     name: "ConstraintViolationList",
     iri: Own("ConstraintViolationList"),
     named: Named::Term,
+    identified: Presence::Never,
     about: "Every rule that a request breaks.",
     fields: &failure_with(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
 };
@@ -88,6 +92,7 @@ const fn failure_with(last: Field) -> [Field; 11] {
         Field::new("retryable", Boolean).about("Whether the same request may succeed later."),
         Field::new("requestId", Text),
         Field::new("existing", Link(None))
+            .sometimes()
             .about("The resource that stands in the way, if there is one."),
         last,
     ]
@@ -97,6 +102,7 @@ pub(in crate::vocabulary) static CONSTRAINT_VIOLATION: Class = Class {
     name: "ConstraintViolation",
     iri: Own("ConstraintViolation"),
     named: Named::Not,
+    identified: Presence::Never,
     about: "A rule that a request breaks.",
     fields: &[
         Field::new("propertyPath", Text).about("Which part of the request, in its own words."),
@@ -109,6 +115,7 @@ pub(in crate::vocabulary) static COLLECTION: Class = Class {
     name: "Collection",
     iri: Hydra("Collection"),
     named: Named::Iri,
+    identified: Presence::Always,
     about: "Resources, a page at a time.",
     fields: &[
         Field::new(
@@ -117,11 +124,15 @@ pub(in crate::vocabulary) static COLLECTION: Class = Class {
         )
         .means(Hydra("member"))
         .set(),
-        Field::new("hydra:totalItems", Integer).means(Hydra("totalItems")),
+        Field::new("hydra:totalItems", Integer)
+            .means(Hydra("totalItems"))
+            .sometimes(),
         Field::new("hydra:view", Object(&COLLECTION_VIEW)).means(Hydra("view")),
         Field::new("firstNumber", Integer)
+            .sometimes()
             .about("Of events: the number of the oldest that is kept, or that the next will have."),
         Field::new("lastNumber", Integer)
+            .sometimes()
             .about("Of events: the number of the newest; 0 before the first."),
     ],
 };
@@ -130,11 +141,20 @@ pub(in crate::vocabulary) static COLLECTION_VIEW: Class = Class {
     name: "PartialCollectionView",
     iri: Hydra("PartialCollectionView"),
     named: Named::Iri,
+    identified: Presence::Always,
     about: "Where the other pages are.",
     fields: &[
-        Field::new("hydra:first", Link(None)).means(Hydra("first")),
-        Field::new("hydra:previous", Link(None)).means(Hydra("previous")),
-        Field::new("hydra:next", Link(None)).means(Hydra("next")),
-        Field::new("hydra:last", Link(None)).means(Hydra("last")),
+        Field::new("hydra:first", Link(None))
+            .means(Hydra("first"))
+            .sometimes(),
+        Field::new("hydra:previous", Link(None))
+            .means(Hydra("previous"))
+            .sometimes(),
+        Field::new("hydra:next", Link(None))
+            .means(Hydra("next"))
+            .sometimes(),
+        Field::new("hydra:last", Link(None))
+            .means(Hydra("last"))
+            .sometimes(),
     ],
 };

@@ -7,7 +7,7 @@ use super::{
 use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
-    Named,
+    Named, Presence,
     Range::{Instant, Integer, Link, Object, Text},
 };
 
@@ -15,22 +15,24 @@ pub(in crate::vocabulary) static NOTIFICATION: Class = Class {
     name: "Notification",
     iri: Own("Notification"),
     named: Named::Term,
+    identified: Presence::Always,
     about: "An event that a webhook is told of.",
     fields: &[
         ID.about("The last part of `@id`, and the header `webhook-id`."),
         Field::new("webhook", Link(Some(&WEBHOOK))),
         EVENT_NAME,
         EVENT_OBJECT,
-        Field::new("state", Text).about(
+        Field::new("state", Text).one_of(&["pending", "failed", "delivered", "given_up", "dropped"]).about(
             "`pending` (not tried yet), `failed` (to be tried again), `delivered`, `given_up` or \
              `dropped` (its webhook was disabled).",
         ),
         Field::new("attemptCount", Integer),
-        Field::new("nextAttemptAt", Instant).about("Null if there is to be none."),
+        Field::new("nextAttemptAt", Instant).nullable().about("Null if there is to be none."),
         Field::new("createdAt", Instant).means(Schema("dateCreated")),
-        Field::new("finishedAt", Instant),
+        Field::new("finishedAt", Instant).nullable(),
         Field::new("attempts", Object(&ATTEMPT))
             .list()
+            .sometimes()
             .about("Oldest first; not in lists."),
     ],
 };
@@ -39,6 +41,7 @@ pub(in crate::vocabulary) static ATTEMPT: Class = Class {
     name: "NotificationAttempt",
     iri: Own("NotificationAttempt"),
     named: Named::Not,
+    identified: Presence::Never,
     about: "A request that was made to tell of an event.",
     fields: &[
         Field::new("attemptNumber", Integer).about("Counts from 1."),
@@ -51,21 +54,26 @@ pub(in crate::vocabulary) static ATTEMPT: Class = Class {
 };
 
 const MILLISECONDS: Field = Field::new("milliseconds", Integer).about("How long it took.");
-const FAILURE: Field = Field::new("failure", Text).about(
+const FAILURE: Field = Field::new("failure", Text).nullable().about(
     "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status` or `protocol`; null if it \
      was delivered.",
 );
-const STATUS_CODE: Field =
-    Field::new("statusCode", Integer).about("The HTTP status, if there was an answer.");
+const STATUS_CODE: Field = Field::new("statusCode", Integer)
+    .nullable()
+    .about("The HTTP status, if there was an answer.");
 const ANSWER: Field = Field::new("answer", Text).about("The first bytes of the answer, as text.");
 
 pub(in crate::vocabulary) static RECOVERY: Class = Class {
     name: "WebhookRecovery",
     iri: Own("WebhookRecovery"),
     named: Named::Term,
+    identified: Presence::Never,
     about: "That a webhook is told again of what failed.",
     fields: &[
-        Field::new("since", Instant).writeable().required(),
+        Field::new("since", Instant)
+            .writeable()
+            .required()
+            .sent_as(r#"{"type": "string", "minLength": 1}"#),
         Field::new("recovered", Integer).about("How many notifications are sent again."),
     ],
 };

@@ -3,7 +3,7 @@
 use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
-    Named,
+    Named, Presence,
     Range::{Boolean, Instant, Integer, Link, Object, Text},
 };
 
@@ -11,14 +11,16 @@ pub(in crate::vocabulary) static PRICE: Class = Class {
     name: "Price",
     iri: Own("Price"),
     named: Named::Not,
+    identified: Presence::Never,
     about: "An amount of money and the tax on it.",
-    fields: &[AMOUNT, CURRENCY, TAX_OF_IT, PROMISE],
+    fields: &[AMOUNT, CURRENCY, TAX_OF_IT, PROMISE.nullable()],
 };
 
 pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
     name: "RetailPrice",
     iri: Own("RetailPrice"),
     named: Named::Term,
+    identified: Presence::Always,
     about: "What a delivery would cost.",
     fields: &[
         AMOUNT,
@@ -27,7 +29,7 @@ pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
         Field::new("expiresAt", Instant).means(Schema("expires")),
         Field::new("distance", Integer).about("Metres."),
         Field::new("duration", Integer).about("Seconds."),
-        Field::new("distanceSource", Text).about(
+        Field::new("distanceSource", Text).nullable().about(
             "Who says how far it is: `osrm`, which knows the streets, or `straight_line`, an estimate.",
         ),
         CALCULATION,
@@ -45,6 +47,7 @@ pub(in crate::vocabulary) static TAX: Class = Class {
     name: "Tax",
     iri: Own("Tax"),
     named: Named::Not,
+    identified: Presence::Never,
     about: "The tax part of a price.",
     fields: &[
         AMOUNT,
@@ -60,6 +63,7 @@ pub(in crate::vocabulary) static RULE_OUTCOME: Class = Class {
     name: "RuleOutcome",
     iri: Own("RuleOutcome"),
     named: Named::Not,
+    identified: Presence::Never,
     about: "How a rule of a price list fared.",
     fields: &[
         Field::new("rule", Text).about("The rule's name."),

@@ -1,0 +1,50 @@
+// What a generic Hydra client, which knows nothing of this API but its entrypoint, finds in it.
+// Called with the base address.
+import { parseHydraDocumentation } from "@api-platform/api-doc-parser";
+
+const [base] = process.argv.slice(2);
+const { api } = await parseHydraDocumentation(`${base}/api`);
+const documentation = await (await fetch(`${base}/api/docs.jsonld`)).json();
+const entrypoint = await (await fetch(`${base}/api`)).json();
+const classes = documentation["hydra:supportedClass"];
+const failures = [];
+let fields = 0;
+let operations = 0;
+
+for (const [name, address] of Object.entries(entrypoint)) {
+  if (name.startsWith("@")) continue;
+  const resource = api.resources.find((found) => found.url.endsWith(address));
+  if (!resource) {
+    failures.push(`${address} is not found`);
+    continue;
+  }
+  const described = classes.find((one) => one["hydra:title"] === resource.title);
+  for (const property of described["hydra:supportedProperty"]) {
+    const title = property["hydra:title"];
+    const field = resource.fields.find((found) => found.name === title);
+    if (!field) failures.push(`${resource.title}.${title} is not found`);
+    else if (field.required !== property["hydra:required"]) {
+      failures.push(`${resource.title}.${title}: required is ${field.required}`);
+    }
+    fields += 1;
+  }
+  const link = classes
+    .find((one) => one["hydra:title"] === "Entrypoint")
+    ["hydra:supportedProperty"].find((one) => one["hydra:title"] === name);
+  const described_operations = [
+    ...described["hydra:supportedOperation"],
+    ...(link["hydra:property"]["hydra:supportedOperation"] || []),
+  ];
+  for (const operation of described_operations) {
+    const method = operation["hydra:method"];
+    const title = operation["hydra:title"];
+    if (!resource.operations.some((found) => found.method === method && found.name === title)) {
+      failures.push(`${resource.title}: ${method} "${title}" is not found`);
+    }
+    operations += 1;
+  }
+}
+
+console.log(`${api.resources.length} resources, ${fields} fields, ${operations} operations`);
+for (const failure of failures) console.error(failure);
+process.exitCode = failures.length || api.resources.length === 0 ? 1 : 0;

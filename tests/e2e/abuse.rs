@@ -1,0 +1,302 @@
+//! HTTP as no decent program speaks it, to the real binary: its memory stays bounded, and whoever
+//! behaves is served all the while.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use delivery::Credentials;
+
+use crate::harness::{ApiClient, all_in_one::AllInOne, raw};
+
+/// Far beyond what anything here takes.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// What all of these together may make the process grow by, in KiB: as much of bodies as is held
+/// at once, and as much again for connections.
+const GROWTH: u64 = 192 * 1024;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+const END_STREAM: u8 = 1;
+/// `GET http://x/` in HPACK.
+const GET: &[u8] = b"\x82\x86\x84\x41\x01x";
+/// `POST http://x/`.
+const POST: &[u8] = b"\x83\x86\x84\x41\x01x";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn abuse_costs_bounded_memory_and_harms_nobody_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let platform = AllInOne::start(directory.path(), &[]);
+    let base_url = platform.text("/base_url").to_owned();
+    let credentials = Credentials {
+        api_key: platform.text("/demo_client/api_key").to_owned(),
+        api_secret: platform.text("/demo_client/api_secret").to_owned(),
+    };
+    let client = ApiClient::authorized(&base_url, &credentials, &["deliveries"]).await;
+    let addr = base_url.strip_prefix("http://").unwrap().to_owned();
+    let before = resident_kib(platform.process.id());
+
+    for (name, abuse) in [
+        ("slow headers", slow_headers as fn(&str)),
+        ("slow bodies", slow_bodies),
+        ("very many headers", many_headers),
+        ("huge bodies", huge_bodies),
+        ("streams opened and reset", rapid_reset),
+        ("headers without end", continuation_flood),
+        ("streams left open", open_streams),
+    ] {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let abusing = scope.spawn(|| {
+                abuse(&addr);
+                over.store(true, Ordering::Relaxed);
+            });
+            let runtime = tokio::runtime::Handle::current();
+            tokio::task::block_in_place(|| {
+                runtime.block_on(async {
+                    let mut served = 0;
+                    while served < 5 || !(over.load(Ordering::Relaxed) || abusing.is_finished()) {
+                        let answer = tokio::time::timeout(DEADLINE, client.get("/api/me")).await;
+                        assert_eq!(answer.expect(name).status, 200, "{name}");
+                        served += 1;
+                    }
+                });
+            });
+        });
+        let grown = resident_kib(platform.process.id()).saturating_sub(before);
+        assert!(grown < GROWTH, "{name}: {grown} KiB more");
+    }
+
+    assert!(platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_end_can_be_read_in_two_ways_is_the_connections_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let platform = AllInOne::start(directory.path(), &[]);
+    let base_url = platform.text("/base_url");
+    // Whoever reads it otherwise than the server sees the last line as a request.
+    let request = |framing: &str| {
+        format!(
+            "POST /oauth2/token HTTP/1.1\r\nHost: x\r\n{framing}\r\n0\r\n\r\n\
+             GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let plain = request("Content-Length: 5\r\n");
+    let both = raw::send(base_url, plain.as_bytes()).await.unwrap();
+    assert!(both.body.ends_with(b"ok\n"));
+    for framing in [
+        "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: 5, 6\r\n",
+        "Content-Length: +5\r\n",
+        "Content-Length: 5x\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 99999999999999999999999\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        " Content-Length: 5\r\n",
+    ] {
+        let answer = raw::send(base_url, request(framing).as_bytes()).await;
+
+        let Some(answer) = answer else { continue };
+        let body = String::from_utf8_lossy(&answer.body);
+        assert_eq!(answer.status, 400, "{framing:?}: {body}");
+        assert!(!body.contains("HTTP/1.1 200"), "{framing:?}: {body}");
+    }
+    assert!(platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn odd_targets_are_answered_like_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let platform = AllInOne::start(directory.path(), &[]);
+    let base_url = platform.text("/base_url");
+    let long = format!("/api/tasks/{}", "a".repeat(60_000));
+    let too_long = format!("/api/tasks/{}", "a".repeat(200_000));
+    for (target, statuses) in [
+        // The form that proxies are asked in (RFC 9112 §3.2.2).
+        ("http://elsewhere.example/healthz", &[200][..]),
+        ("/api/../healthz", &[404]),
+        ("/%68ealthz", &[404]),
+        ("/errors/%00", &[404]),
+        ("/errors/\0", &[400]),
+        ("/errors/a b", &[400]),
+        ("*", &[404]),
+        (&long, &[404, 401]),
+        (&too_long, &[414, 431]),
+    ] {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+
+        let answer = raw::send(base_url, request.as_bytes()).await.unwrap();
+
+        let status = answer.status;
+        assert!(statuses.contains(&status), "{target:.40?}: {status}");
+    }
+    assert!(platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_sent_before_their_answers_are_answered_in_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let platform = AllInOne::start(directory.path(), &[]);
+    let request = |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n");
+    let requests = [
+        request("/errors/not_found", ""),
+        request("/nowhere", ""),
+        request("/healthz", "Connection: close\r\n"),
+    ];
+
+    let answer = raw::send(platform.text("/base_url"), requests.concat().as_bytes()).await;
+
+    let answers = answer.unwrap();
+    assert_eq!(answers.status, 200);
+    let body = String::from_utf8_lossy(&answers.body);
+    let second = body.find("HTTP/1.1 404").unwrap();
+    let third = body.find("HTTP/1.1 200").unwrap();
+    assert!(second < third && body.ends_with("ok\n"), "{body}");
+    assert!(platform.stop("-TERM").success());
+}
+
+fn connect(addr: &str) -> TcpStream {
+    let stream = TcpStream::connect(addr).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    stream
+}
+
+/// Connections that have begun to say something.
+fn slow_headers(addr: &str) {
+    let mut streams: Vec<_> = (0..300).map(|_| connect(addr)).collect();
+    for byte in b"GET /api HTTP/1.1\r\nX" {
+        for stream in &mut streams {
+            let _ = stream.write_all(&[*byte]);
+        }
+    }
+}
+
+/// Bodies announced and hardly begun.
+fn slow_bodies(addr: &str) {
+    let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                Content-Length: 1000000\r\n\r\n{";
+    let mut streams: Vec<_> = (0..300).map(|_| connect(addr)).collect();
+    for _ in 0..3 {
+        for stream in &mut streams {
+            let _ = stream.write_all(head.as_bytes());
+        }
+    }
+}
+
+fn many_headers(addr: &str) {
+    for _ in 0..10 {
+        let mut stream = connect(addr);
+        let _ = stream.write_all(b"GET /api HTTP/1.1\r\nHost: x\r\n");
+        let _ = stream.write_all("X-Many: yes\r\n".repeat(100_000).as_bytes());
+        let _ = stream.read(&mut [0; 1024]);
+    }
+}
+
+/// A gigabyte in all, if anybody took it.
+fn huge_bodies(addr: &str) {
+    let megabyte = "a".repeat(1 << 20);
+    let chunk = format!("100000\r\n{megabyte}\r\n");
+    for _ in 0..16 {
+        let mut stream = connect(addr);
+        let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                    Transfer-Encoding: chunked\r\n\r\n";
+        let _ = stream.write_all(head.as_bytes());
+        for _ in 0..64 {
+            if stream.write_all(chunk.as_bytes()).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+fn http2(addr: &str) -> TcpStream {
+    let mut stream = connect(addr);
+    stream.write_all(PREFACE).unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, b"")).unwrap();
+    stream
+}
+
+/// The ids that a client gives its streams.
+fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(|number| 2 * number + 1)
+}
+
+/// CVE-2023-44487.
+fn rapid_reset(addr: &str) {
+    for _ in 0..5 {
+        let mut stream = http2(addr);
+        for id in stream_ids(10_000) {
+            let mut frames = frame(HEADERS, END_HEADERS | END_STREAM, id, GET);
+            frames.extend(frame(RST_STREAM, 0, id, &8_u32.to_be_bytes()));
+            if stream.write_all(&frames).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// CVE-2024-27316 and its like.
+fn continuation_flood(addr: &str) {
+    // A header of 16 KiB, again and again, never indexed.
+    let mut header = b"\x10\x01x\x7f\xd1\x7e".to_vec();
+    header.resize(16_000, b'a');
+    for _ in 0..5 {
+        let mut stream = http2(addr);
+        let _ = stream.write_all(&frame(HEADERS, 0, 1, GET));
+        for _ in 0..4_000 {
+            if stream
+                .write_all(&frame(CONTINUATION, 0, 1, &header))
+                .is_err()
+            {
+                break;
+            }
+        }
+    }
+}
+
+/// More requests at once than there may be, none of which ends.
+fn open_streams(addr: &str) {
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        let mut stream = http2(addr);
+        for id in stream_ids(5_000) {
+            if stream
+                .write_all(&frame(HEADERS, END_HEADERS, id, POST))
+                .is_err()
+            {
+                break;
+            }
+        }
+        streams.push(stream);
+    }
+}
+
+/// What of a process is in memory, in KiB; 0 where that is not told.
+fn resident_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.map_or(0, |number| number.parse().unwrap())
+}
