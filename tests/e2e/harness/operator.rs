@@ -20,8 +20,8 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    pub(crate) async fn authorized(platform: &Platform) -> Self {
-        let (channel, token) = connect(platform, &["admin"]).await;
+    pub(crate) async fn authorized(core_url: &str, credentials: &Credentials) -> Self {
+        let (channel, token) = connect_to(core_url, credentials, &["admin"]).await;
         Self { channel, token }
     }
 
@@ -101,15 +101,23 @@ impl Operator {
 
 /// A channel to the platform's core, and a token of the operator's for these scopes.
 pub(crate) async fn connect(platform: &Platform, scopes: &[&str]) -> (Channel, String) {
-    let channel = Endpoint::from_shared(platform.core_url.clone())
+    connect_to(&platform.core_url, &platform.operator_client, scopes).await
+}
+
+async fn connect_to(
+    core_url: &str,
+    credentials: &Credentials,
+    scopes: &[&str],
+) -> (Channel, String) {
+    let channel = Endpoint::from_shared(core_url.to_owned())
         .unwrap()
         .connect()
         .await
         .unwrap();
     let token = TokensClient::new(channel.clone())
         .issue_token(IssueTokenRequest {
-            api_key: platform.operator_client.api_key.clone(),
-            api_secret: platform.operator_client.api_secret.clone(),
+            api_key: credentials.api_key.clone(),
+            api_secret: credentials.api_secret.clone(),
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         })
         .await

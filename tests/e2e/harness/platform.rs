@@ -107,7 +107,7 @@ impl Platform {
 
     /// The platform's operator, over gRPC: makes stores, clients, time slots, price lists.
     pub(crate) async fn operator(&self) -> Operator {
-        Operator::authorized(self).await
+        Operator::authorized(&self.core_url, &self.operator_client).await
     }
 
     /// The program of a shop of its own, with a token for `deliveries tasks`: knows no address,

@@ -7,12 +7,14 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{ApiClient, Database, START};
+use super::{ApiClient, Database, Operator, START};
 
 /// One of the platforms.
 pub(crate) struct Twin {
     base_url: String,
     core_url: String,
+    /// The demo shop's store, as its bare id.
+    pub(crate) store: String,
     demo_client: Credentials,
     operator_client: Credentials,
     clock: Clock,
@@ -66,6 +68,11 @@ impl Twin {
         &self.operator_client
     }
 
+    /// The platform's operator, talking to this one.
+    pub(crate) async fn operator(&self) -> Operator {
+        Operator::authorized(&self.core_url, &self.operator_client).await
+    }
+
     /// Has this one's core disable the demo shop's client, for good.
     pub(crate) async fn disable_the_demo_client(&self) {
         let clients = self.delivery_json(&["clients", "list"]).await;
@@ -105,6 +112,7 @@ impl Twin {
         Self {
             base_url: platform.base_url.clone(),
             core_url: platform.core_url.clone(),
+            store: platform.demo.store.clone(),
             clock,
             demo_client: platform.demo.demo_client.clone(),
             operator_client: platform.demo.operator_client.clone(),

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{LUNCH_AND_AFTERNOON, intervals, slots, values};
-use crate::harness::Platform;
+use crate::harness::{Answer, ApiClient, Platform, Twin};
 
 on_both_databases! {
     /// "`capacity` […] deliveries per slot": it holds however many ask at once, a full slot is
@@ -17,14 +17,9 @@ on_both_databases! {
             .apply_time_slot(&platform.store, &definition)
             .await;
         let client = platform.client().await;
-        let order = json!({
-            "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
-        });
 
-        let answers = join_all((0..64).map(|_| client.post("/api/deliveries", order.clone()))).await;
+        let (taken, refused) = rush([&client, &client]).await;
 
-        let (taken, refused): (Vec<_>, Vec<_>) =
-            answers.iter().partition(|answer| answer.status == 201);
         assert_eq!((taken.len(), refused.len()), (10, 54));
         for answer in refused {
             assert_eq!(answer.status, 400, "{}", answer.json);
@@ -50,4 +45,49 @@ on_both_databases! {
             ])
         );
     }
+}
+
+/// The same, over two cores; and what one gives back, the other may take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_cores_give_a_slot_no_more_than_its_places() {
+    let Some(twins) = Twin::start_two().await else {
+        return;
+    };
+    let definition = slots(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
+    let operator = twins[0].operator().await;
+    operator.apply_time_slot(&twins[0].store, &definition).await;
+    let (client, other) = (twins[0].client().await, twins[1].client().await);
+
+    let (taken, refused) = rush([&client, &other]).await;
+    assert_eq!((taken.len(), refused.len()), (10, 54));
+
+    let cancelled = &taken[..3];
+    join_all(cancelled.iter().map(|answer| {
+        let iri = answer.json["@id"].as_str().unwrap().to_owned();
+        let client = &client;
+        async move { assert_eq!(client.delete(&iri).await.status, 204) }
+    }))
+    .await;
+    let (taken, refused) = rush([&other, &client]).await;
+    assert_eq!((taken.len(), refused.len()), (3, 61));
+
+    for twin in twins {
+        twin.stop().await;
+    }
+}
+
+/// 64 orders of one slot at once, by two programs in turn: which got a place, and which did not.
+async fn rush(clients: [&ApiClient; 2]) -> (Vec<Answer>, Vec<Answer>) {
+    let order = json!({
+        "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
+    });
+    let orders = clients
+        .into_iter()
+        .cycle()
+        .take(64)
+        .map(|client| client.post("/api/deliveries", order.clone()));
+    join_all(orders)
+        .await
+        .into_iter()
+        .partition(|answer| answer.status == 201)
 }
