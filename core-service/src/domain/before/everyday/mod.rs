@@ -31,7 +31,9 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         return Ok(instant);
     }
     let rewriting = Rewriting::of(context)?;
-    if rewriting.text.trim().is_empty() && rewriting.evening.is_none() {
+    // The strict grammar has refused the very words of which nothing was rewritten.
+    let said = rewriting.text.trim();
+    if rewriting.evening.is_none() && (said.is_empty() || said == context.original) {
         return Err(Error::not_understood(context.original, 0));
     }
     let rewritten = Context {
