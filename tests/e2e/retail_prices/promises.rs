@@ -1,6 +1,7 @@
 //! A price is a promise: `"retailPrice": "<@id>"` of an order is charged exactly that, once.
 
 use futures_util::future::join_all;
+use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -184,6 +185,25 @@ on_both_databases! {
             assert_ne!(other["dropoff"]["before"], expected);
             assert_eq!(promised["price"]["retailPrice"], json!(promise));
         }
+    }
+
+    /// A repeat under the same `Idempotency-Key` is the same order, not a second use.
+    async fn an_order_that_is_repeated_under_its_key_keeps_its_promise(platform: &Platform) {
+        let client = platform.client().await;
+        let promise = promise(&client, &order()).await;
+        let order = at_price(&order(), promise.as_str()).to_string();
+        let send = async || {
+            let request = client.request(Method::POST, DELIVERIES);
+            let request = request.header("idempotency-key", "order 42");
+            client.send(request, order.clone()).await
+        };
+
+        let first = json_ld(&send().await, 201);
+        let again = json_ld(&send().await, 201);
+
+        assert_eq!(again, first);
+        assert_eq!(first["price"]["retailPrice"], json!(promise));
+        assert_eq!(count(&client).await, 1);
     }
 
     async fn one_of_many_that_claim_a_promise_at_once_has_it(platform: &Platform) {

@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*, strategy::Strategy as Generator};
 
 use super::{
-    tests::{gross, list, now, plan, rule},
+    tests::{gross, list, now, parse, plan, rule},
     *,
 };
 use crate::domain::task::Package;
@@ -20,6 +20,32 @@ const CONDITIONS: [&str; 10] = [
     "in_zone(dropoff.address, \"centre\")",
     "hours_until(dropoff) < 9 ? distance < 4000 : weight < 10",
     "dropoff.address.locality == \"Paris\"",
+];
+
+/// Pieces that make conditions, by chance.
+const PARTS: [&str; 22] = [
+    "distance",
+    "weight",
+    "0",
+    "1.5",
+    "+",
+    "*",
+    "/",
+    "-",
+    "<",
+    "==",
+    "&&",
+    "||",
+    "!",
+    "?",
+    ":",
+    "(",
+    ")",
+    "tags[0]",
+    "\"cold\"",
+    "in tags",
+    "size(tags)",
+    "hours_until(dropoff)",
 ];
 
 fn condition() -> impl Generator<Value = &'static str> {
@@ -128,6 +154,20 @@ proptest! {
         for outcome in &calculation.outcomes {
             prop_assert!(outcome.matched || outcome.amount == 0, "{outcome:?}");
             prop_assert!(!outcome.reason.is_empty());
+        }
+    }
+
+    /// Whatever passes the check can be calculated for any delivery.
+    #[test]
+    fn an_accepted_list_prices_any_delivery_or_says_why_not(
+        plan in delivery(),
+        parts in vec(prop::sample::select(&PARTS), 1..12),
+    ) {
+        let when = parts.join(" ");
+        if let Ok(list) = parse("sum", &rule(&when, "1")) {
+            let calculation = list.calculate(&plan, "store", &now());
+            prop_assert_eq!(calculation.outcomes.len(), 1);
+            prop_assert!(!calculation.outcomes[0].reason.is_empty(), "{when}");
         }
     }
 

@@ -75,7 +75,7 @@ pub(super) fn list(strategy: &str, rules: &str) -> PriceList {
     parse(strategy, rules).unwrap_or_else(|mistakes| panic!("{mistakes:?} in {rules}"))
 }
 
-fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
+pub(super) fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
     let definition = format!(
         "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"{strategy}\"\n\
          [packages]\nXL = {{ volume = 8 }}\nS = {{ volume = 1 }}\n{rules}"
