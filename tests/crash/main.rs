@@ -42,6 +42,7 @@ use documentation::Documentation;
 
 mod across_cores;
 mod away;
+mod cost;
 mod disks;
 mod ending;
 mod flushing;

@@ -70,6 +70,11 @@ impl Server {
         &self.name
     }
 
+    /// The running process.
+    pub(crate) fn id(&self) -> u32 {
+        self.running.as_ref().unwrap().process.id()
+    }
+
     /// Starts it and waits until it serves.
     pub(crate) async fn start(&mut self) {
         assert!(self.running.is_none(), "{} runs already", self.name);
