@@ -66,6 +66,8 @@ def schemathesis(base, bearer):
         # No schema says which texts are times, addresses or places in a list; and where one
         # member makes another meaningless, the other is not read.
         "--exclude-checks", "negative_data_rejection,positive_data_acceptance",
+        # Its addresses have words in them that would be taken for ids.
+        "--exclude-operation-id", "getHydraDocumentation",
         "--max-time", str(FUZZING), "--seed", "1", "--workers", "1", "--continue-on-failure",
         "--request-timeout", "30", "--suppress-health-check", "all",
     ]

@@ -43,7 +43,10 @@ fn implied(operation: &Operation) -> Vec<&'static ErrorCode> {
         ]);
     }
     if operation.path.contains('{') {
-        implied.extend([&codes::NOT_FOUND]);
+        implied.push(&codes::NOT_FOUND);
+    }
+    if is_shadowed(operation) {
+        implied.push(&codes::METHOD_NOT_ALLOWED);
     }
     if operation
         .parameters
@@ -62,6 +65,21 @@ fn implied(operation: &Operation) -> Vec<&'static ErrorCode> {
         implied.extend([&codes::INTERNAL, &codes::DEADLINE_EXCEEDED]);
     }
     implied
+}
+
+/// Whether what stands for `{…}` may be the name of another operation, which has other methods:
+/// no delivery has the id `assert`.
+fn is_shadowed(operation: &Operation) -> bool {
+    let parts = || operation.path.split('/');
+    super::all().any(|other| {
+        !other.path.contains('{')
+            && other.method != operation.method
+            && other.path.split('/').count() == parts().count()
+            && parts()
+                .zip(other.path.split('/'))
+                .all(|(part, segment)| part == segment || part.starts_with('{'))
+            && other.path != operation.path
+    })
 }
 
 const OF_A_TOKEN: &[&ErrorCode] = &[
