@@ -154,14 +154,16 @@ impl Postgres {
 
     /// Runs a statement.
     pub(crate) fn sql(&self, statement: &str) {
-        let output = self.psql().args(["--command", statement]).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "psql: {errors}");
+        self.query(statement);
     }
 
     /// What a statement answers: a row a line, its columns separated by `|`.
     pub(crate) fn query(&self, statement: &str) -> String {
-        let output = self.psql(statement).args(["-tA"]).output().unwrap();
+        let output = self
+            .psql()
+            .args(["-tA", "--command", statement])
+            .output()
+            .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "psql: {errors}");
         String::from_utf8_lossy(&output.stdout)
