@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Far beyond what a start takes, in seconds.
 START = 60
 # What schemathesis takes, in seconds, and what is too long.
-FUZZING = 150
+FUZZING = 100
 TOO_LONG = 290
 
 ORDER = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"}}
@@ -64,8 +64,12 @@ def schemathesis(base, bearer):
         "--header", f"Authorization: Bearer {bearer}",
         "--checks", "all",
         # No schema says which texts are times, addresses or places in a list; and where one
-        # member makes another meaningless, the other is not read.
-        "--exclude-checks", "negative_data_rejection,positive_data_acceptance",
+        # member makes another meaningless, the other is not read. A cancelled delivery stays to
+        # be read. A repeated request is answered as the first was, whatever became of what it
+        # made.
+        "--exclude-checks",
+        "negative_data_rejection,positive_data_acceptance,use_after_free,"
+        "ensure_resource_availability",
         # Its addresses have words in them that would be taken for ids.
         "--exclude-operation-id", "getHydraDocumentation",
         "--max-time", str(FUZZING), "--seed", "1", "--workers", "1", "--continue-on-failure",
