@@ -296,7 +296,12 @@ fn message(shown: &Shown, store: &Store, attempts: Vec<Attempt>) -> proto::Webho
         next_attempt_time: shown.due_at.map(messages::timestamp),
         create_time: Some(messages::timestamp(shown.created_at)),
         finish_time: shown.finished_at.map(messages::timestamp),
-        attempts: attempts.into_iter().map(attempt).collect(),
+        // They were read after it: one that has ended since is for the next look.
+        attempts: attempts
+            .into_iter()
+            .filter(|attempt| attempt.number <= shown.attempts)
+            .map(attempt)
+            .collect(),
         time_zone: store.time_zone_name().to_owned(),
     }
 }
