@@ -26,6 +26,9 @@ const BELIEVED: Duration = Duration::from_mins(1);
 /// How many judged tokens are kept.
 const KEPT: u64 = 100_000;
 
+/// How often it is asked whether a stream's client still may hold it.
+const STREAM_CHECK: Duration = Duration::from_secs(30);
+
 /// An API client whose token is good.
 #[derive(Debug)]
 pub(crate) struct Caller {
@@ -169,5 +172,30 @@ fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
         Some(_) => Err(Error::Unauthenticated(Unauthenticated::NoToken)),
         None => Err(invalid),
+    }
+}
+
+impl Core {
+    /// Ends, with why, when the token's client may hold a stream no more; that its token has
+    /// expired since the stream was opened does not matter.
+    pub(super) async fn revoked(
+        &self,
+        token: &MetadataMap,
+        permit: impl Fn(&Caller) -> Result<(), Error>,
+    ) -> Error {
+        loop {
+            tokio::time::sleep(STREAM_CHECK).await;
+            match self.authenticate(token).await {
+                Ok(caller) => {
+                    if let Err(refused) = permit(&caller) {
+                        return refused;
+                    }
+                }
+                Err(Error::Unauthenticated(Unauthenticated::ExpiredToken)) => {}
+                Err(error @ Error::Unauthenticated(_)) => return error,
+                // The database may be away for a while; that takes nothing from anybody.
+                Err(_) => {}
+            }
+        }
     }
 }

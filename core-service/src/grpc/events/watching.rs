@@ -8,7 +8,7 @@ use tonic::{Status, metadata::MetadataMap};
 use super::{message, refused};
 use crate::{
     domain::api_client::Scope,
-    error::{Error, Unauthenticated},
+    error::Error,
     grpc::{Core, caller::Caller},
     storage,
 };
@@ -18,9 +18,6 @@ const BATCH: u64 = 100;
 
 /// How often the log is looked at without being told of anything, as when another core numbers.
 const POLL: Duration = Duration::from_millis(250);
-
-/// How often it is asked whether a stream's client still may hold it.
-const PERMISSION_CHECK: Duration = Duration::from_secs(30);
 
 type Responses = mpsc::Sender<Result<proto::WatchEventsResponse, Status>>;
 
@@ -53,12 +50,12 @@ pub(super) async fn serve(
     responses: &Responses,
 ) -> Result<(), Error> {
     let mut numbered = core.numbered.subscribe();
-    let mut permitted = std::pin::pin!(still_permitted(core, token));
+    let mut revoked = std::pin::pin!(core.revoked(token, permit));
     loop {
         // Room first: who reads nothing makes nobody read for them.
         let room = tokio::select! {
             room = responses.reserve() => room,
-            refused = &mut permitted => return refused,
+            error = &mut revoked => return Err(error),
             () = core.shutdown.cancelled() => return Ok(()),
         };
         let Ok(room) = room else {
@@ -85,23 +82,8 @@ pub(super) async fn serve(
             _ = numbered.changed() => {}
             () = tokio::time::sleep(POLL) => {}
             () = responses.closed() => return Ok(()),
-            refused = &mut permitted => return refused,
+            error = &mut revoked => return Err(error),
             () = core.shutdown.cancelled() => return Ok(()),
-        }
-    }
-}
-
-/// Ends when the token's client may hold a stream no more; that its token has expired since the
-/// stream was opened does not matter.
-async fn still_permitted(core: &Core, token: &MetadataMap) -> Result<(), Error> {
-    loop {
-        tokio::time::sleep(PERMISSION_CHECK).await;
-        match core.authenticate(token).await {
-            Ok(caller) => permit(&caller)?,
-            Err(Error::Unauthenticated(Unauthenticated::ExpiredToken)) => {}
-            Err(error @ Error::Unauthenticated(_)) => return Err(error),
-            // The database may be away for a while; that takes nothing from anybody.
-            Err(_) => {}
         }
     }
 }

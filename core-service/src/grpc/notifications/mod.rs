@@ -14,7 +14,7 @@ use futures_util::{FutureExt as _, Stream};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response as Reply, Status, Streaming, metadata::MetadataMap};
+use tonic::{Request, Response as Reply, Status, Streaming};
 
 use self::{
     leases::Found,
@@ -25,11 +25,8 @@ pub(crate) use self::{
     owing::{Owing, owe},
     streams::{Streams, Unsent},
 };
-use super::Core;
-use crate::{
-    domain::api_client::Scope,
-    error::{Error, Unauthenticated},
-};
+use super::{Core, caller::Caller};
+use crate::{domain::api_client::Scope, error::Error};
 
 /// Longer than the longest attempt, its queueing and its report together.
 const LEASE: Duration = Duration::from_mins(1);
@@ -42,9 +39,6 @@ const BATCH: usize = 128;
 /// more rarely. It finds what other processes' bells announce, and what a schedule makes due.
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(1);
-
-/// How often it is asked whether a stream's client still may hold it.
-const PERMISSION_CHECK: Duration = Duration::from_secs(30);
 
 /// How many leases one statement names at most: databases limit how long a condition may be,
 /// dispatchers don't limit what they tell.
@@ -76,8 +70,9 @@ impl proto::notifications_server::Notifications for Notifications {
         let (responses, stream) = mpsc::channel(4);
         let requests = request.into_inner();
         self.0.loops.spawn(async move {
-            let mut permitted = std::pin::pin!(still_permitted(&core, &token));
-            let served = serve(&core, requests, &responses, permitted.as_mut()).await;
+            let permit = |caller: &Caller| caller.require(Scope::Notifications);
+            let mut revoked = std::pin::pin!(core.revoked(&token, permit));
+            let served = serve(&core, requests, &responses, revoked.as_mut()).await;
             if let Err(error) = served {
                 // A dispatcher that has gone away hears nothing; its leases end by themselves.
                 let _ = responses.try_send(Err(error.into()));
@@ -87,35 +82,20 @@ impl proto::notifications_server::Notifications for Notifications {
     }
 }
 
-/// Ends when the token's client may hold a stream no more; that its token has expired since the
-/// stream was opened does not matter.
-async fn still_permitted(core: &Core, token: &MetadataMap) -> Result<(), Error> {
-    loop {
-        tokio::time::sleep(PERMISSION_CHECK).await;
-        match core.authenticate(token).await {
-            Ok(caller) => caller.require(Scope::Notifications)?,
-            Err(Error::Unauthenticated(Unauthenticated::ExpiredToken)) => {}
-            Err(error @ Error::Unauthenticated(_)) => return Err(error),
-            // The database may be away for a while; that takes nothing from anybody.
-            Err(_) => {}
-        }
-    }
-}
-
 /// Serves a stream until its dispatcher half-closes or goes away, its client may hold it no
 /// more, or core shuts down. It ends between claims, never within one: what is leased is sent.
 async fn serve(
     core: &Core,
     requests: Streaming<proto::StreamRequest>,
     responses: &Responses,
-    permitted: Pin<&mut (dyn Future<Output = Result<(), Error>> + Send)>,
+    revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
 ) -> Result<(), Error> {
     let (line, mut births) = core.streams.open(responses);
     let ended = core.shutdown.child_token();
     let taking_back = async {
         let taken_back = tokio::select! {
             taken_back = take_back(core, &line, requests, responses, &ended) => taken_back,
-            refused = permitted => refused,
+            error = revoked => Err(error),
         };
         ended.cancel();
         taken_back
