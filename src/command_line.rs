@@ -7,7 +7,7 @@ use clap::{
     Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     builder::Resettable, error::ErrorKind, parser::ValueSource,
 };
-use daemon::command_line::refuse_password;
+use daemon::command_line::refuse_secrets;
 use delivery::Settings;
 
 use crate::operator::{
@@ -84,7 +84,11 @@ fn read_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
         }
     }
     let matches = command.try_get_matches_from_mut(arguments)?;
-    refuse_password(&mut command, &matches, "database_url");
+    refuse_secrets(
+        &mut command,
+        &matches,
+        &core_service::Config::MAY_HOLD_SECRETS,
+    );
     let command_line = CommandLine::from_arg_matches(&matches)?;
     Ok(command_line
         .command

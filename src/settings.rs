@@ -94,7 +94,8 @@ pub struct Settings {
 
     /// Which geocoder to ask, repeatable: the next where one has not found the place. gazetteer
     /// (the imported addresses), or nominatim=URL, photon=URL, addok=URL, pelias=URL; parameters
-    /// of the URL, such as a key, go into every request; it may end with #rate=<times a second>
+    /// of the URL, such as a key, go into every request, and belong into the environment, not into
+    /// a flag; it may end with #rate=<times a second>
     #[arg(
         long = "geocoder",
         env = "DELIVERY_GEOCODER",

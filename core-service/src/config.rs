@@ -3,10 +3,14 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
-use daemon::secret_file;
+use daemon::{
+    command_line::{DATABASE_URL, MayHoldSecret},
+    secret_file,
+};
 use egress::Network;
 use jiff::{SignedDuration, tz::TimeZone};
 use proto::public_url::InvalidPublicUrl;
+use url::Url;
 
 pub use crate::connections::TlsConfig;
 use crate::{
@@ -77,8 +81,9 @@ pub struct Config {
 
     /// Which geocoder to ask, repeatable: the next where one has not found the place.
     /// `gazetteer` (the addresses in this core's file), or `nominatim=URL`, `photon=URL`,
-    /// `addok=URL`, `pelias=URL`. Parameters of the URL, such as a key, go into every request; it
-    /// may end with `#rate=<times a second>` (1 for Nominatim, 10 for the others).
+    /// `addok=URL`, `pelias=URL`. Parameters of the URL, such as a key, go into every request, and
+    /// belong into the environment, not into a flag; it may end with `#rate=<times a second>` (1
+    /// for Nominatim, 10 for the others).
     #[arg(
         long = "geocoder",
         env = "DELIVERY_GEOCODER",
@@ -202,6 +207,11 @@ pub struct PlatformConfig {
     pub country: Country,
 }
 
+/// Whether a service's URL has what could be one: which parameter is a key, only the service knows.
+fn has_key(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.query().is_some() || url.password().is_some())
+}
+
 /// Without a slash at its end.
 fn public_url(text: &str) -> Result<String, InvalidPublicUrl> {
     let url = proto::public_url::parse(text)?;
@@ -225,6 +235,28 @@ impl Default for PlatformConfig {
 }
 
 impl Config {
+    /// The flags that may hold a secret, here and where these settings are settings of a whole
+    /// platform.
+    pub const MAY_HOLD_SECRETS: [MayHoldSecret; 3] = [
+        DATABASE_URL,
+        MayHoldSecret {
+            argument: "geocoders",
+            holds_secret: |geocoder| {
+                geocoder
+                    .split_once('=')
+                    .is_some_and(|(_, url)| has_key(url))
+            },
+            secret: "a key",
+            instead: "set DELIVERY_GEOCODER",
+        },
+        MayHoldSecret {
+            argument: "osrm_url",
+            holds_secret: has_key,
+            secret: "a key",
+            instead: "set DELIVERY_OSRM_URL",
+        },
+    ];
+
     /// The defaults, which allow what a production platform may.
     pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {

@@ -36,7 +36,7 @@ async fn main() -> std::process::ExitCode {
     let mut command = Arguments::command();
     let matches = command.get_matches_mut();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::refuse_password(&mut command, &matches, "database_url");
+    command_line::refuse_secrets(&mut command, &matches, &Config::MAY_HOLD_SECRETS);
     // Which steps of the schema were there already, nobody needs to know.
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn");
     match run(arguments).await {

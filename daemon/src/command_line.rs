@@ -5,24 +5,58 @@ use std::ffi::OsStr;
 use clap::{ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use url::Url;
 
-/// Ends the program as clap does after a usage error (status 2) if a flag's URL holds a
-/// password. The same URL in the environment is well.
-pub fn refuse_password(command: &mut Command, matches: &ArgMatches, argument: &str) {
-    if is_shown(matches, argument) {
-        let flag = argument.replace('_', "-");
-        command
-            .error(
-                ErrorKind::ValueValidation,
-                format!(
-                    "a password in --{flag} shows in the list of processes: leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --{flag}-file"
-                ),
-            )
-            .exit();
+/// A flag whose value may hold a secret. The same value in the environment is well.
+#[derive(Clone, Copy, Debug)]
+pub struct MayHoldSecret {
+    /// The argument's id.
+    pub argument: &'static str,
+    /// Whether a value does.
+    pub holds_secret: fn(&str) -> bool,
+    /// What the secret is.
+    pub secret: &'static str,
+    /// Where it belongs.
+    pub instead: &'static str,
+}
+
+pub const DATABASE_URL: MayHoldSecret = MayHoldSecret {
+    argument: "database_url",
+    holds_secret: has_password,
+    secret: "a password",
+    instead: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
+};
+
+/// Ends the program as clap does after a usage error (status 2) if a flag holds a secret.
+pub fn refuse_secrets(command: &mut Command, matches: &ArgMatches, flags: &[MayHoldSecret]) {
+    for flag in flags {
+        if is_shown(matches, flag) {
+            let MayHoldSecret {
+                secret, instead, ..
+            } = flag;
+            let name = long_name(command, flag.argument);
+            command
+                .error(
+                    ErrorKind::ValueValidation,
+                    format!("{secret} in --{name} shows in the list of processes: {instead}"),
+                )
+                .exit();
+        }
     }
 }
 
-/// Whether a password was said in a flag, of the program or of a subcommand.
-fn is_shown(matches: &ArgMatches, argument: &str) -> bool {
+/// How the flag is written, in the program or in the first subcommand that has it.
+fn long_name(command: &Command, argument: &str) -> String {
+    std::iter::once(command)
+        .chain(command.get_subcommands())
+        .flat_map(Command::get_arguments)
+        .find(|other| other.get_id() == argument)
+        .and_then(|found| found.get_long())
+        .unwrap_or(argument)
+        .to_owned()
+}
+
+/// Whether a secret was said in a flag, of the program or of a subcommand.
+fn is_shown(matches: &ArgMatches, flag: &MayHoldSecret) -> bool {
+    let argument = flag.argument;
     let here = matches.try_contains_id(argument).is_ok()
         && matches.value_source(argument) == Some(ValueSource::CommandLine)
         && matches
@@ -30,10 +64,10 @@ fn is_shown(matches: &ArgMatches, argument: &str) -> bool {
             .into_iter()
             .flatten()
             .filter_map(OsStr::to_str)
-            .any(has_password);
+            .any(flag.holds_secret);
     here || matches
         .subcommand()
-        .is_some_and(|(_, matches)| is_shown(matches, argument))
+        .is_some_and(|(_, matches)| is_shown(matches, flag))
 }
 
 fn has_password(url: &str) -> bool {
@@ -56,7 +90,7 @@ mod tests {
             .subcommand(Command::new("bootstrap").arg(url()));
         let shown = |arguments: &[&str]| {
             let matches = command.clone().get_matches_from(arguments);
-            is_shown(&matches, "database_url")
+            is_shown(&matches, &DATABASE_URL)
         };
 
         for wrong in [

@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
     let mut command = Arguments::command();
     let matches = command.get_matches_mut();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::refuse_password(&mut command, &matches, "database_url");
+    command_line::refuse_secrets(&mut command, &matches, &[command_line::DATABASE_URL]);
     match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -193,6 +193,22 @@ fn a_core_says_what_is_wrong_with_its_addresses_and_settings() {
                 .arg("--database-url=postgres://delivery:secret@host/delivery"),
             "error: a password in --database-url shows in the list of processes: leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file\n",
         );
+        for (flag, variable) in [
+            (
+                "--geocoder=photon=https://geo.example/?key=secret",
+                "DELIVERY_GEOCODER",
+            ),
+            (
+                "--osrm-url=https://:secret@routes.example/",
+                "DELIVERY_OSRM_URL",
+            ),
+        ] {
+            let name = flag.split('=').next().unwrap();
+            is_misused(
+                program::command(program).args(["--database-url=sqlite://x", flag]),
+                &format!("error: a key in {name} shows in the list of processes: set {variable}\n"),
+            );
+        }
     }
 }
 

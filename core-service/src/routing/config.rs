@@ -13,7 +13,12 @@ use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
 pub struct RouterConfig {
     /// Address of an OSRM server that knows the ways. Without one they are estimated: the
     /// straight line made longer by three tenths, at 15 km/h.
-    #[arg(long, env = "DELIVERY_OSRM_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "DELIVERY_OSRM_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub osrm_url: Option<Url>,
 
     /// The OSRM profile: how couriers travel.
