@@ -146,16 +146,9 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
 
 /// The first member of a collection, once it has one.
 async fn first_member(client: &ApiClient, path: &str) -> Value {
-    const TRIES: u32 = 600;
-
-    for _ in 0..TRIES {
-        let page = client.get(path).await.expect(200);
-        if let Some(member) = page["hydra:member"].get(0) {
-            return member.clone();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("{path} stays empty");
+    client
+        .until(path, |page| page["hydra:member"].get(0).cloned())
+        .await
 }
 
 async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String, Value)> {

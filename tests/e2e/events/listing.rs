@@ -163,20 +163,13 @@ on_both_databases! {
 
 /// The log, once its oldest event has this number.
 async fn until_first(platform: &Platform, client: &ApiClient, first: i64) -> Value {
-    let trimmed = async {
-        loop {
-            let page = client.get(EVENTS).await.expect(200);
-            if page["firstNumber"] == first {
-                return page;
-            }
+    client
+        .until(EVENTS, |page| {
             // The clock is looked at when it moves.
             platform.advance(SignedDuration::from_millis(1));
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(super::DEADLINE, trimmed)
+            (page["firstNumber"] == first).then_some(page)
+        })
         .await
-        .expect("old events are removed")
 }
 
 fn numbers(page: &Value) -> Vec<i64> {

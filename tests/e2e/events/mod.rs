@@ -33,18 +33,11 @@ async fn deliver(client: &ApiClient, courier: &Courier) -> String {
 
 /// The first page of the log once the newest event has this number.
 async fn once_numbered(client: &ApiClient, last: i64) -> Value {
-    let numbered = async {
-        loop {
-            let page = client.get(EVENTS).await.expect(200);
-            if page["lastNumber"].as_i64() >= Some(last) {
-                return page;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, numbered)
+    client
+        .until(EVENTS, |page| {
+            (page["lastNumber"].as_i64() >= Some(last)).then_some(page)
+        })
         .await
-        .expect("the events are numbered")
 }
 
 /// Every event after a number, page by page, as a shop that was down reads them.

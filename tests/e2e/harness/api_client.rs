@@ -1,5 +1,7 @@
 //! A shop's program: a real OAuth client that speaks JSON-LD.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use delivery::Credentials;
 use http_body_util::{BodyExt, Full};
@@ -17,6 +19,12 @@ use oauth2::{
 use serde_json::Value;
 
 use super::Documentation;
+
+/// Far beyond what anything takes that happens by itself: who waits this long waits for nothing.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// How soon it is asked again, where nothing tells a client that there is something new.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What the API answered.
 #[derive(Debug)]
@@ -112,6 +120,21 @@ impl ApiClient {
     /// The path of all these is below the base address: `/api/tasks/<id>`, or an IRI.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path), "").await
+    }
+
+    /// What is found in the answer to a `GET`, once it is there.
+    pub(crate) async fn until<T>(&self, path: &str, find: impl Fn(Value) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                if let Some(found) = find(self.get(path).await.expect(200)) {
+                    return found;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, found)
+            .await
+            .unwrap_or_else(|_| panic!("{path} does not come to hold what is waited for"))
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {

@@ -116,14 +116,9 @@ async fn act(client: &ApiClient, webhook: &Value, action: &str) -> Value {
 
 /// The webhook, once the platform has heard that its receiver is gone.
 async fn until_disabled(client: &ApiClient, webhook: &Value) -> Value {
-    const TRIES: u32 = 600;
-
-    for _ in 0..TRIES {
-        let read = client.get(iri(webhook)).await.expect(200);
-        if read["enabled"] == json!(false) {
-            return read;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("it is still enabled");
+    client
+        .until(iri(webhook), |read| {
+            (read["enabled"] == json!(false)).then_some(read)
+        })
+        .await
 }

@@ -1,7 +1,5 @@
 //! Looking at what a webhook was told, and having it told again.
 
-use std::time::Duration;
-
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -10,9 +8,6 @@ use crate::harness::{
     ApiClient, Platform, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
 };
-
-/// Far beyond what an attempt takes to be recorded.
-const DEADLINE: Duration = Duration::from_mins(1);
 
 on_both_databases! {
     /// "List own notifications and attempts": who was told what, when, how it was answered and
@@ -260,11 +255,12 @@ on_both_databases! {
 /// The notifications of a webhook in a state, once there are so many.
 async fn until_all(client: &ApiClient, webhook: &Value, state: &str, count: usize) -> Vec<Value> {
     let path = format!("{}/notifications?state={state}", iri(webhook));
-    until(client, &path, |page| {
-        let members = page["hydra:member"].as_array().unwrap();
-        (members.len() == count).then(|| members.clone())
-    })
-    .await
+    client
+        .until(&path, |page| {
+            let members = page["hydra:member"].as_array().unwrap();
+            (members.len() == count).then(|| members.clone())
+        })
+        .await
 }
 
 /// The one notification of a webhook in a state, once it is in it.
@@ -275,44 +271,31 @@ async fn only(client: &ApiClient, webhook: &Value, state: &str) -> Value {
 /// The one notification of a webhook, once so many attempts have failed.
 async fn attempted(client: &ApiClient, webhook: &Value, count: u32) -> Value {
     let path = format!("{}/notifications?state=failed", iri(webhook));
-    until(client, &path, |page| {
-        let member = page["hydra:member"].get(0)?;
-        (member["attemptCount"] == count).then(|| member.clone())
-    })
-    .await
+    client
+        .until(&path, |page| {
+            let member = page["hydra:member"].get(0)?;
+            (member["attemptCount"] == count).then(|| member.clone())
+        })
+        .await
 }
 
 /// A notification, once so many attempts are written down.
 async fn with_attempts(client: &ApiClient, notification: &Value, count: usize) -> Value {
-    until(client, iri(notification), |read| {
-        let attempts = read["attempts"].as_array().unwrap();
-        (attempts.len() == count).then(|| read.clone())
-    })
-    .await
+    client
+        .until(iri(notification), |read| {
+            let attempts = read["attempts"].as_array().unwrap();
+            (attempts.len() == count).then(|| read.clone())
+        })
+        .await
 }
 
 /// Waits until the newest event of the log has a number.
 async fn numbered(client: &ApiClient, number: i64) {
-    until(client, "/api/events", |page| {
-        (page["lastNumber"] == number).then_some(())
-    })
-    .await;
-}
-
-/// What is found in an answer, once it is there.
-async fn until<T>(client: &ApiClient, path: &str, find: impl Fn(&Value) -> Option<T>) -> T {
-    let found = async {
-        loop {
-            let answer = client.get(path).await.expect(200);
-            if let Some(found) = find(&answer) {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, found)
-        .await
-        .expect("what is waited for comes to be")
+    client
+        .until("/api/events", |page| {
+            (page["lastNumber"] == number).then_some(())
+        })
+        .await;
 }
 
 fn objects(page: &Value) -> Vec<&str> {
