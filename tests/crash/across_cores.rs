@@ -33,6 +33,9 @@ const AT_ONCE: usize = 16;
 /// How many deliveries are read as soon as they were written.
 const READS: usize = 50;
 
+/// After which a gateway gives a request up.
+const GATEWAYS_DEADLINE: Duration = Duration::from_secs(30);
+
 /// Far beyond what the notifications take.
 const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -200,6 +203,41 @@ async fn what_one_core_has_acknowledged_every_core_knows() {
         );
         assert_eq!(shop.get(task).await.unwrap()["status"], "DONE");
     }
+}
+
+/// One of two cores stands still, as when its machine does: what can be asked elsewhere is, and
+/// soon nothing is asked of it at all. It is called again once it answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_core_that_stands_still_is_passed_over_until_it_answers() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    let shop = cluster.shop().await;
+    let delivery = shop.create_delivery().await.unwrap();
+    let task = iri(&delivery["dropoff"]);
+
+    cluster.cores[0].send("-STOP");
+    let mut waits = Vec::with_capacity(READS);
+    for _ in 0..READS {
+        let sent = Instant::now();
+        shop.get(task).await.unwrap();
+        waits.push(sent.elapsed());
+    }
+    cluster.cores[0].send("-CONT");
+    cluster.cores[1].kill();
+    let waited = Instant::now();
+    while shop.get(task).await.is_err() {
+        assert!(waited.elapsed() < DEADLINE, "the first core is not called");
+    }
+
+    waits.sort_unstable();
+    waits.reverse();
+    crate::say(&format!(
+        "one of two cores standing still: {READS} reads, the slowest after {:?}",
+        &waits[..4]
+    ));
+    assert!(waits[0] < GATEWAYS_DEADLINE / 2, "{waits:?}");
 }
 
 /// Creates deliveries and has both tasks of each completed at once, each by another core.

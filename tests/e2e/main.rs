@@ -12,6 +12,7 @@ mod harness;
 mod abuse;
 mod cancelling;
 mod completing;
+mod deadlines;
 mod deliveries;
 mod drop_in;
 mod errors;
