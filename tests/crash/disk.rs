@@ -2,15 +2,15 @@
 //! in a mount namespace of its own, so that nothing of it is left behind.
 
 use std::{
-    io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::Command,
 };
 
-/// Mounts the image and does what it is told line by line until standard input ends, which it
-/// does with this process, however that comes about. A disk that stays frozen would keep its
-/// writers from being killed, so it thaws by itself in the end.
+use crate::guardian::Guardian;
+
+/// Mounts the image. A disk that stays frozen would keep its writers from being killed, so it
+/// thaws by itself in the end.
 const GUARDIAN: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
@@ -49,8 +49,7 @@ done
 "#;
 
 pub(crate) struct Disk {
-    guardian: Child,
-    answers: BufReader<ChildStdout>,
+    guardian: Guardian,
     directory: PathBuf,
 }
 
@@ -59,20 +58,16 @@ impl Disk {
     /// root and loop devices. With `CI=true` that is a failure.
     pub(crate) fn mount(directory: &Path) -> Option<Self> {
         let disk = directory.join("disk");
-        let mut guardian = Command::new("unshare")
+        let mut script = Command::new("unshare");
+        script
             .args(["--mount", "--propagation=private"])
             .args(["sh", "-c", GUARDIAN, "guardian"])
             .arg(directory.join("image"))
             .arg(&disk)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
             // Ctrl-C ends the tests; the guardian ends after them, with its work done.
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let mut answers = BufReader::new(guardian.stdout.take().unwrap());
-        if line(&mut answers) != "ready" {
-            let _ = guardian.wait();
+            .process_group(0);
+        let (guardian, first) = Guardian::start(&mut script);
+        if first != "ready" {
             let required = std::env::var_os("CI").is_some_and(|value| value == "true");
             assert!(!required, "a disk cannot be mounted here, and CI=true");
             crate::say("a disk cannot be mounted here (root and loop devices): SKIPPED");
@@ -80,7 +75,6 @@ impl Disk {
         }
         Some(Self {
             guardian,
-            answers,
             directory: disk,
         })
     }
@@ -99,40 +93,21 @@ impl Disk {
 
     /// Leaves no block free.
     pub(crate) fn fill(&mut self) {
-        self.order("fill");
+        self.guardian.order("fill");
     }
 
     /// Gives the blocks back.
     pub(crate) fn free(&mut self) {
-        self.order("free");
+        self.guardian.order("free");
     }
 
     /// Whoever writes from now on waits.
     pub(crate) fn freeze(&mut self) {
-        self.order("freeze");
+        self.guardian.order("freeze");
     }
 
     /// Lets them go on.
     pub(crate) fn thaw(&mut self) {
-        self.order("thaw");
+        self.guardian.order("thaw");
     }
-
-    fn order(&mut self, order: &str) {
-        let stdin = self.guardian.stdin.as_mut().unwrap();
-        writeln!(stdin, "{order}").unwrap();
-        assert_eq!(line(&mut self.answers), "done");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        drop(self.guardian.stdin.take());
-        let _ = self.guardian.wait();
-    }
-}
-
-fn line(answers: &mut BufReader<ChildStdout>) -> String {
-    let mut line = String::new();
-    answers.read_line(&mut line).unwrap();
-    line.trim_end().to_owned()
 }

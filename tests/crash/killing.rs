@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    caller::Caller,
     cluster::Cluster,
     load::Load,
     oracle::{self, TAKEN_OVER},
@@ -31,41 +32,19 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut random = Random::seeded();
     let mut platform = AllInOne::start().await;
-    let receiver = Receiver::start().await;
-    let shop = platform.shop().await;
-    shop.subscribe(receiver.url()).await;
-    let workers = 4 + usize::try_from(random.below(13)).unwrap();
-    let load = Load::start(workers, &shop, &platform.dispatch_board().await);
+    let callers = (platform.shop().await, platform.dispatch_board().await);
+    let mut trial = Trial::begin(callers, &mut random).await;
 
-    let mut outages = Outages::default();
-    let begun = Instant::now();
-    while begun.elapsed() < asked_duration().unwrap_or(SHORT) {
-        load.acknowledges(1 + random.below(BETWEEN)).await;
+    while trial.goes_on() {
+        trial.load.acknowledges(1 + random.below(BETWEEN)).await;
         let killed = Instant::now();
         platform.server.kill();
         platform.server.start().await;
-        outages.push("all-in-one", load.first_success_after(killed).await);
-    }
-    let (acknowledged, failures) = load.finish().await;
-    if asked_duration().is_none() {
-        receiver
-            .wait(UNDER_WAY, |told| {
-                told.missing(&acknowledged.completed).is_empty()
-            })
-            .await;
-        platform.end_leases();
+        let outage = trial.load.first_success_after(killed).await;
+        trial.outages.push("all-in-one", outage);
     }
 
-    let deadline = asked_duration().map_or(TAKEN_OVER, |_| LEASE);
-    let figures = oracle::judge(&acknowledged, &shop, &receiver, deadline).await;
-    crate::say(&format!(
-        "SQLite, {workers} creators and completers each: {outages}; failed requests: {}; {figures}",
-        failures.len()
-    ));
-    figures.assert_nothing_lost(2 * figures.deliveries);
-    for failure in &failures {
-        assert!(failure.is_of_a_kill(), "{failure}");
-    }
+    trial.end("SQLite", || platform.end_leases()).await;
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
 
@@ -103,39 +82,71 @@ async fn the_parts_lose_nothing_whichever_of_them_is_killed() {
         return;
     };
     let mut random = Random::seeded();
-    let receiver = Receiver::start().await;
-    let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
-    let workers = 4 + usize::try_from(random.below(13)).unwrap();
-    let load = Load::start(workers, &shop, &cluster.dispatch_board().await);
+    let callers = (cluster.shop().await, cluster.dispatch_board().await);
+    let mut trial = Trial::begin(callers, &mut random).await;
 
-    let mut outages = Outages::default();
-    let begun = Instant::now();
-    while begun.elapsed() < asked_duration().unwrap_or(SHORT) {
-        load.acknowledges(1 + random.below(BETWEEN)).await;
+    while trial.goes_on() {
+        trial.load.acknowledges(1 + random.below(BETWEEN)).await;
         let blow = random.choose(&BLOWS);
-        let outage = strike(&mut cluster, blow, &load, &receiver).await;
-        outages.push(&format!("{blow:?}"), outage);
-    }
-    let (acknowledged, failures) = load.finish().await;
-    if asked_duration().is_none() {
-        receiver
-            .wait(UNDER_WAY, |told| {
-                told.missing(&acknowledged.completed).is_empty()
-            })
-            .await;
-        cluster.end_leases();
+        let outage = strike(&mut cluster, blow, &trial.load, &trial.receiver).await;
+        trial.outages.push(&format!("{blow:?}"), outage);
     }
 
-    let deadline = asked_duration().map_or(TAKEN_OVER, |_| LEASE);
-    let figures = oracle::judge(&acknowledged, &shop, &receiver, deadline).await;
-    crate::say(&format!(
-        "PostgreSQL, {workers} creators and completers each: {outages}; failed requests: {}; {figures}",
-        failures.len()
-    ));
-    figures.assert_nothing_lost(2 * figures.deliveries);
-    for failure in &failures {
-        assert!(failure.is_of_a_kill(), "{failure}");
+    trial.end("PostgreSQL", || cluster.end_leases()).await;
+}
+
+/// Creators and completers at work, and what they and a receiver are to say of it afterwards.
+struct Trial {
+    shop: Caller,
+    receiver: Receiver,
+    workers: usize,
+    load: Load,
+    outages: Outages,
+    begun: Instant,
+}
+
+impl Trial {
+    async fn begin((shop, board): (Caller, Caller), random: &mut Random) -> Self {
+        let receiver = Receiver::start().await;
+        shop.subscribe(receiver.url()).await;
+        let workers = 4 + usize::try_from(random.below(13)).unwrap();
+        Self {
+            load: Load::start(workers, &shop, &board),
+            shop,
+            receiver,
+            workers,
+            outages: Outages::default(),
+            begun: Instant::now(),
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.begun.elapsed() < asked_duration().unwrap_or(SHORT)
+    }
+
+    /// Nothing acknowledged was lost or done twice, and every completion was told.
+    async fn end(self, what: &str, end_leases: impl FnOnce()) {
+        let (acknowledged, failures) = self.load.finish().await;
+        if asked_duration().is_none() {
+            self.receiver
+                .wait(UNDER_WAY, |told| {
+                    told.missing(&acknowledged.completed).is_empty()
+                })
+                .await;
+            end_leases();
+        }
+        let deadline = asked_duration().map_or(TAKEN_OVER, |_| LEASE);
+        let figures = oracle::judge(&acknowledged, &self.shop, &self.receiver, deadline).await;
+        crate::say(&format!(
+            "{what}, {} creators and completers each: {}; failed requests: {}; {figures}",
+            self.workers,
+            self.outages,
+            failures.len()
+        ));
+        figures.assert_nothing_lost(2 * figures.deliveries);
+        for failure in &failures {
+            assert!(failure.is_of_a_kill(), "{failure}");
+        }
     }
 }
 

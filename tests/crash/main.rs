@@ -13,6 +13,7 @@ mod all_in_one;
 mod caller;
 mod cluster;
 mod disk;
+mod guardian;
 mod load;
 mod oracle;
 mod postgres;

@@ -2,15 +2,13 @@
 //! production: every commit is flushed.
 
 use std::{
-    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
-use crate::{postgres_programs, session::Session};
+use crate::{guardian::Guardian, postgres_programs, session::Session};
 
-/// Makes a data directory, says where, and does what it is told line by line until standard
-/// input ends. Nothing but a unix socket is listened on.
+/// Makes a data directory and says where. Nothing but a unix socket is listened on.
 const GUARDIAN: &str = r#"
 set -eu
 bin=$1
@@ -65,8 +63,7 @@ done
 pub(crate) struct Postgres {
     programs: PathBuf,
     directory: String,
-    guardian: Child,
-    answers: BufReader<ChildStdout>,
+    guardian: Guardian,
 }
 
 impl Postgres {
@@ -78,17 +75,13 @@ impl Postgres {
     /// Starts one with settings: `-c name=value`.
     pub(crate) fn start_with(settings: &str) -> Option<Self> {
         let programs = postgres_programs::find()?;
-        let mut guardian = postgres_programs::guardian(GUARDIAN, &programs)
-            .arg(settings)
-            .spawn()
-            .unwrap();
-        let mut answers = BufReader::new(guardian.stdout.take().unwrap());
-        let directory = line(&mut answers);
+        let mut script = postgres_programs::guardian(GUARDIAN, &programs);
+        let (guardian, directory) = Guardian::start(script.arg(settings));
+        assert!(!directory.is_empty(), "PostgreSQL did not start");
         Some(Self {
             programs,
             directory,
             guardian,
-            answers,
         })
     }
 
@@ -104,17 +97,17 @@ impl Postgres {
 
     /// `pg_ctl stop -m fast`: clients are sent away, and everything is written down.
     pub(crate) fn stop(&mut self) {
-        self.order("fast");
+        self.guardian.order("fast");
     }
 
     /// It stands still (SIGSTOP), with every connection open.
     pub(crate) fn pause(&mut self) {
-        self.order("pause");
+        self.guardian.order("pause");
     }
 
     /// It goes on.
     pub(crate) fn resume(&mut self) {
-        self.order("resume");
+        self.guardian.order("resume");
     }
 
     /// Where its socket is.
@@ -124,17 +117,17 @@ impl Postgres {
 
     /// `kill -9` of the postmaster.
     pub(crate) fn kill(&mut self) {
-        self.order("kill");
+        self.guardian.order("kill");
     }
 
     /// `pg_ctl stop -m immediate`: no checkpoint, so that the next start recovers from the log.
     pub(crate) fn stop_immediately(&mut self) {
-        self.order("immediate");
+        self.guardian.order("immediate");
     }
 
     /// Starts it again and waits until it accepts connections.
     pub(crate) fn start_again(&mut self) {
-        self.order("start");
+        self.guardian.order("start");
     }
 
     /// `pg_terminate_backend` of every client's.
@@ -207,24 +200,4 @@ impl Postgres {
             .arg("--set=ON_ERROR_STOP=1");
         command
     }
-
-    fn order(&mut self, order: &str) {
-        let stdin = self.guardian.stdin.as_mut().unwrap();
-        writeln!(stdin, "{order}").unwrap();
-        assert_eq!(line(&mut self.answers), "done");
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        drop(self.guardian.stdin.take());
-        let _ = self.guardian.wait();
-    }
-}
-
-fn line(answers: &mut BufReader<ChildStdout>) -> String {
-    let mut line = String::new();
-    answers.read_line(&mut line).unwrap();
-    assert!(!line.is_empty(), "PostgreSQL did not start");
-    line.trim_end().to_owned()
 }
