@@ -1,0 +1,146 @@
+//! The formats in which addresses are published.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn latitude_and_longitude_are_not_swapped_in_any_format() {
+    let expected = LatLng::new(2.3, 48.8).unwrap();
+    for (format, file) in [
+        (
+            "BAN",
+            "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n1;;Rue X;75001;Paris;48.8;2.3\n",
+        ),
+        (
+            "OpenAddresses CSV",
+            "LON,LAT,NUMBER,STREET,UNIT,CITY,DISTRICT,REGION,POSTCODE,ID,HASH\n48.8,2.3,1,Rue X,,Paris,,,75001,,a\n",
+        ),
+        (
+            "OpenAddresses GeoJSON",
+            "{\"type\":\"Feature\",\"properties\":{\"hash\":\"a\",\"number\":\"1\",\"street\":\"Rue X\",\"unit\":\"\",\"city\":\"Paris\",\"postcode\":\"75001\"},\"geometry\":{\"type\":\"Point\",\"coordinates\":[48.8,2.3]}}\n",
+        ),
+    ] {
+        let found = found(&of("FR", file), "1 rue X, Paris");
+        assert_eq!(found.lat_lng, expected, "{format}");
+        assert_eq!(found.formatted, "1 Rue X, 75001 Paris", "{format}");
+    }
+}
+
+#[test]
+fn other_countries_write_in_other_orders() {
+    let german = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n13.4,52.5,5,Hauptstraße,Berlin,10115\n13.5,52.6,7a,Straße des 17. Juni,Berlin,10557\n";
+    let american =
+        "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n-77.03,38.89,12345,N Main St,Springfield,20500\n";
+    let british =
+        "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n-0.12,51.5,10,Downing Street,London,SW1A 2AA\n";
+    for (country, file, text, expected) in [
+        (
+            "DE",
+            german,
+            "Hauptstr. 5, 10115 Berlin",
+            "Hauptstraße 5, 10115 Berlin",
+        ),
+        (
+            "DE",
+            german,
+            "haupt strasse 5 berlin",
+            "Hauptstraße 5, 10115 Berlin",
+        ),
+        (
+            "DE",
+            german,
+            "Str. des 17. Juni 7a, Berlin",
+            "Straße des 17. Juni 7A, 10557 Berlin",
+        ),
+        (
+            "US",
+            american,
+            "12345 North Main Street, Springfield 20500",
+            "12345 N Main St, Springfield 20500",
+        ),
+        (
+            "GB",
+            british,
+            "10 Downing St., London SW1A 2AA",
+            "10 Downing Street, London SW1A 2AA",
+        ),
+        (
+            "GB",
+            british,
+            "flat 3, 10 downing street sw1a2aa",
+            "10 Downing Street, London SW1A 2AA",
+        ),
+    ] {
+        assert_eq!(search(&of(country, file), text), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_import_counts_what_it_skips_and_why() {
+    let file = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
+        1;;Rue X;75001;Paris;2.3;48.8\n\
+        1;;Rue X;75001;Paris;2.3;48.8\n\
+        2;;;75001;Paris;2.3;48.8\n\
+        99999;;Rue X;75001;Paris;2.3;48.8\n\
+        3;;Rue X;;;2.3;48.8\n\
+        4;;Rue X;75001;Paris;;\n\
+        5;;Rue X;75001;Paris;97;2.3\n\
+        6;;Rue X;75001;Paris;2.3;97\n";
+    let tally = import(&on_disk(), "FR", file.as_bytes());
+
+    assert_eq!(
+        tally.to_string(),
+        "2 taken, 1 skipped: no street (first in file, line 4), \
+         1 skipped: no house number (first in file, line 5), \
+         1 skipped: no town (first in file, line 6), \
+         1 skipped: no point (first in file, line 7), \
+         1 skipped: not on the earth (first in file, line 9), \
+         1 skipped: known already (first in file, line 3)"
+    );
+}
+
+#[test]
+fn a_gzip_file_is_read_as_it_is() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, LINE.as_bytes()).unwrap();
+    let gazetteer = on_disk();
+
+    let tally = import(&gazetteer, "FR", &gzip.finish().unwrap());
+
+    assert_eq!(tally.taken, 4);
+    found(&gazetteer, "2 rue X, Paris");
+}
+
+#[test]
+fn what_is_no_list_of_addresses_is_refused_and_the_index_stays() {
+    let paris = paris();
+    for (file, expected) in [
+        ("", "file: is empty"),
+        ("a;b;c\n1;2;3\n", "there is no lon"),
+        (
+            "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n",
+            "no address could be taken: 0 taken",
+        ),
+        (
+            "{\"type\":\"Feature\"",
+            "no address could be taken: 0 taken, 1 skipped: unreadable (first in file, line 1)",
+        ),
+        ("\u{1f}\u{8b}", "there is no lon"),
+    ] {
+        let mut import = Import::begin(paris.path()).unwrap();
+        let read = import.read("file", "FR", file.as_bytes());
+        let error = match read {
+            Ok(()) => import.finish().unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    found(&paris, "24 rue de la Paix, Paris");
+    let left: Vec<_> = fs::read_dir(paris.path().parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with("new"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}
