@@ -163,7 +163,7 @@ fn core_config(
         reflection: true,
         all_in_one: true,
         addresses: data_dir.file("addresses.sqlite"),
-        geocoders: settings.geocoders.clone(),
+        geocoding: settings.geocoding.clone(),
         ..core_service::Config::new(database_url, data_dir.file("master.key"))
     })
 }

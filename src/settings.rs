@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{PlatformConfig, RouterConfig, geocoding::GeocoderSetting};
+use core_service::{PlatformConfig, RouterConfig, geocoding::GeocodingConfig};
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 
@@ -92,26 +92,15 @@ pub struct Settings {
     )]
     pub latlng: LatLng,
 
-    /// Which geocoder to ask, repeatable: the next where one has not found the place. gazetteer
-    /// (the imported addresses), or nominatim=URL, photon=URL, addok=URL, pelias=URL; parameters
-    /// of the URL, such as a key, go into every request, and belong into the environment, not into
-    /// a flag; it may end with #rate=<times a second>
-    #[arg(
-        long = "geocoder",
-        env = "DELIVERY_GEOCODER",
-        value_name = "GEOCODER",
-        value_delimiter = ' ',
-        hide_env_values = true,
-        default_value = "gazetteer"
-    )]
-    pub geocoders: Vec<GeocoderSetting>,
-
     /// Serve gRPC without TLS beyond this machine: tokens and secrets pass in the clear
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
     #[command(flatten)]
     pub platform: PlatformConfig,
+
+    #[command(flatten)]
+    pub geocoding: GeocodingConfig,
 
     #[command(flatten)]
     pub router: RouterConfig,
@@ -132,7 +121,7 @@ impl Settings {
             platform_name: "Service".to_owned(),
             currency: Currency::EUR,
             latlng: LatLng::default(),
-            geocoders: vec![GeocoderSetting::Gazetteer],
+            geocoding: GeocodingConfig::default(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
         }

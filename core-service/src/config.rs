@@ -18,7 +18,7 @@ use crate::{
         signing_key::LONGEST_TOKEN,
         store::{Country, parse_time_zone},
     },
-    geocoding::GeocoderSetting,
+    geocoding::GeocodingConfig,
     routing::RouterConfig,
     service::StartError,
 };
@@ -79,20 +79,8 @@ pub struct Config {
     )]
     pub addresses: PathBuf,
 
-    /// Which geocoder to ask, repeatable: the next where one has not found the place.
-    /// `gazetteer` (the addresses in this core's file), or `nominatim=URL`, `photon=URL`,
-    /// `addok=URL`, `pelias=URL`. Parameters of the URL, such as a key, go into every request, and
-    /// belong into the environment, not into a flag; it may end with `#rate=<times a second>` (1
-    /// for Nominatim, 10 for the others).
-    #[arg(
-        long = "geocoder",
-        env = "DELIVERY_GEOCODER",
-        value_name = "GEOCODER",
-        value_delimiter = ' ',
-        hide_env_values = true,
-        default_value = "gazetteer"
-    )]
-    pub geocoders: Vec<GeocoderSetting>,
+    #[command(flatten)]
+    pub geocoding: GeocodingConfig,
 
     /// The address under which shops reach the REST API: issuer and audience of tokens.
     #[arg(
@@ -268,7 +256,7 @@ impl Config {
             database_url_file: None,
             master_key_file,
             addresses: PathBuf::from("addresses.sqlite"),
-            geocoders: vec![GeocoderSetting::Gazetteer],
+            geocoding: GeocodingConfig::default(),
             public_url: "http://127.0.0.1:8080".to_owned(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),

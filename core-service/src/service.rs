@@ -324,7 +324,7 @@ fn geocoder(
     clock: &Clock,
 ) -> Result<Box<dyn Geocoder>, StartError> {
     let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
-    for setting in &config.geocoders {
+    for setting in &config.geocoding.geocoders {
         match setting {
             GeocoderSetting::Gazetteer => {
                 chain.push(Box::new(GazetteerGeocoder(Arc::clone(gazetteer))));
@@ -332,7 +332,7 @@ fn geocoder(
             GeocoderSetting::Online(setting) => {
                 let language = &config.platform.locale;
                 let online = Online::new(setting, language).map_err(StartError::GeocoderTls)?;
-                let label = format!("{:?} {} {language}", setting.protocol, setting.base);
+                let label = online.label();
                 let kept = KeptGeocodes {
                     storage: Arc::clone(storage),
                     clock: clock.clone(),

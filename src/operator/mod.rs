@@ -11,6 +11,7 @@ pub(crate) mod keys;
 pub(crate) mod prices;
 pub(crate) mod refusal;
 pub(crate) mod reply;
+pub(crate) mod service_area;
 pub(crate) mod stores;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;

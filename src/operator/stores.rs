@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 use proto::{
-    CreateStoreRequest, GetStoreRequest, LatLng, ListStoresRequest, ServiceArea,
-    UpdateStoreRequest, iri, stores_client::StoresClient,
+    CreateStoreRequest, GetStoreRequest, ListStoresRequest, ServiceArea, UpdateStoreRequest, iri,
+    stores_client::StoresClient,
 };
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::operator::{
     id,
     refusal::refused,
     reply::{self, Resource},
+    service_area::{self, Area},
 };
 
 #[derive(Args, Debug)]
@@ -78,9 +79,9 @@ struct PlaceFlags {
     /// Its country, ISO 3166-1 alpha-2
     #[arg(long, value_name = "CODE")]
     country: Option<String>,
-    /// How far it delivers, e.g. 5km around its address, 48.8554,2.3596,5km around a point, or
-    /// anywhere
-    #[arg(long, value_name = "AREA", value_parser = service_area, allow_hyphen_values = true)]
+    /// Where it delivers: e.g. 5km (around its address), 48.8554,2.3596,5km (around a point),
+    /// zone:NAME (a zone that was applied, wherever it is moved to), or anywhere
+    #[arg(long, value_name = "AREA", value_parser = service_area::read, allow_hyphen_values = true)]
     service_area: Option<ServiceArea>,
 }
 
@@ -146,28 +147,9 @@ struct Store {
     timezone: String,
     currency: String,
     country: String,
-    /// Metres around a point, or around the address; null is anywhere.
+    /// Null is anywhere.
     service_area: Option<Area>,
     created_at: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Area {
-    /// Latitude, longitude.
-    center: Option<[f64; 2]>,
-    radius_meters: u32,
-}
-
-impl From<ServiceArea> for Area {
-    fn from(area: ServiceArea) -> Self {
-        let center = area
-            .center
-            .map(|center| [center.latitude, center.longitude]);
-        Self {
-            center,
-            radius_meters: area.radius_meters,
-        }
-    }
 }
 
 impl From<proto::Store> for Store {
@@ -183,7 +165,7 @@ impl From<proto::Store> for Store {
                 .map(|point| [point.latitude, point.longitude]),
             address: address.map(|address| address.street_address),
             created_at: reply::instant(store.create_time.as_ref(), &store.time_zone),
-            service_area: store.service_area.map(Area::from),
+            service_area: store.service_area.and_then(Area::of),
             timezone: store.time_zone,
             currency: store.currency_code,
             country: store.country_code,
@@ -197,14 +179,7 @@ impl Resource for Store {
             .lat_lng
             .map(|[latitude, longitude]| format!("{latitude},{longitude}"))
             .unwrap_or_default();
-        let delivers = self.service_area.as_ref().map_or_else(String::new, |area| {
-            let center = area
-                .center
-                .map_or_else(String::new, |[latitude, longitude]| {
-                    format!(" around {latitude},{longitude}")
-                });
-            format!("within {} m{center}", area.radius_meters)
-        });
+        let delivers = self.service_area.as_ref().map(Area::to_string);
         vec![
             ("id", self.id.clone()),
             ("name", self.name.clone()),
@@ -213,80 +188,8 @@ impl Resource for Store {
             ("timezone", self.timezone.clone()),
             ("currency", self.currency.clone()),
             ("country", self.country.clone()),
-            ("delivers", delivers),
+            ("delivers", delivers.unwrap_or_default()),
             ("created", self.created_at.clone().unwrap_or_default()),
         ]
-    }
-}
-
-fn service_area(text: &str) -> Result<ServiceArea, String> {
-    const FORM: &str = "give a distance (5km, 800m), a point and a distance \
-                        (48.8554,2.3596,5km), or anywhere";
-    let read = || {
-        let (center, distance) = match text.rsplit_once(',') {
-            Some((center, distance)) => {
-                let (latitude, longitude) = center.split_once(',')?;
-                let center = LatLng {
-                    latitude: latitude.trim().parse().ok()?,
-                    longitude: longitude.trim().parse().ok()?,
-                };
-                (Some(center), distance)
-            }
-            None => (None, text),
-        };
-        Some(ServiceArea {
-            center,
-            radius_meters: meters(distance.trim())?,
-        })
-    };
-    if text == "anywhere" {
-        return Ok(ServiceArea::default());
-    }
-    read()
-        .filter(|area| area.radius_meters > 0)
-        .ok_or_else(|| FORM.to_owned())
-}
-
-/// `5km`, `2.5 km` or `800m`, in whole metres.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` saturates, and core refuses what is too far"
-)]
-fn meters(text: &str) -> Option<u32> {
-    let (number, unit) = match text.strip_suffix("km") {
-        Some(number) => (number, 1000.0),
-        None => (text.strip_suffix('m')?, 1.0),
-    };
-    let meters: f64 = number.trim().parse::<f64>().ok()? * unit;
-    meters.is_finite().then(|| meters.round() as u32)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_area_is_a_distance_around_the_address_or_a_point() {
-        let read = |text: &str| {
-            let area = service_area(text).ok()?;
-            let center = area
-                .center
-                .map(|center| (center.latitude, center.longitude));
-            Some((center, area.radius_meters))
-        };
-
-        assert_eq!(read("5km"), Some((None, 5000)));
-        assert_eq!(read("800 m"), Some((None, 800)));
-        assert_eq!(
-            read("-33.9, 151.2, 2.5km"),
-            Some((Some((-33.9, 151.2)), 2500))
-        );
-        assert_eq!(read("anywhere"), Some((None, 0)));
-        for wrong in [
-            "", "5", "km", "5 miles", "0m", "-5km", "48.8,5km", "a,b,5km", "inf km",
-        ] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
     }
 }

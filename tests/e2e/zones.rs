@@ -6,7 +6,7 @@ use tonic::Code;
 
 use crate::harness::{
     ApiClient, Platform,
-    definitions::{Definitions, violated_fields},
+    definitions::{Definitions, violated_fields, zone},
 };
 
 /// Around 48.856, 2.354; by degrees, far smaller than any other distance here.
@@ -117,25 +117,6 @@ on_both_databases! {
         assert_eq!(forbidden.code(), Code::PermissionDenied);
         assert_eq!(definitions.zones(None).await.unwrap(), applied);
     }
-}
-
-/// GeoJSON of a box: west, south, east, north.
-fn zone(name: &str, [west, south, east, north]: [f64; 4]) -> String {
-    let corners = [
-        [west, south],
-        [east, south],
-        [east, north],
-        [west, north],
-        [west, south],
-    ]
-    .map(|[longitude, latitude]| format!("[{longitude}, {latitude}]"))
-    .join(", ");
-    format!(
-        "{{\"type\": \"FeatureCollection\",\n \"features\": [\n\
-         {{\"type\": \"Feature\", \"properties\": {{\"name\": \"{name}\"}},\n\
-         \"geometry\": {{\"type\": \"Polygon\",\n\
-         \"coordinates\": [[{corners}]]}}}}]}}"
-    )
 }
 
 async fn price(client: &ApiClient) -> i64 {

@@ -12,12 +12,11 @@ pub struct LatLng {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LatLngError {
     #[error(
-        "latitude comes first: [{0}, {1}] reads as latitude {0}; did you mean [{1}, {0}]?",
-        .latitude, .longitude
+        "latitude {latitude} and longitude {longitude} seem swapped: that is not on the earth, and latitude {longitude}, longitude {latitude} is"
     )]
     Swapped { latitude: f64, longitude: f64 },
     #[error(
-        "[{latitude}, {longitude}] is not on the earth: latitude is from -90 to 90, longitude from -180 to 180"
+        "latitude {latitude} and longitude {longitude} are not on the earth: latitude is from -90 to 90, longitude from -180 to 180"
     )]
     OutOfRange { latitude: f64, longitude: f64 },
 }
@@ -85,7 +84,8 @@ mod tests {
         assert!(LatLng::new(-90.0, 180.0).is_ok());
         assert_eq!(
             LatLng::new(151.2, -33.9).unwrap_err().to_string(),
-            "latitude comes first: [151.2, -33.9] reads as latitude 151.2; did you mean [-33.9, 151.2]?"
+            "latitude 151.2 and longitude -33.9 seem swapped: that is not on the earth, and latitude \
+             -33.9, longitude 151.2 is"
         );
         for (latitude, longitude) in [(181.0, 181.0), (f64::NAN, 2.0), (f64::INFINITY, 0.0)] {
             assert!(matches!(

@@ -2,9 +2,16 @@
 
 use super::address::LatLng;
 
-/// A circle.
+/// As an operator says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServiceArea {
+    Circle(Circle),
+    /// The zone of this name, wherever that is moved to.
+    Zone(String),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ServiceArea {
+pub struct Circle {
     /// The store's default address if there is none.
     center: Option<LatLng>,
     radius_meters: u32,
@@ -17,7 +24,7 @@ pub struct InvalidRadius(u32);
 const SMALLEST: u32 = 100;
 const LARGEST: u32 = 1_000_000;
 
-impl ServiceArea {
+impl Circle {
     /// So many metres around a point, or around the store's default address.
     pub fn new(center: Option<LatLng>, radius_meters: u32) -> Result<Self, InvalidRadius> {
         if (SMALLEST..=LARGEST).contains(&radius_meters) {
@@ -45,10 +52,10 @@ mod tests {
 
     #[test]
     fn a_radius_is_one_that_a_courier_may_ride() {
-        assert!(ServiceArea::new(None, 100).is_ok());
-        assert!(ServiceArea::new(None, 1_000_000).is_ok());
+        assert!(Circle::new(None, 100).is_ok());
+        assert!(Circle::new(None, 1_000_000).is_ok());
         for radius in [0, 99, 1_000_001] {
-            assert_eq!(ServiceArea::new(None, radius), Err(InvalidRadius(radius)));
+            assert_eq!(Circle::new(None, radius), Err(InvalidRadius(radius)));
         }
     }
 }

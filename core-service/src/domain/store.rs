@@ -3,11 +3,7 @@
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::domain::{
-    address::{Address, LatLng},
-    id::StoreId,
-    service_area::ServiceArea,
-};
+use crate::domain::{address::Address, id::StoreId, service_area::ServiceArea};
 
 /// A shop. Its deliveries, prices and slots are read and written in its zone.
 #[derive(Clone, Debug)]
@@ -24,13 +20,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// The middle of where it delivers.
-    pub fn center(&self) -> Option<LatLng> {
-        let center = self.service_area.and_then(ServiceArea::center);
-        let address = self.default_address.as_ref();
-        center.or(address.map(|address| address.lat_lng))
-    }
-
     /// The zone's IANA name.
     pub fn time_zone_name(&self) -> &str {
         self.time_zone.iana_name().unwrap_or("UTC")

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
+
 use crate::domain::address::LatLng;
 
 /// What is looked for.
@@ -30,15 +32,15 @@ impl Query {
 }
 
 /// How exact a point is; the most exact is the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Precision {
-    /// The house itself.
+    /// The house itself
     House,
-    /// Where the house must be, from its neighbours.
+    /// Where the house must be, from its neighbours
     Interpolated,
-    /// Somewhere in the street.
+    /// Somewhere in the street
     Street,
-    /// Somewhere in the town.
+    /// Somewhere in the town
     Locality,
 }
 
@@ -196,7 +198,14 @@ impl fmt::Display for Unclear {
             };
         }
         write!(f, "found {}", places.join("; "))?;
+        let is_estimated = self
+            .candidates
+            .first()
+            .is_some_and(|found| found.precision == Precision::Interpolated);
         match &self.missing {
+            Missing::HouseNumber(_) if is_estimated => {
+                write!(f, ", but where that is can only be estimated")
+            }
             Missing::HouseNumber(Some(number)) => write!(f, ", but no number {number}"),
             Missing::HouseNumber(None) => write!(f, "; the house number is missing"),
             Missing::Street => write!(f, ", but not the street"),

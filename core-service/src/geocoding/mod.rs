@@ -3,6 +3,7 @@
 mod answer;
 mod caching;
 mod chain;
+mod config;
 pub mod gazetteer;
 mod online;
 mod setting;
@@ -13,9 +14,12 @@ use futures_util::future::BoxFuture;
 pub use answer::{Answer, Found, MAX_CANDIDATES, Missing, Precision, Query, Reason, Role, Unclear};
 pub use caching::{Caching, Kept, Key};
 pub use chain::Chain;
+pub use config::GeocodingConfig;
 pub use gazetteer::Gazetteer;
 pub use online::Online;
-pub use setting::{GeocoderSetting, OnlineSetting, Protocol, UnknownGeocoder};
+pub use setting::{
+    GeocoderSetting, InvalidGeocoder, InvalidOption, OnlineSetting, Options, Protocol,
+};
 
 /// Something that knows addresses.
 pub trait Geocoder: Send + Sync {

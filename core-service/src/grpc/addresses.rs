@@ -3,13 +3,9 @@
 use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Core, import, messages};
+use super::{Core, import, messages, reach::Reach};
 use crate::{
-    domain::{
-        api_client::Scope,
-        store::{Country, Store},
-        violation::Violations,
-    },
+    domain::{api_client::Scope, store::Country, violation::Violations},
     error::Error,
     geocoding::{Answer, Found, Query, gazetteer::Tally},
 };
@@ -48,13 +44,14 @@ impl proto::addresses_server::Addresses for Core {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations).into());
         }
-        let store = match request.store {
-            Some(name) => Some(self.find_store(&name).await?),
-            None => None,
+        let reach = match request.store {
+            Some(name) => self.reach(&self.find_store(&name).await?).await?,
+            None => Reach::UNKNOWN,
         };
         let query = Query {
             country: country.map(|country| country.as_str().to_owned()),
-            near: store.as_ref().and_then(Store::center),
+            near: reach.near(),
+            demand: self.config.geocoding.address_precision,
             ..Query::new(request.text)
         };
 

@@ -1,17 +1,10 @@
 //! Where tasks happen: from an address as a client gives it to one with a point.
 
-use super::{Core, caller::Caller, drafts::AddressDraft};
+use super::{Core, caller::Caller, drafts::AddressDraft, reach::Reach};
 use crate::{
-    domain::{
-        address::{Address, LatLng},
-        id::AddressId,
-        service_area::ServiceArea,
-        store::Store,
-        violation::Violations,
-    },
+    domain::{address::Address, id::AddressId, violation::Violations},
     error::Error,
     geocoding::{Answer, Query},
-    routing::great_circle_meters,
 };
 
 impl Core {
@@ -19,19 +12,19 @@ impl Core {
     pub(super) async fn pickup_address(
         &self,
         caller: &Caller,
+        reach: &Reach,
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
-        let store = caller.store()?;
         if let Some(draft) = draft {
             return self
-                .locate_in_area("pickup.address", draft, store, violations)
+                .locate_in_area("pickup.address", draft, reach, violations)
                 .await;
         }
         let default = caller
             .default_address
             .as_ref()
-            .or(store.default_address.as_ref());
+            .or(caller.store()?.default_address.as_ref());
         if default.is_none() && !violations.is_at_or_below("pickup.address") {
             violations.add(
                 "pickup.address",
@@ -44,13 +37,13 @@ impl Core {
 
     pub(super) async fn dropoff_address(
         &self,
-        store: &Store,
+        reach: &Reach,
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         if let Some(draft) = draft {
             return self
-                .locate_in_area("dropoff.address", draft, store, violations)
+                .locate_in_area("dropoff.address", draft, reach, violations)
                 .await;
         }
         if !violations.is_at_or_below("dropoff.address") {
@@ -68,23 +61,23 @@ impl Core {
         &self,
         field: &str,
         draft: AddressDraft,
-        store: &Store,
+        reach: &Reach,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         let is_point = draft.lat_lng.is_some();
-        let located = self.locate(field, draft, Some(store), violations).await?;
-        let Some(outside) = located
-            .as_ref()
-            .and_then(|address| outside(store, address.lat_lng))
-        else {
-            return Ok(located);
+        let Some(address) = self.locate(field, draft, reach, violations).await? else {
+            return Ok(None);
         };
-        let field = if is_point {
-            format!("{field}.lat_lng")
+        let Some(refusal) = reach.refusal(address.lat_lng) else {
+            return Ok(Some(address));
+        };
+        let (field, description) = if is_point {
+            (format!("{field}.lat_lng"), refusal)
         } else {
-            field.to_owned()
+            let found = &address.street_address;
+            (field.to_owned(), format!("found {found}, which {refusal}"))
         };
-        violations.add(field, "OUTSIDE_SERVICE_AREA", outside);
+        violations.add(field, "OUTSIDE_SERVICE_AREA", description);
         Ok(None)
     }
 
@@ -94,7 +87,7 @@ impl Core {
         &self,
         field: &str,
         draft: AddressDraft,
-        store: Option<&Store>,
+        reach: &Reach,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         let address = |lat_lng| Address {
@@ -110,7 +103,7 @@ impl Core {
             country: draft.country.clone(),
         };
         if let Some(lat_lng) = draft.lat_lng {
-            if let Some(swapped) = store.and_then(|store| likely_swapped(store, lat_lng)) {
+            if let Some(swapped) = reach.likely_swapped(lat_lng) {
                 violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
                 return Ok(None);
             }
@@ -126,7 +119,8 @@ impl Core {
         ];
         let query = Query {
             country: draft.country.clone(),
-            near: store.and_then(Store::center),
+            near: reach.near(),
+            demand: self.config.geocoding.address_precision,
             ..Query::new(
                 parts
                     .into_iter()
@@ -161,35 +155,4 @@ impl Core {
             }
         }
     }
-}
-
-/// How far a store that says nothing delivers at most, for all that is known of it, in metres.
-const AREA: u32 = 100_000;
-
-/// Says so if a store does not deliver to a point.
-fn outside(store: &Store, point: LatLng) -> Option<String> {
-    let radius = store.service_area?.radius_meters();
-    let meters = great_circle_meters(store.center()?, point);
-    (meters > f64::from(radius)).then(|| {
-        let kilometers = |meters: f64| (meters / 100.0).round() / 10.0;
-        format!(
-            "is {} km away: the store delivers within {} km",
-            kilometers(meters),
-            kilometers(f64::from(radius))
-        )
-    })
-}
-
-/// Says so if a point is outside the store's area and would not be the other way round.
-fn likely_swapped(store: &Store, point: LatLng) -> Option<String> {
-    let center = store.center()?;
-    let radius = store.service_area.map_or(AREA, ServiceArea::radius_meters);
-    let swapped = LatLng::new(point.longitude(), point.latitude()).ok()?;
-    let is_near = |point| great_circle_meters(center, point) <= f64::from(radius);
-    (!is_near(point) && is_near(swapped)).then(|| {
-        let (first, second) = (point.latitude(), point.longitude());
-        format!(
-            "latitude comes first: [{first}, {second}] is far from the store, and [{second}, {first}] is near it; did you mean that?"
-        )
-    })
 }

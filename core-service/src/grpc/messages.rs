@@ -8,6 +8,7 @@ use crate::domain::{
     delivery::Delivery,
     id::WebhookId,
     money::Price,
+    service_area::ServiceArea,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
     webhook::{DisabledReason, Webhook},
@@ -154,13 +155,21 @@ pub(super) fn store(store: &Store) -> proto::Store {
         time_zone: store.time_zone_name().to_owned(),
         currency_code: store.currency.code().to_owned(),
         country_code: store.country.as_str().to_owned(),
-        service_area: store.service_area.map(|area| proto::ServiceArea {
-            center: area.center().map(lat_lng),
-            radius_meters: area.radius_meters(),
-        }),
+        service_area: store.service_area.as_ref().map(service_area),
         create_time: Some(timestamp(store.created_at)),
         time_slots: Vec::new(),
     }
+}
+
+fn service_area(area: &ServiceArea) -> proto::ServiceArea {
+    let area = match area {
+        ServiceArea::Circle(circle) => proto::service_area::Area::Circle(proto::Circle {
+            center: circle.center().map(lat_lng),
+            radius_meters: circle.radius_meters(),
+        }),
+        ServiceArea::Zone(name) => proto::service_area::Area::Zone(name.clone()),
+    };
+    proto::ServiceArea { area: Some(area) }
 }
 
 /// A client; its secret only when it is new.

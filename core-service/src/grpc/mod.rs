@@ -19,6 +19,7 @@ mod pages;
 mod planning;
 mod price_lists;
 mod promises;
+mod reach;
 mod retail_prices;
 mod signing_keys;
 mod stores;

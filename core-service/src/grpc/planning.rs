@@ -117,11 +117,12 @@ impl Core {
         }
         let booking = offer.and_then(|offer| offer.booking(dropoff.times.slot));
 
+        let reach = self.reach(store).await?;
         let from = self
-            .pickup_address(caller, pickup.address, &mut violations)
+            .pickup_address(caller, &reach, pickup.address, &mut violations)
             .await?;
         let to = self
-            .dropoff_address(store, dropoff.address, &mut violations)
+            .dropoff_address(&reach, dropoff.address, &mut violations)
             .await?;
         let (route, distance_source) = match (&from, &to) {
             (Some(from), Some(to)) => match claim.promise() {

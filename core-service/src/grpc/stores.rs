@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, drafts, messages};
+use super::{Core, drafts, messages, reach::Reach};
 use crate::{
     domain::{
         address::{Address, LatLng},
         api_client::Scope,
         id::StoreId,
-        service_area::ServiceArea,
+        service_area::{Circle, ServiceArea},
         store::{self, Country, Store},
         violation::Violations,
     },
@@ -31,7 +31,7 @@ struct Changes {
 }
 
 /// Where a store is to deliver from now on.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Delivers {
     Anywhere,
     In(ServiceArea),
@@ -229,9 +229,10 @@ impl Core {
             }
             None => None,
         };
-        let service_area = request
-            .service_area
-            .and_then(|area| delivers(area, &mut violations));
+        let service_area = match request.service_area {
+            Some(area) => self.delivers(area, &mut violations).await?,
+            None => None,
+        };
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
@@ -255,25 +256,53 @@ impl Core {
         const FIELD: &str = "default_address";
         let country = self.config.platform.country.as_str();
         if let Some(draft) = drafts::address_object(FIELD, draft, country, violations) {
-            return self.locate(FIELD, draft, store, violations).await;
+            let reach = match store {
+                Some(store) => self.reach(store).await?,
+                None => Reach::UNKNOWN,
+            };
+            return self.locate(FIELD, draft, &reach, violations).await;
         }
         if !violations.is_at_or_below(FIELD) {
             violations.add(FIELD, "REQUIRED", "must have a text or a point");
         }
         Ok(None)
     }
+
+    /// Where a store is to deliver; none if that is wrong.
+    async fn delivers(
+        &self,
+        area: proto::ServiceArea,
+        violations: &mut Violations,
+    ) -> Result<Option<Delivers>, Error> {
+        use proto::service_area::Area;
+        let area = match area.area {
+            None => return Ok(Some(Delivers::Anywhere)),
+            Some(Area::Circle(circle)) => service_circle(circle, violations),
+            Some(Area::Zone(name)) => {
+                let (_, zones) = self.zones().await?;
+                if zones.has(&name) {
+                    Some(ServiceArea::Zone(name))
+                } else {
+                    violations.add(
+                        "service_area.zone",
+                        "UNKNOWN_ZONE",
+                        format!("there is no zone {name:?}: apply it first"),
+                    );
+                    None
+                }
+            }
+        };
+        Ok(area.map(Delivers::In))
+    }
 }
 
-/// Where a store is to deliver; none if that is wrong.
-fn delivers(area: proto::ServiceArea, violations: &mut Violations) -> Option<Delivers> {
-    if area.radius_meters == 0 {
-        return Some(Delivers::Anywhere);
-    }
-    let center = area.center.map(|center| {
+fn service_circle(circle: proto::Circle, violations: &mut Violations) -> Option<ServiceArea> {
+    let center = circle.center.map(|center| {
         let center = LatLng::new(center.latitude, center.longitude);
-        violations.check("service_area.center", "INVALID_POINT", center)
+        violations.check("service_area.circle.center", "INVALID_POINT", center)
     });
-    let area = ServiceArea::new(center.flatten(), area.radius_meters);
-    let area = violations.check("service_area.radius_meters", "OUT_OF_RANGE", area);
-    area.map(Delivers::In)
+    let circle = Circle::new(center.flatten(), circle.radius_meters);
+    violations
+        .check("service_area.circle.radius_meters", "OUT_OF_RANGE", circle)
+        .map(ServiceArea::Circle)
 }

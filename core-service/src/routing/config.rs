@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use jiff::SignedDuration;
 use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
+use crate::upstream;
 
 /// What knows the ways that couriers take.
 #[derive(Args, Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct RouterConfig {
         env = "DELIVERY_OSRM_TIMEOUT",
         value_name = "TIME",
         default_value = "2s",
-        value_parser = duration
+        value_parser = upstream::parse_deadline
     )]
     pub osrm_timeout: Duration,
 
@@ -68,8 +68,6 @@ pub enum Fallback {
     Refuse,
 }
 
-const LONGEST: Duration = Duration::from_secs(20);
-
 impl RouterConfig {
     /// The router that is configured.
     pub(crate) fn open(&self) -> Result<Box<dyn Router>, OsrmError> {
@@ -98,25 +96,9 @@ impl Default for RouterConfig {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = text.parse::<SignedDuration>().ok();
-    parsed
-        .and_then(|duration| Duration::try_from(duration).ok())
-        .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
-        .ok_or_else(|| format!("{text:?} is no time such as 2s or 500ms, up to {LONGEST:?}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_router_has_seconds_and_not_forever() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        for wrong in ["", "0s", "-1s", "2", "21s", "1 century"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_server_that_cannot_be_asked_is_refused_at_the_start() {

@@ -66,7 +66,7 @@ fn row(store: &Store) -> ActiveModel {
         country: Set(store.country.as_str().to_owned()),
         default_address: Set(store.default_address.clone().map(Into::into)),
         created_at: Set(store.created_at.into()),
-        service_area: Set(store.service_area.map(Into::into)),
+        service_area: Set(store.service_area.clone().map(Into::into)),
     }
 }
 

@@ -19,6 +19,7 @@ use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
+use jiff::SignedDuration;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -30,6 +31,8 @@ pub use self::error::Error;
 
 /// Shorter than the five seconds after which common servers close a kept connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
+/// Shops wait for 30 s at most.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(20);
 /// How services that ask for it learn who calls.
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("delivery/", env!("CARGO_PKG_VERSION")));
@@ -93,13 +96,19 @@ impl Client {
     /// Asks once, or twice if a kept connection turns out to be closed. The error never shows
     /// the URL: addresses of people are in it.
     pub async fn get(&self, url: &Url) -> Result<Answer, Error> {
+        self.get_by(url, Instant::now() + self.limits.deadline)
+            .await
+    }
+
+    /// As [`Client::get`], for a caller that has waited for something else already.
+    pub async fn get_by(&self, url: &Url, deadline: Instant) -> Result<Answer, Error> {
         let uri: Uri = url.as_str().parse().map_err(Error::Url)?;
         let now = Instant::now();
-        let deadline = now + self.limits.deadline;
 
         // A service that rests has no queue.
         self.breaker.check(now)?;
-        let turn = timeout_at(now + self.limits.deadline / 2, self.turns.acquire()).await;
+        let left = deadline.saturating_duration_since(now);
+        let turn = timeout_at(now + left / 2, self.turns.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
             return Err(Error::Busy);
         };
@@ -170,6 +179,17 @@ async fn read(response: Response<Incoming>, largest: usize) -> Result<Bytes, Err
         read.extend_from_slice(&data);
     }
     Ok(read.freeze())
+}
+
+/// Reads a deadline as operators write it: `2s`, `500ms`, up to 20 s.
+pub(crate) fn parse_deadline(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse::<SignedDuration>().ok();
+    parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| !duration.is_zero() && *duration <= LONGEST_DEADLINE)
+        .ok_or_else(|| {
+            format!("{text:?} is no time such as 2s or 500ms, up to {LONGEST_DEADLINE:?}")
+        })
 }
 
 /// RFC 9110 section 10.2.3, in seconds. A date is passed over: the ordinary pause serves as well.

@@ -167,3 +167,11 @@ async fn what_was_asked_is_not_in_the_error() {
 
     assert!(!format!("{error:?}").contains("Paix"), "{error:?}");
 }
+
+#[test]
+fn a_service_has_seconds_and_not_forever() {
+    assert_eq!(parse_deadline("500ms"), Ok(Duration::from_millis(500)));
+    for wrong in ["", "0s", "-1s", "2", "21s", "1 century"] {
+        assert!(parse_deadline(wrong).is_err(), "{wrong}");
+    }
+}

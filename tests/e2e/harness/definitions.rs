@@ -107,3 +107,22 @@ pub(crate) fn violated_fields(status: &Status) -> Vec<String> {
         .map(|violation| violation.field)
         .collect()
 }
+
+/// GeoJSON of a box: west, south, east, north.
+pub(crate) fn zone(name: &str, [west, south, east, north]: [f64; 4]) -> String {
+    let corners = [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+    ]
+    .map(|[longitude, latitude]| format!("[{longitude}, {latitude}]"))
+    .join(", ");
+    format!(
+        "{{\"type\": \"FeatureCollection\",\n \"features\": [\n\
+         {{\"type\": \"Feature\", \"properties\": {{\"name\": \"{name}\"}},\n\
+         \"geometry\": {{\"type\": \"Polygon\",\n\
+         \"coordinates\": [[{corners}]]}}}}]}}"
+    )
+}

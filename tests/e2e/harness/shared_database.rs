@@ -26,16 +26,21 @@ pub(crate) struct Twin {
 impl Twin {
     /// Starts two over a database, with one master key and one clock; `None` without PostgreSQL.
     pub(crate) async fn start_two() -> Option<[Self; 2]> {
+        Self::start_two_with(|_| {}).await
+    }
+
+    /// As [`Twin::start_two`], with settings of their own.
+    pub(crate) async fn start_two_with(adjust: impl Fn(&mut Settings)) -> Option<[Self; 2]> {
         let url = Database::postgres()?.url?;
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
-        let first = Self::start(tempfile::tempdir().unwrap(), &url, clock.clone()).await;
+        let first = Self::start(tempfile::tempdir().unwrap(), &url, clock.clone(), &adjust).await;
         let directory = tempfile::tempdir().unwrap();
         std::fs::copy(
             first.directory.path().join("master.key"),
             directory.path().join("master.key"),
         )
         .unwrap();
-        let second = Self::start(directory, &url, clock).await;
+        let second = Self::start(directory, &url, clock, &adjust).await;
         Some([first, second])
     }
 
@@ -98,13 +103,19 @@ impl Twin {
         self.running.await.unwrap().unwrap();
     }
 
-    async fn start(directory: TempDir, url: &str, clock: Clock) -> Self {
-        let settings = Settings {
+    async fn start(
+        directory: TempDir,
+        url: &str,
+        clock: Clock,
+        adjust: &impl Fn(&mut Settings),
+    ) -> Self {
+        let mut settings = Settings {
             database_url: Some(url.to_owned()),
             // One platform: a token of either is good at both.
             public_url: Some("http://delivery.example".parse().unwrap()),
             ..Settings::on_free_ports(directory.path())
         };
+        adjust(&mut settings);
         let platform = delivery::Platform::start(settings, clock.clone())
             .await
             .unwrap();

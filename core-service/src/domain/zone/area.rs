@@ -88,6 +88,12 @@ impl Bounds {
         })
     }
 
+    /// None if it is around nothing.
+    pub fn middle(self) -> Option<LatLng> {
+        let latitude = f64::midpoint(self.south, self.north);
+        LatLng::new(latitude, f64::midpoint(self.west, self.east)).ok()
+    }
+
     fn contains(self, point: LatLng) -> bool {
         (self.south..=self.north).contains(&point.latitude())
             && (self.west..=self.east).contains(&point.longitude())

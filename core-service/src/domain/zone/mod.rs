@@ -1,4 +1,4 @@
-//! Zones: named areas of the map that price rules speak of.
+//! Zones: named areas of the map that price rules and service areas speak of.
 
 mod area;
 mod coordinates;
@@ -41,6 +41,10 @@ impl Zones {
     /// Whether a point lies in a zone; `None` if there is no zone of that name.
     pub fn contains(&self, name: &str, point: LatLng) -> Option<bool> {
         Some(self.0.get(name)?.contains(point))
+    }
+
+    pub fn area(&self, name: &str) -> Option<&Area> {
+        self.0.get(name)
     }
 
     /// These and others; where both have a name, the other's area.

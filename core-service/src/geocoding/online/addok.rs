@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::{Feature, FeatureCollection, Parameters, Place, Precision, Query, readable};
+use super::{Feature, FeatureCollection, Parameters, Place, Precision, Question, readable};
 
-pub(super) fn request(text: &str, query: &Query) -> (&'static str, Parameters) {
-    let mut parameters = vec![("q", text.to_owned()), ("limit", "5".to_owned())];
-    if let Some(near) = query.near {
+pub(super) fn request(question: &Question) -> (&'static str, Parameters) {
+    let mut parameters = vec![("q", question.text.clone()), ("limit", "5".to_owned())];
+    if let Some(near) = question.near {
         parameters.push(("lat", near.latitude().to_string()));
         parameters.push(("lon", near.longitude().to_string()));
     }

@@ -1,10 +1,12 @@
 //! Geocoders that are asked over HTTP. What they answer is believed only as far as it can be
-//! checked: a point on the earth, the country asked for, the house number that was written.
+//! checked.
 
 mod addok;
+mod judging;
 mod nominatim;
 mod pelias;
 mod photon;
+mod question;
 #[cfg(test)]
 mod tests;
 
@@ -17,44 +19,31 @@ use governor::{
 };
 use http::StatusCode;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 use url::Url;
 
 use super::{
-    Answer, Error, Found, Geocoder, Missing, Precision, Query, Unclear,
+    Answer, Error, Geocoder, Precision, Query,
     setting::{OnlineSetting, Protocol},
-    words::folded,
 };
-use crate::{
-    domain::address::LatLng,
-    upstream::{self, Client, Limits},
-};
+use crate::upstream::{self, Client, Limits};
+use question::{Manner, Question};
 
 /// A geocoder somewhere else.
 pub struct Online {
     protocol: Protocol,
     base: Url,
-    /// BCP 47.
-    language: String,
+    manner: Manner,
+    /// For one question, all told.
+    timeout: Duration,
     client: Client,
     rate: DefaultDirectRateLimiter,
 }
 
-/// What a search needs of the service, and what the caller of this waits at most.
-const LIMITS: Limits = Limits {
-    deadline: Duration::from_secs(5),
-    in_flight: 16,
-    largest_answer: 256 * 1024,
-};
+/// Bytes of an answer.
+const LARGEST_ANSWER: usize = 256 * 1024;
 /// A turn that is farther away is not waited for.
 const LONGEST_QUEUE: Duration = Duration::from_secs(2);
-/// The answers that are looked at.
-const MOST_PLACES: usize = 5;
-/// Characters of a query; Addok refuses more than 200.
-const LONGEST_QUERY: usize = 200;
-/// Places that the service itself is less sure of are none.
-const LEAST_CONFIDENCE: f64 = 0.4;
-/// Texts of an answer that are longer are not kept.
-const LONGEST_TEXT: usize = 300;
 
 /// Why a geocoder has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -86,29 +75,53 @@ struct Place {
 }
 
 impl Online {
-    /// Fails if TLS can't be set up.
+    /// `language` (BCP 47) is that of answers, unless the setting has one. Fails if TLS can't be
+    /// set up.
     pub fn new(setting: &OnlineSetting, language: &str) -> Result<Self, rustls::Error> {
-        Self::with_limits(setting, language, LIMITS)
-    }
-
-    fn with_limits(
-        setting: &OnlineSetting,
-        language: &str,
-        limits: Limits,
-    ) -> Result<Self, rustls::Error> {
-        let rate = Quota::per_second(setting.rate).allow_burst(NonZeroU32::MIN);
+        let options = &setting.options;
+        let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
+        let countries = options.countries.iter();
+        let language = options.language.as_deref().unwrap_or(language);
         Ok(Self {
             protocol: setting.protocol,
             base: setting.base.clone(),
-            language: language.to_owned(),
-            client: Client::new(limits)?,
+            manner: Manner {
+                countries: countries
+                    .map(|country| country.as_str().to_owned())
+                    .collect(),
+                language: language.to_owned(),
+                bias: options.bias,
+            },
+            timeout: options.timeout,
+            client: Client::new(Limits {
+                deadline: options.timeout,
+                in_flight: options.concurrency.get().into(),
+                largest_answer: LARGEST_ANSWER,
+            })?,
             rate: RateLimiter::direct(rate),
         })
     }
 
+    /// What its answers depend on, apart from the query.
+    pub fn label(&self) -> String {
+        let Manner {
+            countries,
+            language,
+            bias,
+        } = &self.manner;
+        format!(
+            "{:?} {} {language} {countries:?} {bias}",
+            self.protocol, self.base
+        )
+    }
+
     async fn ask(&self, query: &Query) -> Result<Answer, Failure> {
+        let Some(question) = self.manner.question(query) else {
+            return Ok(Answer::NotFound);
+        };
+        let deadline = Instant::now() + self.timeout;
         self.take_turn().await?;
-        let answer = self.client.get(&self.url(query)).await?;
+        let answer = self.client.get_by(&self.url(&question), deadline).await?;
         match answer.status {
             status if status.is_success() => {}
             // This question, it can't read.
@@ -126,17 +139,19 @@ impl Online {
             Protocol::Addok => addok::places(&answer.body)?,
             Protocol::Pelias => pelias::places(&answer.body)?,
         };
-        Ok(judge(places, query))
+        Ok(judging::judge(places, query, &question.countries))
     }
 
     /// Waits until the service may be asked again.
     async fn take_turn(&self) -> Result<(), Failure> {
         let clock = DefaultClock::default();
+        // Who gets a turn has time to use it.
+        let longest = LONGEST_QUEUE.min(self.timeout / 2);
         let mut waited = Duration::ZERO;
         while let Err(later) = self.rate.check() {
             let wait = later.wait_time_from(clock.now());
             waited += wait;
-            if waited > LONGEST_QUEUE {
+            if waited > longest {
                 return Err(Failure::Crowded);
             }
             tokio::time::sleep(wait).await;
@@ -144,13 +159,12 @@ impl Online {
         Ok(())
     }
 
-    fn url(&self, query: &Query) -> Url {
-        let text: String = query.text.chars().take(LONGEST_QUERY).collect();
+    fn url(&self, question: &Question) -> Url {
         let (path, parameters) = match self.protocol {
-            Protocol::Nominatim => nominatim::request(&text, query, &self.language),
-            Protocol::Photon => photon::request(&text, query, &self.language),
-            Protocol::Addok => addok::request(&text, query),
-            Protocol::Pelias => pelias::request(&text, query, &self.language),
+            Protocol::Nominatim => nominatim::request(question),
+            Protocol::Photon => photon::request(question),
+            Protocol::Addok => addok::request(question),
+            Protocol::Pelias => pelias::request(question),
         };
         let mut url = self.base.clone();
         url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
@@ -187,91 +201,6 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// Parameters of a request, beside those of the base.
 type Parameters = Vec<(&'static str, String)>;
-
-/// The most exact of the places that can be true, if it is exact enough; of equals the service's
-/// first.
-fn judge(places: Vec<Place>, query: &Query) -> Answer {
-    let mut found: Vec<_> = places
-        .into_iter()
-        .take(MOST_PLACES)
-        .filter_map(|place| checked(place, query))
-        .collect();
-    found.sort_by_key(|found| found.precision);
-    let Some(best) = found.first() else {
-        return Answer::NotFound;
-    };
-    if best.precision.meets(query.demand) {
-        return Answer::Found(best.clone());
-    }
-    let missing = if best.precision <= Precision::Street {
-        Missing::HouseNumber(None)
-    } else {
-        Missing::Street
-    };
-    if missing == Missing::Street {
-        found.truncate(1);
-    }
-    Answer::Unclear(Unclear::new(missing, found))
-}
-
-fn checked(place: Place, query: &Query) -> Option<Found> {
-    let country = place
-        .country
-        .map(|country| country.to_ascii_uppercase())
-        .filter(|country| country.len() == 2);
-    let is_elsewhere = query
-        .country
-        .as_ref()
-        .zip(country.as_ref())
-        .is_some_and(|(asked, country)| !asked.eq_ignore_ascii_case(country));
-    let is_short =
-        |text: &String| text.chars().count() <= LONGEST_TEXT && !text.contains(char::is_control);
-    let formatted = Some(place.formatted)
-        .filter(|text| !text.trim().is_empty())
-        .filter(is_short)?;
-    let confidence = if place.confidence.is_finite() {
-        place.confidence.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    if is_elsewhere || confidence < LEAST_CONFIDENCE {
-        return None;
-    }
-    let mut precision = place.precision?;
-    // A house of another number is another house.
-    if precision <= Precision::Interpolated
-        && !place
-            .number
-            .as_deref()
-            .is_some_and(|number| is_written(number, &query.text))
-    {
-        precision = Precision::Street;
-    }
-    Some(Found {
-        formatted,
-        postal_code: place.postal_code.filter(is_short),
-        locality: place.locality.filter(is_short),
-        country,
-        lat_lng: LatLng::new(place.latitude, place.longitude).ok()?,
-        precision,
-        confidence,
-        reasons: Vec::new(),
-    })
-}
-
-/// Has the text a word that begins with a house number's digits?
-fn is_written(number: &str, text: &str) -> bool {
-    let digits = |word: &str| {
-        word.chars()
-            .take_while(char::is_ascii_digit)
-            .collect::<String>()
-    };
-    let number = digits(&folded(number));
-    !number.is_empty()
-        && text
-            .split(|c: char| !c.is_alphanumeric())
-            .any(|word| digits(&folded(word)) == number)
-}
 
 /// `24 Rue de la Paix, 75002 Paris`, of what is known of it.
 fn line(house: &[Option<&str>], town: &[Option<&str>]) -> String {

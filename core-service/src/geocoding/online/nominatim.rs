@@ -2,23 +2,24 @@
 
 use serde::Deserialize;
 
-use super::{Parameters, Place, Precision, Query, line, readable};
+use super::{Parameters, Place, Precision, Question, line, readable};
 
 /// About thirty kilometres, in degrees.
 const AROUND: f64 = 0.3;
 
-pub(super) fn request(text: &str, query: &Query, language: &str) -> (&'static str, Parameters) {
+pub(super) fn request(question: &Question) -> (&'static str, Parameters) {
     let mut parameters = vec![
-        ("q", text.to_owned()),
+        ("q", question.text.clone()),
         ("format", "jsonv2".to_owned()),
         ("addressdetails", "1".to_owned()),
         ("limit", "5".to_owned()),
-        ("accept-language", language.to_owned()),
+        ("accept-language", question.language.clone()),
     ];
-    if let Some(country) = &query.country {
-        parameters.push(("countrycodes", country.to_ascii_lowercase()));
+    if !question.countries.is_empty() {
+        let countries = question.countries.join(",");
+        parameters.push(("countrycodes", countries.to_ascii_lowercase()));
     }
-    if let Some(near) = query.near {
+    if let Some(near) = question.near {
         // Longitude, latitude of two corners. Not bounded: it only prefers.
         let (latitude, longitude) = (near.latitude(), near.longitude());
         let corners = [

@@ -2,18 +2,18 @@
 
 use serde::Deserialize;
 
-use super::{Feature, FeatureCollection, Parameters, Place, Precision, Query, readable};
+use super::{Feature, FeatureCollection, Parameters, Place, Precision, Question, readable};
 
-pub(super) fn request(text: &str, query: &Query, language: &str) -> (&'static str, Parameters) {
+pub(super) fn request(question: &Question) -> (&'static str, Parameters) {
     let mut parameters = vec![
-        ("text", text.to_owned()),
+        ("text", question.text.clone()),
         ("size", "5".to_owned()),
-        ("lang", language.to_owned()),
+        ("lang", question.language.clone()),
     ];
-    if let Some(country) = &query.country {
-        parameters.push(("boundary.country", country.clone()));
+    if !question.countries.is_empty() {
+        parameters.push(("boundary.country", question.countries.join(",")));
     }
-    if let Some(near) = query.near {
+    if let Some(near) = question.near {
         parameters.push(("focus.point.lat", near.latitude().to_string()));
         parameters.push(("focus.point.lon", near.longitude().to_string()));
     }

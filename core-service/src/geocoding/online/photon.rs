@@ -2,18 +2,22 @@
 
 use serde::Deserialize;
 
-use super::{Feature, FeatureCollection, Parameters, Place, Precision, Query, line, readable};
+use super::{Feature, FeatureCollection, Parameters, Place, Precision, Question, line, readable};
 
 /// Others it answers with 400.
 const LANGUAGES: [&str; 3] = ["de", "en", "fr"];
 
-pub(super) fn request(text: &str, query: &Query, language: &str) -> (&'static str, Parameters) {
-    let mut parameters = vec![("q", text.to_owned()), ("limit", "5".to_owned())];
-    let language = language.split('-').next().unwrap_or_default();
+pub(super) fn request(question: &Question) -> (&'static str, Parameters) {
+    let mut parameters = vec![("q", question.text.clone()), ("limit", "5".to_owned())];
+    let language = question.language.split('-').next().unwrap_or_default();
     if LANGUAGES.contains(&language) {
         parameters.push(("lang", language.to_owned()));
     }
-    if let Some(near) = query.near {
+    // Older servers answer a parameter that they don't know with 400.
+    for country in question.countries.iter().filter(|_| question.is_limited) {
+        parameters.push(("countrycode", country.clone()));
+    }
+    if let Some(near) = question.near {
         parameters.push(("lat", near.latitude().to_string()));
         parameters.push(("lon", near.longitude().to_string()));
     }

@@ -1,7 +1,13 @@
 //! The adapters against a service on loopback that answers as each is documented to.
 
+use futures_util::future::join_all;
+
 use super::*;
-use crate::upstream::fixture::{Reply, Service};
+use crate::{
+    domain::address::LatLng,
+    geocoding::{Missing, Options},
+    upstream::fixture::{Reply, Service},
+};
 
 const NOMINATIM: &str = r#"[{"place_id":1,"licence":"ODbL","osm_type":"node","osm_id":1,"lat":"48.8700","lon":"2.3314","category":"place","type":"house","place_rank":30,"importance":0.1,"addresstype":"place","name":"","display_name":"24, Rue de la Paix, Paris, France","address":{"house_number":"24","road":"Rue de la Paix","suburb":"2e","city":"Paris","postcode":"75002","country":"France","country_code":"fr"},"boundingbox":["48.8","48.9","2.3","2.4"]}]"#;
 const PHOTON: &str = r#"{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"coordinates":[2.3314,48.87],"type":"Point"},"properties":{"osm_type":"N","osm_id":1,"osm_key":"place","osm_value":"house","type":"house","countrycode":"FR","housenumber":"24","street":"Rue de la Paix","postcode":"75002","city":"Paris","country":"France"}}]}"#;
@@ -38,14 +44,18 @@ const PROTOCOLS: [(Protocol, &str, &str, &str); 4] = [
     ),
 ];
 
-fn online(protocol: Protocol, base: &Url, deadline: Duration) -> Online {
+/// A geocoder with an operator's options, where a test waits for nothing else.
+fn online(protocol: Protocol, base: &Url, options: &str) -> Online {
     let setting = OnlineSetting {
         protocol,
         base: base.clone(),
-        rate: NonZeroU32::new(1000).unwrap(),
+        options: Options::read(protocol, options).unwrap(),
     };
-    Online::with_limits(&setting, "fr", Limits { deadline, ..LIMITS }).unwrap()
+    Online::new(&setting, "fr").unwrap()
 }
+
+/// Patient, and as often as it likes.
+const EASY: &str = "timeout=20s&rate=1000";
 
 /// What a protocol makes of a reply.
 async fn answer_to(
@@ -54,7 +64,7 @@ async fn answer_to(
     reply: impl Fn() -> Reply + Send + Sync + 'static,
 ) -> Result<Answer, Error> {
     let service = Service::start(move |_, _| reply()).await;
-    let geocoder = online(protocol, &service.url, Duration::from_secs(30));
+    let geocoder = online(protocol, &service.url, EASY);
     geocoder.geocode(query).await
 }
 
@@ -141,14 +151,80 @@ async fn a_service_that_does_not_answer_as_it_should_is_unavailable() {
     }
 }
 
+/// Why a geocoder has no answer.
+async fn failure(geocoder: &Online, query: &Query) -> String {
+    match geocoder.geocode(query).await {
+        Err(Error::Unavailable(cause)) => cause.to_string(),
+        Ok(answer) => panic!("{answer:?}"),
+    }
+}
+
 #[tokio::test]
-async fn a_service_that_is_silent_costs_a_deadline() {
+async fn a_service_that_is_silent_costs_the_time_it_is_given() {
     let service = Service::start(|_, _| Reply::Silence).await;
-    let geocoder = online(Protocol::Photon, &service.url, Duration::from_millis(50));
+    let geocoder = online(Protocol::Photon, &service.url, "timeout=1s");
 
-    let answer = geocoder.geocode(&Query::new(TEXT)).await;
+    let told = failure(&geocoder, &Query::new(TEXT)).await;
 
-    assert!(matches!(answer, Err(Error::Unavailable(_))), "{answer:?}");
+    assert_eq!(told, "photon (127.0.0.1): no answer within 1s");
+}
+
+#[tokio::test]
+async fn no_more_is_asked_at_once_than_the_operator_says() {
+    let service = Service::start(|_, _| Reply::Silence).await;
+    let options = "timeout=2s&rate=1000&concurrency=1";
+    let geocoder = online(Protocol::Photon, &service.url, options);
+    let query = Query::new(TEXT);
+
+    let told = tokio::join!(failure(&geocoder, &query), failure(&geocoder, &query));
+
+    let mut told = [told.0, told.1];
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "photon (127.0.0.1): no answer within 2s",
+            "photon (127.0.0.1): too many calls are under way"
+        ]
+    );
+    assert_eq!(service.targets().len(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_asks_for_time_is_given_it_by_every_protocol() {
+    const WAIT: &[u8] = b"HTTP/1.1 429 -\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
+    for (protocol, ..) in PROTOCOLS {
+        let service = Service::start(|_, _| Reply::Bytes(WAIT.to_vec())).await;
+        let geocoder = online(protocol, &service.url, EASY);
+        let query = Query::new(TEXT);
+
+        let refused = failure(&geocoder, &query).await;
+        let resting = failure(&geocoder, &query).await;
+
+        assert!(
+            refused.ends_with("answered with 429 Too Many Requests"),
+            "{refused}"
+        );
+        assert!(
+            resting.contains("the service is left alone for another"),
+            "{resting}"
+        );
+        assert_eq!(service.targets().len(), 1, "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_fails_again_and_again_is_left_alone_by_every_protocol() {
+    for (protocol, ..) in PROTOCOLS {
+        let service = Service::start(|_, _| Reply::Text(500, String::new())).await;
+        let geocoder = online(protocol, &service.url, EASY);
+
+        for _ in 0..10 {
+            failure(&geocoder, &Query::new(TEXT)).await;
+        }
+
+        assert_eq!(service.targets().len(), 5, "{protocol:?}");
+    }
 }
 
 #[tokio::test]
@@ -178,14 +254,47 @@ async fn a_place_in_another_country_is_none() {
         country: Some("BE".to_owned()),
         ..Query::new(TEXT)
     };
-    for protocol in [Protocol::Nominatim, Protocol::Photon, Protocol::Pelias] {
-        let (_, house, ..) = PROTOCOLS
-            .into_iter()
-            .find(|(known, ..)| *known == protocol)
-            .unwrap();
+    // Addok's answers do not say.
+    for (protocol, house, ..) in PROTOCOLS
+        .into_iter()
+        .filter(|(protocol, ..)| *protocol != Protocol::Addok)
+    {
         let answer = answer_to(protocol, &query, text(house)).await;
         assert_eq!(answer.unwrap(), Answer::NotFound, "{protocol:?}");
     }
+}
+
+#[tokio::test]
+async fn a_service_is_asked_about_the_operators_countries_alone() {
+    for (protocol, house, ..) in PROTOCOLS {
+        let reply = text(house);
+        let service = Service::start(move |_, _| reply()).await;
+        let options = format!("{EASY}&country=fr");
+        let geocoder = online(protocol, &service.url, &options);
+        let about = |country: Option<&str>| Query {
+            country: country.map(str::to_owned),
+            ..Query::new(TEXT)
+        };
+
+        let elsewhere = geocoder.geocode(&about(Some("BE"))).await.unwrap();
+        assert_eq!(elsewhere, Answer::NotFound, "{protocol:?}");
+        assert_eq!(service.targets(), [""; 0], "{protocol:?}");
+
+        for country in [None, Some("FR")] {
+            let answer = geocoder.geocode(&about(country)).await.unwrap();
+            let Answer::Found(found) = answer else {
+                panic!("{protocol:?}: {answer:?}");
+            };
+            assert_eq!(found.country.as_deref(), Some("FR"), "{protocol:?}");
+        }
+    }
+}
+
+/// What is asked for, in a service's own words.
+fn url(protocol: Protocol, base: &Url, options: &str, query: &Query) -> String {
+    let geocoder = online(protocol, base, options);
+    let question = geocoder.manner.question(query).unwrap();
+    geocoder.url(&question).to_string()
 }
 
 #[test]
@@ -214,21 +323,70 @@ fn requests_are_as_documented_with_the_key_and_the_area() {
             "https://geo.example/base/v1/search?key=K&text=24+rue+%26+paix&size=5&lang=fr&boundary.country=FR&focus.point.lat=48.5&focus.point.lon=2.25",
         ),
     ] {
-        let url = online(protocol, &base, LIMITS.deadline).url(&query);
-        assert_eq!(url.as_str(), expected);
+        assert_eq!(url(protocol, &base, "", &query), expected);
     }
 }
 
 #[test]
-fn a_service_is_asked_no_more_often_than_it_permits() {
+fn requests_are_as_the_operators_options_say() {
     let base: Url = "https://geo.example".parse().unwrap();
-    let setting = OnlineSetting {
-        protocol: Protocol::Nominatim,
-        base,
-        rate: NonZeroU32::MIN,
+    let query = Query {
+        near: Some(LatLng::new(48.5, 2.25).unwrap()),
+        ..Query::new("24 rue")
     };
-    let geocoder = Online::new(&setting, "fr").unwrap();
+    let options = "country=fr,be&language=de-AT&bias=no";
+    for (protocol, expected) in [
+        (
+            Protocol::Nominatim,
+            "https://geo.example/search?q=24+rue&format=jsonv2&addressdetails=1&limit=5&accept-language=de-AT&countrycodes=fr%2Cbe",
+        ),
+        (
+            Protocol::Photon,
+            "https://geo.example/api?q=24+rue&limit=5&lang=de&countrycode=FR&countrycode=BE",
+        ),
+        (
+            Protocol::Addok,
+            "https://geo.example/search/?q=24+rue&limit=5",
+        ),
+        (
+            Protocol::Pelias,
+            "https://geo.example/v1/search?text=24+rue&size=5&lang=de-AT&boundary.country=FR%2CBE",
+        ),
+    ] {
+        assert_eq!(url(protocol, &base, options, &query), expected);
+    }
+}
 
-    assert!(geocoder.rate.check().is_ok());
-    assert!(geocoder.rate.check().is_err());
+#[test]
+fn what_is_asked_otherwise_is_kept_apart() {
+    let base: Url = "https://geo.example?key=K".parse().unwrap();
+    let mut labels: Vec<_> = ["", "country=fr", "country=fr,be", "language=de", "bias=no"]
+        .into_iter()
+        .flat_map(|options| {
+            PROTOCOLS.map(|(protocol, ..)| online(protocol, &base, options).label())
+        })
+        .collect();
+    let count = labels.len();
+
+    labels.sort_unstable();
+    labels.dedup();
+
+    assert_eq!(labels.len(), count);
+}
+
+#[tokio::test]
+async fn a_service_is_asked_no_more_often_than_it_permits() {
+    let service = Service::start(|_, _| Reply::Text(200, "[]".to_owned())).await;
+    let geocoder = online(Protocol::Nominatim, &service.url, "rate=1&timeout=1s");
+    let query = Query::new(TEXT);
+    let begun = Instant::now();
+
+    let answers = join_all((0..5).map(|_| geocoder.ask(&query))).await;
+
+    // Nobody waits for a turn that is farther away than half of what a question may take.
+    let crowded = |answer: &Result<_, _>| matches!(answer, Err(Failure::Crowded));
+    let crowded = answers.iter().filter(|answer| crowded(answer)).count();
+    let asked = service.targets().len();
+    assert_eq!(asked + crowded, 5, "{answers:?}");
+    assert!(asked as u64 <= 1 + begun.elapsed().as_secs(), "{answers:?}");
 }

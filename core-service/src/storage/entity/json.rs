@@ -10,7 +10,7 @@ use crate::{
     domain::{
         address::{Address, LatLng},
         id::AddressId,
-        service_area::ServiceArea,
+        service_area::{Circle, ServiceArea},
         task::Package,
     },
     storage::Error,
@@ -108,20 +108,29 @@ pub(crate) struct TagsJson(pub(crate) Vec<String>);
 pub(crate) struct MetadataJson(pub(crate) BTreeMap<String, String>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
-pub(crate) struct ServiceAreaJson {
-    /// Latitude, longitude.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    center: Option<[f64; 2]>,
-    radius_meters: u32,
+#[serde(untagged)]
+pub(crate) enum ServiceAreaJson {
+    Zone {
+        zone: String,
+    },
+    Circle {
+        /// Latitude, longitude.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<[f64; 2]>,
+        radius_meters: u32,
+    },
 }
 
 impl From<ServiceArea> for ServiceAreaJson {
     fn from(area: ServiceArea) -> Self {
-        Self {
-            center: area
-                .center()
-                .map(|center| [center.latitude(), center.longitude()]),
-            radius_meters: area.radius_meters(),
+        match area {
+            ServiceArea::Zone(zone) => Self::Zone { zone },
+            ServiceArea::Circle(circle) => Self::Circle {
+                center: circle
+                    .center()
+                    .map(|center| [center.latitude(), center.longitude()]),
+                radius_meters: circle.radius_meters(),
+            },
         }
     }
 }
@@ -130,11 +139,19 @@ impl TryFrom<ServiceAreaJson> for ServiceArea {
     type Error = Error;
 
     fn try_from(area: ServiceAreaJson) -> Result<Self, Self::Error> {
-        let center = area
-            .center
+        let (center, radius_meters) = match area {
+            ServiceAreaJson::Zone { zone } => return Ok(Self::Zone(zone)),
+            ServiceAreaJson::Circle {
+                center,
+                radius_meters,
+            } => (center, radius_meters),
+        };
+        let center = center
             .map(|[latitude, longitude]| LatLng::new(latitude, longitude))
             .transpose()
             .map_err(|error| Error::inconsistent("stores", error))?;
-        Self::new(center, area.radius_meters).map_err(|error| Error::inconsistent("stores", error))
+        Circle::new(center, radius_meters)
+            .map(Self::Circle)
+            .map_err(|error| Error::inconsistent("stores", error))
     }
 }

@@ -1,8 +1,12 @@
 //! What an operator writes for a geocoder: `gazetteer`, or `nominatim=https://…`.
 
-use std::{num::NonZeroU32, str::FromStr};
+mod options;
+
+use std::str::FromStr;
 
 use url::Url;
+
+pub use options::{InvalidOption, Options};
 
 /// A geocoder, as `--geocoder` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +22,7 @@ pub struct OnlineSetting {
     pub protocol: Protocol,
     /// Its parameters (a key, for one) go into every request.
     pub base: Url,
-    /// How many times a second it may be asked.
-    pub rate: NonZeroU32,
+    pub options: Options,
 }
 
 /// What a geocoder speaks.
@@ -33,10 +36,14 @@ pub enum Protocol {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no geocoder; give gazetteer, or nominatim=URL, photon=URL, addok=URL or pelias=URL, where URL may end with #rate=<times a second>"
-)]
-pub struct UnknownGeocoder(String);
+pub enum InvalidGeocoder {
+    #[error(
+        "{0:?} is no geocoder; give gazetteer, or nominatim=URL, photon=URL, addok=URL or pelias=URL"
+    )]
+    Unknown(String),
+    #[error(transparent)]
+    Option(#[from] InvalidOption),
+}
 
 impl Protocol {
     pub(super) fn name(self) -> &'static str {
@@ -47,23 +54,15 @@ impl Protocol {
             Self::Pelias => "pelias",
         }
     }
-
-    /// Nominatim's public server permits one request a second.
-    fn usual_rate(self) -> NonZeroU32 {
-        match self {
-            Self::Nominatim => NonZeroU32::MIN,
-            Self::Photon | Self::Addok | Self::Pelias => NonZeroU32::MIN.saturating_add(9),
-        }
-    }
 }
 
 impl FromStr for GeocoderSetting {
-    type Err = UnknownGeocoder;
+    type Err = InvalidGeocoder;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // Its parameters may be a key.
         let shown = text.split(['?', '#']).next().unwrap_or_default();
-        let unknown = || UnknownGeocoder(shown.chars().take(100).collect());
+        let unknown = || InvalidGeocoder::Unknown(shown.chars().take(100).collect());
         if text == "gazetteer" {
             return Ok(Self::Gazetteer);
         }
@@ -82,18 +81,12 @@ impl FromStr for GeocoderSetting {
         if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
             return Err(unknown());
         }
-        let rate = match base.fragment() {
-            None => protocol.usual_rate(),
-            Some(options) => options
-                .strip_prefix("rate=")
-                .and_then(|rate| rate.parse().ok())
-                .ok_or_else(unknown)?,
-        };
+        let options = Options::read(protocol, base.fragment().unwrap_or_default())?;
         base.set_fragment(None);
         Ok(Self::Online(OnlineSetting {
             protocol,
             base,
-            rate,
+            options,
         }))
     }
 }
@@ -111,7 +104,7 @@ mod tests {
             Ok(GeocoderSetting::Online(OnlineSetting {
                 protocol: Protocol::Photon,
                 base: "https://photon.example/api-v2?key=K".parse().unwrap(),
-                rate: NonZeroU32::new(25).unwrap(),
+                options: Options::read(Protocol::Photon, "rate=25").unwrap(),
             }))
         );
         assert_eq!("gazetteer".parse(), Ok(GeocoderSetting::Gazetteer));
@@ -119,7 +112,10 @@ mod tests {
         let Ok(GeocoderSetting::Online(nominatim)) = nominatim else {
             panic!("{nominatim:?}");
         };
-        assert_eq!(nominatim.rate.get(), 1);
+        assert_eq!(
+            nominatim.options,
+            Options::read(Protocol::Nominatim, "").unwrap()
+        );
     }
 
     #[test]
@@ -132,13 +128,16 @@ mod tests {
             "photon=photon.example",
             "photon=ftp://photon.example",
             "photon=https://photon.example#rate=0",
-            "photon=https://photon.example#rat=5",
         ] {
             assert!(wrong.parse::<GeocoderSetting>().is_err(), "{wrong}");
         }
-        let error = "google=https://x.example?key=SECRET"
-            .parse::<GeocoderSetting>()
-            .unwrap_err();
-        assert!(!error.to_string().contains("SECRET"), "{error}");
+        for wrong in [
+            "google=https://x.example?key=SECRET",
+            "photon=https://x.example#key=SECRET",
+            "photon=https://x.example?key=SECRET#rate=often",
+        ] {
+            let error = wrong.parse::<GeocoderSetting>().unwrap_err();
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
     }
 }
