@@ -114,3 +114,43 @@ fn a_search_says_how_a_text_was_understood_or_what_is_missing() {
         assert!(shown.contains(expected), "{expected:?} is not in {shown}");
     }
 }
+
+/// For a shop that asks why, an operator reads what spoke for and against a place.
+#[test]
+fn a_search_gives_its_reasons() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    let _running = AllInOne::start(data_dir, &[]);
+
+    for (text, status, shown) in [
+        (
+            "24 rue de la Paix, 75000 Paris",
+            0,
+            "24 Rue de la Paix, 75002 Paris\n  48.87008,2.33144  house  confidence 0.70\n  \
+             house number: 24\n  street: rue Paix\n  town: Paris\n  \
+             the postcode is 75002, not 75000\n",
+        ),
+        (
+            "Chez Sylvie, 50 rue de Rivoli, Paris",
+            0,
+            "50 Rue de Rivoli, 75004 Paris\n  48.85728,2.35378  interpolated  confidence 0.81\n  \
+             house number: 50\n  street: rue Rivoli\n  town: Paris\n  \
+             left out \"Sylvie\"\n  between 48 and 52\n",
+        ),
+        (
+            "24 rue de la Paix, Paris, Texas, USA",
+            1,
+            "24 Rue de la Paix, 75002 Paris\n  48.87008,2.33144  house  confidence 1.00\n  \
+             house number: 24\n  street: rue Paix\n  town: Paris\n",
+        ),
+    ] {
+        let searched = operator(data_dir, &["addresses", "search", text]);
+        assert_eq!(searched.status.code(), Some(status), "{text}");
+        assert_eq!(String::from_utf8_lossy(&searched.stdout), shown, "{text}");
+        let told = match status {
+            0 => "",
+            _ => "found 24 Rue de la Paix, 75002 Paris, but did not understand \"texas usa\"\n",
+        };
+        assert_eq!(stderr(&searched), told, "{text}");
+    }
+}

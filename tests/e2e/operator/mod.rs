@@ -3,6 +3,7 @@
 
 mod addresses;
 mod clients;
+mod importing;
 mod keys;
 mod stores;
 mod webhooks;
