@@ -1,6 +1,8 @@
 //! Cuts a text into tokens, and reads the numbers and words of a token.
 
+use super::automaton::Automaton;
 use super::grammar::{self, Meaning};
+use std::sync::LazyLock;
 
 /// A match of a rule.
 #[derive(Clone, Copy, Debug)]
@@ -17,19 +19,14 @@ impl Token<'_> {
     }
 }
 
+/// The grammar's rules as they are matched. Made at the first use, in a few milliseconds.
+static AUTOMATON: LazyLock<Automaton> = LazyLock::new(|| Automaton::of(grammar::rules()));
+
 /// The token at byte `start`, or `None` if the grammar has nothing for what stands there.
 pub(super) fn token(text: &str, start: usize) -> Option<Token<'_>> {
     let rest = text.get(start..)?;
-    let first = *rest.as_bytes().first()?;
-    let mut best: Option<(usize, Meaning)> = None;
-    for rule in grammar::rules().filter(|rule| rule.begins.contains(first)) {
-        if let Some(length) = rule.pattern.longest(rest.as_bytes())
-            && best.is_none_or(|(longest, _)| length > longest)
-        {
-            best = Some((length, rule.meaning));
-        }
-    }
-    let (length, meaning) = best?;
+    let (length, meaning) = AUTOMATON.longest(rest.as_bytes())?;
+    // The end of the text may be part of a match.
     let text = rest.get(..length.min(rest.len()))?;
     Some(Token {
         meaning,

@@ -1,6 +1,7 @@
 //! `before` and `after` texts: what people write when they mean an instant. The strict grammar is
 //! that of PHP's `strtotime`, which clients rely on; everyday phrases are tried when it fails.
 
+mod automaton;
 mod context;
 mod error;
 mod everyday;

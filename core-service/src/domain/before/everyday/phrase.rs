@@ -1,6 +1,7 @@
 //! What the phrases of a language mean, and how the writer's words are compared with them.
 
 use super::{english, french, german, italian, spanish};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -53,46 +54,62 @@ const LANGUAGES: [Phrases; 5] = [
     italian::PHRASES,
 ];
 
+/// A phrase word by word.
+struct Phrase {
+    words: Vec<&'static str>,
+    sense: Sense,
+}
+
 /// The phrases of all languages by their first word.
-static PHRASES: LazyLock<HashMap<&str, Vec<(&str, Sense)>>> = LazyLock::new(|| {
-    let mut phrases = HashMap::<&str, Vec<(&str, Sense)>>::new();
+static PHRASES: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
+    let mut phrases = HashMap::<&str, Vec<Phrase>>::new();
     for (phrase, sense) in LANGUAGES.into_iter().flatten() {
-        let first = phrase.split(' ').next().unwrap_or_default();
-        phrases.entry(first).or_default().push((phrase, *sense));
+        let words: Vec<_> = phrase.split(' ').collect();
+        let sense = *sense;
+        phrases
+            .entry(words[0])
+            .or_default()
+            .push(Phrase { words, sense });
     }
     phrases
 });
 
 /// The longest phrase at the beginning of these words, and how many of them it takes. `Count` is
 /// a phrase only before a unit: `sept` is also a month.
-pub(super) fn at_start(words: &[String]) -> Option<(Sense, usize)> {
-    let candidates = PHRASES.get(words.first()?.as_str())?;
-    let said = candidates.iter().filter_map(|(phrase, sense)| {
-        let length = phrase.split(' ').count();
-        let is_said = phrase
-            .split(' ')
-            .eq(words.get(..length)?.iter().map(String::as_str));
-        is_said.then_some((*sense, length))
-    });
+pub(super) fn at_start(words: &[Cow<'_, str>]) -> Option<(Sense, usize)> {
+    let candidates = PHRASES.get(words.first()?.as_ref())?;
     let is_count = |sense: Sense| matches!(sense, Sense::Count(_));
-    let fitting = said.filter(|(sense, length)| !is_count(*sense) || is_unit(words.get(*length..)));
-    fitting.max_by_key(|(sense, length)| (*length, is_count(*sense)))
+    candidates
+        .iter()
+        .filter(|phrase| {
+            let said = words.get(..phrase.words.len());
+            said.is_some_and(|said| said == phrase.words)
+        })
+        .map(|phrase| (phrase.sense, phrase.words.len()))
+        .filter(|(sense, length)| !is_count(*sense) || is_unit(words.get(*length..)))
+        .max_by_key(|(sense, length)| (*length, is_count(*sense)))
 }
 
-fn is_unit(words: Option<&[String]>) -> bool {
+fn is_unit(words: Option<&[Cow<'_, str>]>) -> bool {
     let sense = words.and_then(at_start);
     matches!(sense, Some((Sense::Unit(_) | Sense::Hour, _)))
 }
 
 /// A word without capitals and accents, to be looked up. A single letter stays nearly as it is:
 /// `à` and `y` are words, `a` and `Y` might be zones.
-pub(super) fn fold(word: &str) -> String {
+pub(super) fn fold(word: &str) -> Cow<'_, str> {
+    if word
+        .bytes()
+        .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+    {
+        return word.into();
+    }
     if word.chars().count() == 1 {
         let is_accented = !word.is_ascii();
         return if is_accented {
-            word.to_lowercase()
+            word.to_lowercase().into()
         } else {
-            word.to_owned()
+            word.into()
         };
     }
     let mut folded = String::with_capacity(word.len());
@@ -112,7 +129,7 @@ pub(super) fn fold(word: &str) -> String {
             char => folded.push(char),
         }
     }
-    folded
+    folded.into()
 }
 
 #[cfg(test)]
@@ -122,7 +139,7 @@ mod tests {
     #[test]
     fn phrases_are_folded() {
         for (phrase, _) in LANGUAGES.iter().copied().flatten() {
-            let folded: Vec<String> = phrase.split(' ').map(fold).collect();
+            let folded: Vec<_> = phrase.split(' ').map(fold).collect();
             assert_eq!(folded.join(" "), *phrase);
         }
     }

@@ -5,6 +5,7 @@ use super::super::error::Error;
 use super::super::reading::Clock;
 use super::super::words::Unit;
 use super::phrase::{Sense, at_start, fold};
+use std::borrow::Cow;
 
 #[derive(Debug, Default)]
 pub(super) struct Rewriting {
@@ -19,7 +20,7 @@ pub(super) struct Rewriting {
 struct Words<'a> {
     places: Vec<usize>,
     said: Vec<&'a str>,
-    folded: Vec<String>,
+    folded: Vec<Cow<'a, str>>,
 }
 
 /// What the words so far lead to.
@@ -175,10 +176,11 @@ impl Rewriting {
 
 impl<'a> Words<'a> {
     fn of(text: &'a str) -> Self {
+        let count = text.split_ascii_whitespace().count();
         let mut words = Self {
-            places: Vec::new(),
-            said: Vec::new(),
-            folded: Vec::new(),
+            places: Vec::with_capacity(count),
+            said: Vec::with_capacity(count),
+            folded: Vec::with_capacity(count),
         };
         for word in text.split_whitespace() {
             let bare = word.trim_end_matches(',');
@@ -229,7 +231,7 @@ impl<'a> Words<'a> {
         expected: &Expectation,
     ) -> Option<(String, usize)> {
         let after = self.folded.get(index + 1..).unwrap_or_default();
-        let length = match (after.first().map(String::as_str), at_start(after)) {
+        let length = match (after.first().map(AsRef::as_ref), at_start(after)) {
             (Some("h"), _) => 2,
             (_, Some((Sense::OClock, length))) => 1 + length,
             (_, Some((Sense::Hour, length))) if expected.is(Next::Hour) => 1 + length,
@@ -288,7 +290,7 @@ fn without_ordinal(word: &str) -> &str {
 }
 
 /// A distance begins with these words.
-fn starts_distance(words: &[String]) -> bool {
+fn starts_distance(words: &[Cow<'_, str>]) -> bool {
     match at_start(words) {
         Some((Sense::Count(_), _)) => true,
         Some((Sense::Words(said), _)) => starts_with_digit(said),
@@ -297,13 +299,13 @@ fn starts_distance(words: &[String]) -> bool {
 }
 
 /// A distance is these words: a number and a unit.
-fn is_distance(words: &[String]) -> bool {
+fn is_distance(words: &[Cow<'_, str>]) -> bool {
     let unit = words.get(1..).and_then(at_start);
     starts_distance(words) && matches!(unit, Some((Sense::Unit(_) | Sense::Hour, _)))
 }
 
 /// A distance ends before these words.
-fn ends_distance(words: &[String]) -> bool {
+fn ends_distance(words: &[Cow<'_, str>]) -> bool {
     matches!(at_start(words), Some((Sense::Ago | Sense::FromNow, _)))
 }
 

@@ -6,7 +6,7 @@ mod dates;
 mod pieces;
 mod words;
 
-use super::pattern::{ByteSet, Pattern};
+use super::pattern::Pattern;
 
 pub(super) use clocks::CLOCK24_FIELDS;
 
@@ -18,7 +18,7 @@ pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// What a match of a rule means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Meaning {
     Blank,
     Now,
@@ -49,7 +49,7 @@ pub(super) enum Meaning {
 }
 
 /// One number or word of a date or time. Those of a time after the hour may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Field {
     Year,
     Month,
@@ -69,16 +69,9 @@ pub(super) enum Field {
 
 pub(super) struct Rule {
     pub(super) meaning: Meaning,
-    /// What its first byte can be, so that most rules need not be tried.
-    pub(super) begins: ByteSet,
     pub(super) pattern: Pattern,
 }
 
 const fn rule(meaning: Meaning, pattern: Pattern) -> Rule {
-    let (begins, _) = pattern.begins();
-    Rule {
-        meaning,
-        begins,
-        pattern,
-    }
+    Rule { meaning, pattern }
 }

@@ -17,7 +17,7 @@ pub(super) const fn any_number_of(bytes: &[u8]) -> Pattern {
     Pattern::Bytes {
         of: ByteSet::of(bytes),
         min: 0,
-        max: u8::MAX,
+        max: Pattern::MANY,
     }
 }
 
@@ -44,12 +44,12 @@ pub(super) const fn short(from: u16, to: u16) -> Pattern {
 pub(super) const BLANKS: Pattern = Pattern::Bytes {
     of: BLANK,
     min: 1,
-    max: u8::MAX,
+    max: Pattern::MANY,
 };
 pub(super) const DIGITS: Pattern = Pattern::Bytes {
     of: DIGIT,
     min: 1,
-    max: u8::MAX,
+    max: Pattern::MANY,
 };
 pub(super) const FRACTION: Pattern = Seq(&[Exact("."), DIGITS]);
 pub(super) const COLON: Pattern = one(ByteSet::of(b":."));
@@ -107,12 +107,12 @@ pub(super) const BETWEEN: Pattern = any_number_of(b" \t.-");
 pub(super) const AFTER_DAY: Pattern = Pattern::Bytes {
     of: ByteSet::of(b",.stndrh\t "),
     min: 1,
-    max: u8::MAX,
+    max: Pattern::MANY,
 };
 pub(super) const AFTER_MONTH: Pattern = Pattern::Bytes {
     of: ByteSet::of(b",. \t"),
     min: 1,
-    max: u8::MAX,
+    max: Pattern::MANY,
 };
 pub(super) const MONTH_NAME_DAY: Pattern = Seq(&[
     MONTH_TEXT,
@@ -183,14 +183,14 @@ pub(super) const ZONE_NAME: Pattern = Any(&[
         Pattern::Bytes {
             of: ByteSet::range(b'a', b'z'),
             min: 1,
-            max: u8::MAX,
+            max: Pattern::MANY,
         },
         Repeat(&Seq(&[
             one(ByteSet::of(b"_/-")),
             Pattern::Bytes {
                 of: LETTER,
                 min: 1,
-                max: u8::MAX,
+                max: Pattern::MANY,
             },
         ])),
     ]),
