@@ -1,6 +1,6 @@
 //! When a task must happen: `timeSlot`, `after`, and what follows from them ("Task description").
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use proto::{AddressDraft, CreateStoreRequest};
 use serde_json::json;
 
@@ -185,14 +185,27 @@ async fn a_pickup_without_time_is_before_the_dropoffs_minus_the_travel_time() {
     platform.stop().await;
 }
 
+/// "Zone: the store's, else the platform's, for reading times and for writing them."
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn times_are_read_and_written_in_the_stores_own_zone() {
-    let platform = Platform::start(Database::sqlite()).await;
+async fn times_are_read_and_written_in_the_stores_zone_or_else_the_platforms() {
+    let zone = "America/New_York";
+    let of_the_store = Platform::start(Database::sqlite()).await;
+    assert_times_of_new_york(&of_the_store, Some(zone)).await;
+    of_the_store.stop().await;
+    let of_the_platform = Platform::start_with(Database::sqlite(), |settings| {
+        settings.platform.timezone = TimeZone::get(zone).unwrap();
+    })
+    .await;
+    assert_times_of_new_york(&of_the_platform, None).await;
+    of_the_platform.stop().await;
+}
+
+async fn assert_times_of_new_york(platform: &Platform, zone: Option<&str>) {
     let operator = platform.operator().await;
     let store = operator
         .create_store_as(CreateStoreRequest {
             display_name: "Far shop".to_owned(),
-            time_zone: Some("America/New_York".to_owned()),
+            time_zone: zone.map(str::to_owned),
             default_address: Some(AddressDraft {
                 street_address: Some("45 Rue d'Ulm, Paris".to_owned()),
                 ..AddressDraft::default()
@@ -234,7 +247,6 @@ async fn times_are_read_and_written_in_the_stores_own_zone() {
     }
 
     faults.none();
-    platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -70,10 +70,7 @@ pub(in crate::vocabulary) static RECOVERY: Class = Class {
     identified: Presence::Never,
     about: "That a webhook is told again of what failed.",
     fields: &[
-        Field::new("since", Instant)
-            .writeable()
-            .required()
-            .sent_as(r#"{"type": "string", "minLength": 1}"#),
+        Field::new("since", Instant).writeable().required(),
         Field::new("recovered", Integer).about("How many notifications are sent again."),
     ],
 };

@@ -120,7 +120,12 @@ pub(in crate::vocabulary) static WEBHOOK: Class = Class {
         Field::new("event", Text)
             .writeable()
             .required()
-            .sent_as(r#"{"type": "string", "minLength": 1}"#)
+            .sent_as(
+                r#"{
+                    "type": "string",
+                    "enum": ["delivery.completed", "delivery.picked", "delivery.cancelled"]
+                }"#,
+            )
             .about("Such as `delivery.completed`."),
         Field::new("secret", Text)
             .sometimes()
