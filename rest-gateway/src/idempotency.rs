@@ -1,11 +1,11 @@
 //! `Idempotency-Key`: what core is told of a request that may be repeated, and how its client is
 //! told that the answer is the first one's.
 
-use http::{HeaderName, HeaderValue, Response};
+use http::{HeaderName, HeaderValue};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{report::Report, request::Request};
+use crate::{error::Error, report::Report, request::Request, routes::Answer};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -72,13 +72,28 @@ fn start_hash(request: &Request) -> Sha256 {
         .chain_update("\n")
 }
 
-/// Says that an answer was given before, if core says so.
-pub(crate) fn mark<T>(answer: &mut Response<T>, metadata: &tonic::metadata::MetadataMap) {
+/// What core is told of a request that says everything by its address: its body is `{}`, or none
+/// at all.
+pub(crate) fn without_content(request: Request) -> Result<Option<Idempotency>, Error> {
+    let mut report = Report::default();
+    let key = Key::of(&request, &mut report);
+    let body = request.empty_json(&mut report)?;
+    match report.into_error() {
+        Some(error) => Err(error),
+        None => Ok(key.map(|key| key.with_body(&body))),
+    }
+}
+
+/// Shows what core answered, and that it was answered before, if core says so.
+pub(crate) fn answer<M>(response: tonic::Response<M>, show: impl FnOnce(M) -> Answer) -> Answer {
+    let (metadata, message, _) = response.into_parts();
+    let mut answer = show(message)?;
     if metadata.contains_key(proto::IDEMPOTENT_REPLAYED) {
         answer
             .headers_mut()
             .insert(REPLAYED, HeaderValue::from_static("true"));
     }
+    Ok(answer)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::LOCATION};
 use jiff::{Timestamp, tz::TimeZone};
+use proto::iri::{self, Collection};
 use serde::Serialize;
 
 use crate::{error::Error, routes::Answer};
@@ -30,6 +31,39 @@ pub(crate) fn gone() -> Response<Bytes> {
     response
 }
 
+/// What a resource that can be in a collection says of itself before anything else.
+#[derive(Debug, Serialize)]
+pub(crate) struct Node {
+    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
+    context: Option<&'static str>,
+    #[serde(rename = "@id")]
+    iri: String,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    id: String,
+}
+
+impl Node {
+    /// Of a type, embedded in something that says what it means.
+    pub(crate) fn of(ld_type: &'static str, collection: Collection, name: &str) -> Self {
+        Self {
+            context: None,
+            iri: iri::of(name),
+            ld_type,
+            id: collection.member(name).unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Says itself what it means: it is the whole answer.
+    pub(crate) fn stands_alone(&mut self, context: &'static str) {
+        self.context = Some(context);
+    }
+
+    pub(crate) fn iri(&self) -> &str {
+        &self.iri
+    }
+}
+
 /// Instants as a store writes them: in its zone, with offset, to the second.
 pub(crate) struct Zone(TimeZone);
 
@@ -44,7 +78,11 @@ impl Zone {
     }
 
     pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {
-        let instant = timestamp(instant)?.to_zoned(self.0.clone());
+        let mut instant = timestamp(instant)?.to_zoned(self.0.clone());
+        // Before there was standard time offsets had seconds, which RFC 3339 has no place for.
+        if instant.offset().seconds() % 60 != 0 {
+            instant = instant.with_time_zone(TimeZone::UTC);
+        }
         Ok(instant.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
     }
 
@@ -82,6 +120,8 @@ mod tests {
                 "2020-04-02T06:00:00-04:00",
             ),
             ("UTC", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
+            ("Europe/Paris", -2_486_592_561, "1891-03-15T23:50:39+00:00"),
+            ("Europe/Paris", -1_000_000_000, "1938-04-24T23:13:20+01:00"),
             ("Mars/Olympus", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
         ] {
             let written = Zone::named(zone).write(Some(&instant(seconds))).unwrap();

@@ -92,12 +92,18 @@ impl Request {
 
     /// The body is `{}`, or none at all; members are unknown, so ignored.
     pub(crate) fn check_empty(self) -> Result<(), Error> {
-        let Some(body) = self.optional_json()? else {
-            return Ok(());
-        };
         let mut report = Report::default();
-        report.parse(&body);
+        self.empty_json(&mut report)?;
         report.into_error().map_or(Ok(()), Err)
+    }
+
+    /// The body, reported unless it is as in [`Request::check_empty`].
+    pub(crate) fn empty_json(self, report: &mut Report) -> Result<Bytes, Error> {
+        let body = self.optional_json()?;
+        if let Some(body) = &body {
+            report.parse(body);
+        }
+        Ok(body.unwrap_or_default())
     }
 
     /// The body, which must say that it is JSON.

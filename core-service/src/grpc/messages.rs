@@ -13,6 +13,7 @@ use crate::domain::{
     task::{Package, Task, TaskKind, TaskState},
     webhook::{DisabledReason, Webhook},
 };
+use crate::error::Error;
 use crate::routing::Source;
 use proto::iri::Collection;
 
@@ -224,4 +225,11 @@ pub(super) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto
 
 pub(super) fn webhook_name(id: WebhookId) -> String {
     Collection::Webhooks.name(id)
+}
+
+/// That a webhook is not there, or no more.
+pub(super) fn no_webhook(id: WebhookId) -> Error {
+    Error::NotFound {
+        name: webhook_name(id),
+    }
 }

@@ -27,7 +27,9 @@ mod tasks;
 mod time_slots;
 mod tokens;
 mod webhook_notifications;
+mod webhook_recovery;
 mod webhook_secrets;
+mod webhook_standing;
 mod webhooks;
 mod zones;
 

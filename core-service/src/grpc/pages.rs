@@ -67,7 +67,8 @@ pub(super) fn tokens(
     (text(next), text(previous))
 }
 
-fn encode(start: Start) -> String {
+/// The token of a page that begins there; empty at the newest.
+pub(super) fn encode(start: Start) -> String {
     let (direction, place) = match start {
         Start::Newest => return String::new(),
         Start::OlderThan(place) => (OLDER, place),
@@ -80,7 +81,8 @@ fn encode(start: Start) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn decode(token: &str) -> Option<Start> {
+/// Where the page with a token begins.
+pub(super) fn decode(token: &str) -> Option<Start> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
     let ([version, direction], rest) = bytes.split_first_chunk()?;
     let (microseconds, id) = rest.split_first_chunk()?;

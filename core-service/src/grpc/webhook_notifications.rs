@@ -1,26 +1,23 @@
 //! What is or was owed to a webhook, for its owner to look at and to have sent again.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use jiff::Timestamp;
 use proto::iri::Collection;
+use tonic::Response;
 
 use super::{Core, caller::Caller, messages, pages, planning};
 use crate::{
     domain::{
         api_client::Scope, id::NotificationId, notification_state::State, store::Store,
-        violation::Violations, webhook::Webhook,
+        webhook::Webhook,
     },
     error::Error,
     storage::{
-        self,
+        self, ConnectionTrait,
         delivery_pages::Place,
         webhook_notifications::{Attempt, Shown},
     },
 };
-
-/// How many notifications are made due by one transaction.
-const BATCH: u64 = 500;
 
 impl Core {
     pub(super) async fn list_notifications(
@@ -72,138 +69,43 @@ impl Core {
         name: &str,
     ) -> Result<proto::WebhookNotification, Error> {
         let (shown, _, store) = self.notification_of(caller, name).await?;
-        self.in_full(&shown, &store).await
+        in_full(self.storage.reader(), &shown, &store).await
     }
 
     /// Sends a notification again, with the whole schedule before it.
     pub(super) async fn resend(
         &self,
         caller: &Caller,
-        name: &str,
-    ) -> Result<proto::WebhookNotification, Error> {
-        let (shown, webhook, store) = self.notification_of(caller, name).await?;
+        request: proto::ResendWebhookNotificationRequest,
+    ) -> Result<Response<proto::WebhookNotification>, Error> {
+        let name = request.name;
+        let notification = (Collection::Notifications, name.as_str());
+        let rpc = "ResendWebhookNotification";
+        let once = self.once_on(caller, rpc, notification, request.idempotency)?;
+        if let Some(reply) = self.replay(once).await? {
+            return Ok(reply);
+        }
+        let (shown, webhook, store) = self.notification_of(caller, &name).await?;
         require_enabled(&webhook)?;
 
         let (owner, id, now) = ((webhook.store_id, webhook.id), shown.id, self.clock.now());
-        self.storage
-            .write(move |transaction| {
+        let store = Arc::new(store);
+        let reply = self
+            .write_once(once, move |transaction| {
+                let (store, name) = (Arc::clone(&store), name.clone());
                 Box::pin(async move {
+                    let (store_id, _) = owner;
                     storage::webhook_notifications::send_again(transaction, owner, [id], now)
                         .await?;
-                    Ok(())
+                    let shown = storage::webhook_notifications::find(transaction, store_id, id)
+                        .await?
+                        .ok_or(Error::NotFound { name })?;
+                    in_full(transaction, &shown, &store).await
                 })
             })
             .await?;
         self.bell.send_replace(());
-
-        let (shown, _, _) = self.notification_of(caller, name).await?;
-        self.in_full(&shown, &store).await
-    }
-
-    /// Sends again whatever failed since an instant, and what happened since then while the
-    /// webhook was disabled. In several transactions: broken off, it may simply be repeated.
-    pub(super) async fn recover(
-        &self,
-        caller: &Caller,
-        request: proto::RecoverWebhookRequest,
-    ) -> Result<proto::RecoverWebhookResponse, Error> {
-        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
-        let mut violations = planning::violations(request.violations);
-        let since = read_since(request.since, &mut violations);
-        let Some(since) = since.filter(|_| violations.is_empty()) else {
-            return Err(Error::Invalid(violations));
-        };
-        require_enabled(&webhook)?;
-
-        let mut recovered = 0;
-        loop {
-            let more = self.recover_failed(&webhook, since).await?;
-            recovered += more;
-            if more < BATCH {
-                break;
-            }
-            self.bell.send_replace(());
-        }
-        let mut after = Some(0);
-        while let Some(number) = after {
-            let (missed, last) = self.recover_missed(&webhook, since, number).await?;
-            recovered += missed;
-            after = last;
-        }
-        self.bell.send_replace(());
-        Ok(proto::RecoverWebhookResponse {
-            since: Some(messages::timestamp(since)),
-            recovered,
-            time_zone: store.time_zone_name().to_owned(),
-        })
-    }
-
-    async fn recover_failed(&self, webhook: &Webhook, since: Timestamp) -> Result<u64, Error> {
-        let owner = (webhook.store_id, webhook.id);
-        let now = self.clock.now();
-        self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let ids = storage::webhook_notifications::failed_since(
-                        transaction,
-                        owner,
-                        since,
-                        BATCH,
-                    )
-                    .await?;
-                    if ids.is_empty() {
-                        return Ok(0);
-                    }
-                    Ok(
-                        storage::webhook_notifications::send_again(transaction, owner, ids, now)
-                            .await?,
-                    )
-                })
-            })
-            .await
-    }
-
-    /// Owes a webhook what a page of the log has that it missed: how many events, and the number
-    /// to go on after.
-    async fn recover_missed(
-        &self,
-        webhook: &Webhook,
-        since: Timestamp,
-        after: i64,
-    ) -> Result<(u64, Option<i64>), Error> {
-        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    // The lock keeps two who recover at once from owing the same twice.
-                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-                    let missed = found.and_then(|(webhook, _)| Some((webhook.missed?, webhook)));
-                    let Some(((from, until), webhook)) = missed else {
-                        return Ok((0, None));
-                    };
-                    let period = (from.max(since), until);
-                    let page = storage::webhook_notifications::missed(
-                        transaction,
-                        &webhook,
-                        period,
-                        after,
-                        BATCH,
-                    )
-                    .await?;
-                    if !page.missed.is_empty() {
-                        storage::webhook_notifications::owe_missed(
-                            transaction,
-                            &webhook,
-                            &page.missed,
-                            now,
-                        )
-                        .await?;
-                    }
-                    let count = u64::try_from(page.missed.len()).unwrap_or(u64::MAX);
-                    Ok((count, page.last))
-                })
-            })
-            .await
+        Ok(reply)
     }
 
     /// A notification of a webhook that the caller may see, that webhook and its store.
@@ -234,21 +136,20 @@ impl Core {
             Err(error) => Err(error),
         }
     }
-
-    async fn in_full(
-        &self,
-        shown: &Shown,
-        store: &Store,
-    ) -> Result<proto::WebhookNotification, Error> {
-        let reader = self.storage.reader();
-        let mut attempts =
-            storage::webhook_notifications::attempts(reader, shown.store_id, [shown.id]).await?;
-        let attempts = attempts.remove(&shown.id).unwrap_or_default();
-        Ok(message(shown, store, attempts))
-    }
 }
 
-fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
+async fn in_full(
+    connection: &impl ConnectionTrait,
+    shown: &Shown,
+    store: &Store,
+) -> Result<proto::WebhookNotification, Error> {
+    let mut attempts =
+        storage::webhook_notifications::attempts(connection, shown.store_id, [shown.id]).await?;
+    let attempts = attempts.remove(&shown.id).unwrap_or_default();
+    Ok(message(shown, store, attempts))
+}
+
+pub(super) fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
     if webhook.disabled.is_none() {
         return Ok(());
     }
@@ -256,18 +157,6 @@ fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
         reason: "WEBHOOK_DISABLED",
         message: "the webhook is disabled; enable it first".to_owned(),
     })
-}
-
-fn read_since(
-    since: Option<prost_types::Timestamp>,
-    violations: &mut Violations,
-) -> Option<Timestamp> {
-    let Some(since) = since else {
-        violations.add("since", "REQUIRED", "is required");
-        return None;
-    };
-    let parsed = Timestamp::new(since.seconds, since.nanos);
-    violations.check("since", "OUT_OF_RANGE", parsed)
 }
 
 fn place(shown: &Shown) -> Place {

@@ -1,12 +1,16 @@
 //! Webhooks' secrets: made, rotated, confirmed, and opened to sign with.
 
-use jiff::SignedDuration;
-use tonic::Status;
+use std::sync::Arc;
 
-use super::{Core, caller::Caller, messages, planning};
+use jiff::SignedDuration;
+use proto::iri::Collection;
+use tonic::Response;
+
+use super::{Core, caller::Caller, idempotency::Once, messages, planning};
 use crate::{
     domain::{
         id::WebhookId,
+        store::Store,
         webhook::{Secret, Webhook},
         webhook_secrets::{LONGEST_OVERLAP, OVERLAP, Secrets},
     },
@@ -48,8 +52,14 @@ impl Core {
     pub(super) async fn rotate(
         &self,
         caller: &Caller,
-        request: proto::RotateWebhookSecretRequest,
-    ) -> Result<proto::Webhook, Status> {
+        mut request: proto::RotateWebhookSecretRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let webhook = (Collection::Webhooks, request.name.as_str());
+        let idempotency = request.idempotency.take();
+        let once = self.once_on(caller, "RotateWebhookSecret", webhook, idempotency)?;
+        if let Some(reply) = self.replay(once).await? {
+            return Ok(reply);
+        }
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
         let overlap = read_overlap(&request)?;
 
@@ -58,58 +68,60 @@ impl Core {
             .checked_add(overlap)
             .map_err(|error| Error::Bug(error.to_string()))?;
         let (secret, sealed) = self.new_secret(webhook.id);
-        let changed = self
-            .change_secrets(&webhook, move |secrets| {
-                secrets.rotate(sealed.clone(), overlap_ends_at, now);
-            })
-            .await?;
-        Ok(proto::Webhook {
-            secret: secret.to_text(),
-            ..messages::webhook(&changed, &store, now)
-        })
+        let change = move |secrets: &mut Secrets| {
+            secrets.rotate(sealed.clone(), overlap_ends_at, now);
+        };
+        self.change_secrets(once, (webhook, store), change, Some(secret))
+            .await
     }
 
     pub(super) async fn confirm(
         &self,
         caller: &Caller,
-        name: &str,
-    ) -> Result<proto::Webhook, Status> {
-        let (webhook, store) = self.webhook_of(caller, name).await?;
+        request: proto::ConfirmWebhookSecretRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let name = request.name;
+        let webhook = (Collection::Webhooks, name.as_str());
+        let once = self.once_on(caller, "ConfirmWebhookSecret", webhook, request.idempotency)?;
+        if let Some(reply) = self.replay(once).await? {
+            return Ok(reply);
+        }
+        let webhook = self.webhook_of(caller, &name).await?;
 
-        let changed = self.change_secrets(&webhook, Secrets::confirm).await?;
-        Ok(messages::webhook(&changed, &store, self.clock.now()))
+        self.change_secrets(once, webhook, Secrets::confirm, None)
+            .await
     }
 
-    /// Changes a webhook's secrets; those who do so at the same time follow one another.
+    /// Changes a webhook's secrets, and shows one of them if it is new; those who do so at the
+    /// same time follow one another.
     async fn change_secrets(
         &self,
-        webhook: &Webhook,
+        once: Once,
+        (webhook, store): (Webhook, Store),
         change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
-    ) -> Result<Webhook, Error> {
+        new: Option<Secret>,
+    ) -> Result<Response<proto::Webhook>, Error> {
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        let changed = self
-            .storage
-            .write(move |transaction| {
-                let change = change.clone();
-                Box::pin(async move {
-                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-                    let Some((webhook, mut secrets)) = found else {
-                        return Ok(None);
-                    };
-                    change(&mut secrets);
-                    storage::webhook_secrets::save(transaction, (store_id, id), &secrets, now)
-                        .await?;
-                    Ok(Some(Webhook {
-                        overlap_ends_at: secrets.overlap_ends_at(now),
-                        ..webhook
-                    }))
+        let (store, new) = (Arc::new(store), new.map(|secret| secret.to_text()));
+        self.write_once(once, move |transaction| {
+            let (store, change, new) = (Arc::clone(&store), change.clone(), new.clone());
+            Box::pin(async move {
+                let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+                // It may have been deleted since it was looked at.
+                let (webhook, mut secrets) = found.ok_or_else(|| messages::no_webhook(id))?;
+                change(&mut secrets);
+                storage::webhook_secrets::save(transaction, (store_id, id), &secrets, now).await?;
+                let webhook = Webhook {
+                    overlap_ends_at: secrets.overlap_ends_at(now),
+                    ..webhook
+                };
+                Ok(proto::Webhook {
+                    secret: new.unwrap_or_default(),
+                    ..messages::webhook(&webhook, &store, now)
                 })
             })
-            .await?;
-        // It may have been deleted since it was looked at.
-        changed.ok_or_else(|| Error::NotFound {
-            name: messages::webhook_name(id),
         })
+        .await
     }
 }
 

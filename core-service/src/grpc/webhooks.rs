@@ -10,7 +10,7 @@ use crate::{
         event::EventName,
         id::{ApiClientId, StoreId, WebhookId},
         store::Store,
-        webhook::{Disabled, DisabledReason, MOST_PER_CLIENT, Webhook},
+        webhook::{MOST_PER_CLIENT, Webhook},
         webhook_secrets::Secrets,
     },
     error::Error,
@@ -140,10 +140,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let name = request.into_inner().name;
-        Ok(Response::new(
-            self.set_disabled(&caller, &name, None).await?,
-        ))
+        Ok(self.enable(&caller, request.into_inner()).await?)
     }
 
     async fn disable_webhook(
@@ -151,17 +148,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let name = request.into_inner().name;
-        let disabled = Disabled {
-            at: self.clock.now(),
-            reason: if caller.has(Scope::Admin) {
-                DisabledReason::Operator
-            } else {
-                DisabledReason::Client
-            },
-        };
-        let webhook = self.set_disabled(&caller, &name, Some(disabled)).await?;
-        Ok(Response::new(webhook))
+        Ok(self.disable(&caller, request.into_inner()).await?)
     }
 
     async fn rotate_webhook_secret(
@@ -169,8 +156,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::RotateWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let rotated = self.rotate(&caller, request.into_inner()).await?;
-        Ok(Response::new(rotated))
+        Ok(self.rotate(&caller, request.into_inner()).await?)
     }
 
     async fn confirm_webhook_secret(
@@ -178,8 +164,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::ConfirmWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let confirmed = self.confirm(&caller, &request.into_inner().name).await?;
-        Ok(Response::new(confirmed))
+        Ok(self.confirm(&caller, request.into_inner()).await?)
     }
 
     async fn list_webhook_notifications(
@@ -207,8 +192,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::ResendWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let name = request.into_inner().name;
-        Ok(Response::new(self.resend(&caller, &name).await?))
+        Ok(self.resend(&caller, request.into_inner()).await?)
     }
 
     async fn recover_webhook(
@@ -216,8 +200,7 @@ impl proto::webhooks_server::Webhooks for Core {
         request: Request<proto::RecoverWebhookRequest>,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
         let caller = self.authenticate(request.metadata()).await?;
-        let request = request.into_inner();
-        Ok(Response::new(self.recover(&caller, request).await?))
+        Ok(self.recover(&caller, request.into_inner()).await?)
     }
 }
 
@@ -249,45 +232,6 @@ impl Core {
             .await?
             .ok_or_else(not_found)?;
         Ok((webhook, store.clone()))
-    }
-
-    /// Disables a webhook, or enables it. One that is so already stays as it is.
-    async fn set_disabled(
-        &self,
-        caller: &Caller,
-        name: &str,
-        disabled: Option<Disabled>,
-    ) -> Result<proto::Webhook, Error> {
-        let (webhook, store) = self.webhook_of(caller, name).await?;
-
-        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        let changed = self
-            .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-                    let Some((mut webhook, _)) = found else {
-                        return Ok(None);
-                    };
-                    let is_new = match disabled {
-                        Some(disabled) => webhook.disable(disabled),
-                        None => webhook.enable(now),
-                    };
-                    if is_new {
-                        storage::webhooks::save_disabled(transaction, &webhook).await?;
-                        // When it is enabled too: what was being sent when it was disabled may
-                        // have failed since, and be owed again.
-                        storage::notifications::drop_owed(transaction, store_id, id, now).await?;
-                    }
-                    Ok(Some(webhook))
-                })
-            })
-            .await?;
-        // It may have been deleted since it was looked at.
-        let webhook = changed.ok_or_else(|| Error::NotFound {
-            name: name.to_owned(),
-        })?;
-        Ok(messages::webhook(&webhook, &store, now))
     }
 
     fn parse_webhook(

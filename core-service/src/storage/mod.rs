@@ -23,7 +23,7 @@ pub(crate) mod zones;
 mod connect;
 mod error;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod pulse;
 mod reader;
 mod refusal;
@@ -34,8 +34,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sea_orm::DatabaseConnection;
-pub(crate) use sea_orm::DatabaseTransaction;
-use sea_orm::{ConnectionTrait, TransactionTrait};
+use sea_orm::TransactionTrait;
+pub(crate) use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 use self::shared_commit::SharedCommit;
 pub(crate) use self::{error::Error, pulse::Pulse, reader::Reader};

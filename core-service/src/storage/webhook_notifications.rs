@@ -196,31 +196,39 @@ pub(crate) async fn send_again(
     Ok(changed.rows_affected)
 }
 
-/// The oldest of a webhook's notifications since an instant that failed, were given up or
-/// dropped.
-pub(crate) async fn failed_since(
+/// The oldest of a webhook's notifications behind a place that failed, were given up or dropped.
+pub(crate) async fn failed_behind(
     connection: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
-    since: Timestamp,
+    place: Place,
     most: u64,
-) -> Result<Vec<NotificationId>, Error> {
+) -> Result<Vec<Place>, Error> {
     let failed = [State::Failed, State::GivenUp, State::Dropped]
         .into_iter()
         .fold(Condition::any(), |any, state| any.add(is(state)));
-    let ids: Vec<Uuid> = Entity::find()
+    let created_at = Instant::from(place.created_at);
+    let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(place.id));
+    let places: Vec<(Instant, Uuid)> = Entity::find()
         .select_only()
-        .column(Column::Id)
+        .columns([Column::CreatedAt, Column::Id])
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0))
-        .filter(Column::CreatedAt.gte(Instant::from(since)))
+        .filter(Column::CreatedAt.gte(created_at).and(beyond))
         .filter(failed)
         .filter(Column::State.ne(LEASED))
         .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
         .limit(most)
         .into_tuple()
         .all(connection)
         .await?;
-    Ok(ids.into_iter().map(NotificationId).collect())
+    let place = |(created_at, id): (Instant, _)| {
+        Ok(Place {
+            created_at: created_at.try_into()?,
+            id,
+        })
+    };
+    places.into_iter().map(place).collect()
 }
 
 /// An event that a webhook was not told of, because it was disabled then.

@@ -19,7 +19,7 @@ use self::{
     lost::Lost,
     member::{Member, Members},
 };
-use crate::error::Error;
+use crate::{error::Error, request::Request};
 
 /// The cores, called in turn.
 pub(crate) struct Core {
@@ -48,6 +48,21 @@ impl Core {
             next: AtomicUsize::new(0),
             _following: AbortOnDropHandle::new(following),
         }
+    }
+
+    /// Calls an rpc that only reads, for the sender of a request.
+    pub(crate) async fn read<M, R, F>(
+        &self,
+        request: &Request,
+        message: M,
+        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.call(request.call()?, Repeat::Harmless, message, rpc)
+            .await
     }
 
     /// Calls an rpc on one core, and on another if that one cannot be reached.

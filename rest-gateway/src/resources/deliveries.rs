@@ -78,20 +78,19 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
         violations: report.violations(),
         idempotency,
     };
-    let (metadata, delivery, _) = gateway
+    let response = gateway
         .core
         .call_in_full(call, repeat, message, |core, message| async {
             DeliveriesClient::new(core).create_delivery(message).await
         })
         .await
-        .map_err(|error| report.explain(error))?
-        .into_parts();
+        .map_err(|error| report.explain(error))?;
 
-    let iri = iri::of(&delivery.name);
-    let delivery = Delivery::try_from(delivery)?.alone();
-    let mut answer = json_ld::created(&gateway.public_url, &iri, &delivery)?;
-    idempotency::mark(&mut answer, &metadata);
-    Ok(answer)
+    idempotency::answer(response, |delivery| {
+        let iri = iri::of(&delivery.name);
+        let delivery = Delivery::try_from(delivery)?.alone();
+        json_ld::created(&gateway.public_url, &iri, &delivery)
+    })
 }
 
 /// `POST /api/deliveries/assert`: what creating it would answer, as a blank node.
@@ -122,12 +121,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let delivery = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { DeliveriesClient::new(core).get_delivery(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            DeliveriesClient::new(core).get_delivery(message).await
+        })
         .await?;
 
     json_ld::ok(&Delivery::try_from(delivery)?.alone())
@@ -140,12 +136,9 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
     let cursor = message.page_token.clone();
     let page = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { DeliveriesClient::new(core).list_deliveries(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            DeliveriesClient::new(core).list_deliveries(message).await
+        })
         .await
         .map_err(|error| report.explain(error))?;
 
@@ -167,17 +160,15 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
 
 /// `DELETE /api/deliveries/{id}`
 pub(crate) async fn cancel(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let call = request.call()?;
     let message = CancelDeliveryRequest {
         name: Collection::Deliveries.name(&request.parameter),
     };
     gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { DeliveriesClient::new(core).cancel_delivery(message).await },
-        )
+        .call(call, Repeat::Harmless, message, |core, message| async {
+            DeliveriesClient::new(core).cancel_delivery(message).await
+        })
         .await?;
 
     Ok(json_ld::gone())

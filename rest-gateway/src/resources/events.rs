@@ -11,9 +11,8 @@ use serde::Serialize;
 
 use crate::{
     collection::{self, Position},
-    core::Repeat,
     error::Error,
-    json_ld::{self, Zone},
+    json_ld::{self, Node, Zone},
     report::Report,
     request::Request,
     routes::{Answer, Gateway},
@@ -24,13 +23,8 @@ const CONTEXT: &str = "/api/contexts/Event";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    id: String,
+    #[serde(flatten)]
+    node: Node,
     number: i64,
     /// As in a notification, and the next.
     #[serde(rename = "event")]
@@ -63,12 +57,9 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let page = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { EventsClient::new(core).list_events(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            EventsClient::new(core).list_events(message).await
+        })
         .await
         .map_err(|error| report.explain(error))?;
 
@@ -116,18 +107,14 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let event = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { EventsClient::new(core).get_event(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            EventsClient::new(core).get_event(message).await
+        })
         .await?;
 
-    json_ld::ok(&Event {
-        context: Some(CONTEXT),
-        ..Event::try_from(event)?
-    })
+    let mut event = Event::try_from(event)?;
+    event.node.stands_alone(CONTEXT);
+    json_ld::ok(&event)
 }
 
 impl TryFrom<proto::Event> for Event {
@@ -135,13 +122,7 @@ impl TryFrom<proto::Event> for Event {
 
     fn try_from(event: proto::Event) -> Result<Self, Error> {
         Ok(Self {
-            context: None,
-            iri: iri::of(&event.name),
-            ld_type: "Event",
-            id: Collection::Events
-                .member(&event.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::of("Event", Collection::Events, &event.name),
             number: event.number,
             name: event.event,
             object: iri::of(&event.object),

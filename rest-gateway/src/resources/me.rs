@@ -10,7 +10,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    core::Repeat,
     json_ld,
     request::Request,
     routes::{Answer, Gateway},
@@ -37,16 +36,11 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     let message = GetCurrentApiClientRequest {};
     let client = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async {
-                ApiClientsClient::new(core)
-                    .get_current_api_client(message)
-                    .await
-            },
-        )
+        .read(&request, message, |core, message| async {
+            ApiClientsClient::new(core)
+                .get_current_api_client(message)
+                .await
+        })
         .await?;
 
     json_ld::ok(&ApiApp::from(client))

@@ -16,7 +16,8 @@ use crate::{
     collection::{self, Position},
     core::Repeat,
     error::Error,
-    json_ld::{self, Zone},
+    idempotency,
+    json_ld::{self, Node, Zone},
     report::{Object, Report},
     request::Request,
     routes::{Answer, Gateway},
@@ -27,14 +28,9 @@ const CONTEXT: &str = "/api/contexts/Notification";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Notification {
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    /// As in the header `webhook-id`.
-    id: String,
+    /// Its `id` is that of the header `webhook-id`.
+    #[serde(flatten)]
+    node: Node,
     webhook: String,
     event: String,
     object: String,
@@ -91,16 +87,11 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let page = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async {
-                WebhooksClient::new(core)
-                    .list_webhook_notifications(message)
-                    .await
-            },
-        )
+        .read(&request, message, |core, message| async {
+            WebhooksClient::new(core)
+                .list_webhook_notifications(message)
+                .await
+        })
         .await
         .map_err(|error| report.explain(error))?;
 
@@ -138,38 +129,37 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let notification = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async {
-                WebhooksClient::new(core)
-                    .get_webhook_notification(message)
-                    .await
-            },
-        )
+        .read(&request, message, |core, message| async {
+            WebhooksClient::new(core)
+                .get_webhook_notification(message)
+                .await
+        })
         .await?;
 
-    json_ld::ok(&Notification::try_from(notification)?.alone())
+    show(notification)
 }
 
 /// `POST /api/notifications/{id}/resend`
 pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = request.call()?;
-    let message = ResendWebhookNotificationRequest {
-        name: Collection::Notifications.name(&request.parameter),
-    };
-    request.check_empty()?;
+    let name = Collection::Notifications.name(&request.parameter);
+    let idempotency = idempotency::without_content(request)?;
 
-    let notification = gateway
+    let repeat = Repeat::with(idempotency.as_ref());
+    let message = ResendWebhookNotificationRequest { name, idempotency };
+    let response = gateway
         .core
-        .call(call, Repeat::Harmful, message, |core, message| async {
+        .call_in_full(call, repeat, message, |core, message| async {
             WebhooksClient::new(core)
                 .resend_webhook_notification(message)
                 .await
         })
         .await?;
 
+    idempotency::answer(response, show)
+}
+
+fn show(notification: WebhookNotification) -> Answer {
     json_ld::ok(&Notification::try_from(notification)?.alone())
 }
 
@@ -178,35 +168,44 @@ pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> Answer {
     let call = request.call()?;
     let name = Collection::Webhooks.name(&request.parameter);
     let mut report = Report::default();
-    let value = report.parse(&request.json()?);
+    let key = idempotency::Key::of(&request, &mut report);
+    let body = request.json()?;
+    let value = report.parse(&body);
     let since = read_since(&Object::root(&value), &mut report);
 
     let message = RecoverWebhookRequest {
         name,
         since,
         violations: report.violations(),
+        idempotency: key.map(|key| key.with_body(&body)),
     };
-    let recovery = gateway
+    let response = gateway
         .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
+        .call_in_full(call, Repeat::Harmless, message, |core, message| async {
             WebhooksClient::new(core).recover_webhook(message).await
         })
         .await
         .map_err(|error| report.explain(error))?;
 
-    json_ld::ok(&Recovery {
-        context: "/api/contexts/WebhookRecovery",
-        ld_type: "WebhookRecovery",
-        since: Zone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
-        recovered: recovery.recovered,
+    idempotency::answer(response, |recovery| {
+        json_ld::ok(&Recovery {
+            context: "/api/contexts/WebhookRecovery",
+            ld_type: "WebhookRecovery",
+            since: Zone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
+            recovered: recovery.recovered,
+        })
     })
 }
 
 fn read_since(body: &Object<'_>, report: &mut Report) -> Option<prost_types::Timestamp> {
     const FIELD: &str = "since";
+    /// In seconds from 1970.
+    const YEAR_ZERO: i64 = -62_167_219_200;
 
     let text = body.text(FIELD, FIELD, report)?;
-    let Ok(since) = text.parse::<Timestamp>() else {
+    // RFC 3339 has the years 0 to 9999; an answer must be able to repeat it.
+    let since = text.parse::<Timestamp>().ok();
+    let Some(since) = since.filter(|since| since.as_second() >= YEAR_ZERO) else {
         report.add(
             FIELD,
             "INVALID_INSTANT",
@@ -221,11 +220,9 @@ fn read_since(body: &Object<'_>, report: &mut Report) -> Option<prost_types::Tim
 }
 
 impl Notification {
-    fn alone(self) -> Self {
-        Self {
-            context: Some(CONTEXT),
-            ..self
-        }
+    fn alone(mut self) -> Self {
+        self.node.stands_alone(CONTEXT);
+        self
     }
 }
 
@@ -244,13 +241,11 @@ impl TryFrom<WebhookNotification> for Notification {
         };
         let attempts = notification.attempts.into_iter();
         Ok(Self {
-            context: None,
-            iri: iri::of(&notification.name),
-            ld_type: "Notification",
-            id: Collection::Notifications
-                .member(&notification.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::of(
+                "Notification",
+                Collection::Notifications,
+                &notification.name,
+            ),
             webhook: iri::of(&notification.webhook),
             event: notification.event,
             object: iri::of(&notification.object),

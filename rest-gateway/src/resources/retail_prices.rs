@@ -108,16 +108,11 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let price = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async {
-                RetailPricesClient::new(core)
-                    .get_retail_price(message)
-                    .await
-            },
-        )
+        .read(&request, message, |core, message| async {
+            RetailPricesClient::new(core)
+                .get_retail_price(message)
+                .await
+        })
         .await?;
 
     json_ld::ok(&RetailPrice::new(price, tax_shown)?)

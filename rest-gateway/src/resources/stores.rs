@@ -10,7 +10,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    core::Repeat,
     error::Error,
     json_ld,
     request::Request,
@@ -44,12 +43,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let store = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { StoresClient::new(core).get_store(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            StoresClient::new(core).get_store(message).await
+        })
         .await?;
 
     json_ld::ok(&Store::try_from(store)?)

@@ -65,12 +65,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let task = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { TasksClient::new(core).get_task(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            TasksClient::new(core).get_task(message).await
+        })
         .await?;
 
     json_ld::ok(&Task::try_from(task)?.alone())

@@ -15,7 +15,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    core::Repeat,
     error::Error,
     json_ld,
     request::Request,
@@ -78,12 +77,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let time_slot = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { TimeSlotsClient::new(core).get_time_slot(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            TimeSlotsClient::new(core).get_time_slot(message).await
+        })
         .await?;
 
     json_ld::ok(&TimeSlot::from(time_slot))
@@ -109,16 +105,11 @@ async fn list(gateway: Arc<Gateway>, request: Request, (iri, name): (String, Str
     };
     let response = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async {
-                TimeSlotsClient::new(core)
-                    .list_time_slot_choices(message)
-                    .await
-            },
-        )
+        .read(&request, message, |core, message| async {
+            TimeSlotsClient::new(core)
+                .list_time_slot_choices(message)
+                .await
+        })
         .await?;
 
     let choices = response.choices.into_iter().map(TimeSlotChoice::try_from);

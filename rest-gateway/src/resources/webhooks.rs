@@ -6,20 +6,20 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, header::CACHE_CONTROL};
 use proto::{
     ConfirmWebhookSecretRequest, CreateWebhookRequest, DeleteWebhookRequest, DisableWebhookRequest,
-    EnableWebhookRequest, GetWebhookRequest, ListWebhooksRequest, RotateWebhookSecretRequest,
-    iri::{self, Collection},
-    webhook::DisabledReason,
+    EnableWebhookRequest, GetWebhookRequest, Idempotency, ListWebhooksRequest,
+    RotateWebhookSecretRequest, iri::Collection, webhook::DisabledReason,
     webhooks_client::WebhooksClient,
 };
 use serde::Serialize;
 use serde_json::Value;
+use tonic::transport::Channel;
 
 use crate::{
     collection,
     core::Repeat,
     error::Error,
     idempotency,
-    json_ld::{self, Zone},
+    json_ld::{self, Node, Zone},
     report::{Object, Report},
     request::Request,
     routes::{Answer, Gateway},
@@ -30,13 +30,8 @@ const CONTEXT: &str = "/api/contexts/Webhook";
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Webhook {
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    id: String,
+    #[serde(flatten)]
+    node: Node,
     url: String,
     event: String,
     /// Shown once, when it is made.
@@ -72,20 +67,18 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> Answer {
         violations: report.violations(),
         idempotency,
     };
-    let (metadata, webhook, _) = gateway
+    let response = gateway
         .core
         .call_in_full(call, repeat, message, |core, message| async {
             WebhooksClient::new(core).create_webhook(message).await
         })
         .await
-        .map_err(|error| report.explain(error))?
-        .into_parts();
+        .map_err(|error| report.explain(error))?;
 
-    let webhook = Webhook::try_from(webhook)?.alone();
-    let mut answer =
-        json_ld::created(&gateway.public_url, &webhook.iri, &webhook).map(not_to_be_kept)?;
-    idempotency::mark(&mut answer, &metadata);
-    Ok(answer)
+    idempotency::answer(response, |webhook| {
+        let webhook = Webhook::try_from(webhook)?.alone();
+        json_ld::created(&gateway.public_url, webhook.node.iri(), &webhook).map(not_to_be_kept)
+    })
 }
 
 /// An answer with a secret in it.
@@ -102,15 +95,12 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     };
     let webhook = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { WebhooksClient::new(core).get_webhook(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            WebhooksClient::new(core).get_webhook(message).await
+        })
         .await?;
 
-    json_ld::ok(&Webhook::try_from(webhook)?.alone())
+    show(webhook)
 }
 
 /// `GET /api/webhooks`
@@ -118,12 +108,9 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
     let message = ListWebhooksRequest::default();
     let response = gateway
         .core
-        .call(
-            request.call()?,
-            Repeat::Harmless,
-            message,
-            |core, message| async { WebhooksClient::new(core).list_webhooks(message).await },
-        )
+        .read(&request, message, |core, message| async {
+            WebhooksClient::new(core).list_webhooks(message).await
+        })
         .await?;
 
     let webhooks = response.webhooks.into_iter().map(Webhook::try_from);
@@ -154,38 +141,54 @@ pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> Answer {
 
 /// `POST /api/webhooks/{id}/enable`
 pub(crate) async fn enable(gateway: Arc<Gateway>, request: Request) -> Answer {
-    let call = request.call()?;
-    let message = EnableWebhookRequest {
-        name: Collection::Webhooks.name(&request.parameter),
-    };
-    request.check_empty()?;
-
-    let webhook = gateway
-        .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
-            WebhooksClient::new(core).enable_webhook(message).await
-        })
-        .await?;
-
-    json_ld::ok(&Webhook::try_from(webhook)?.alone())
+    let message = |name, idempotency| EnableWebhookRequest { name, idempotency };
+    change(gateway, request, message, |core, message| async {
+        WebhooksClient::new(core).enable_webhook(message).await
+    })
+    .await
 }
 
 /// `POST /api/webhooks/{id}/disable`
 pub(crate) async fn disable(gateway: Arc<Gateway>, request: Request) -> Answer {
-    let call = request.call()?;
-    let message = DisableWebhookRequest {
-        name: Collection::Webhooks.name(&request.parameter),
-    };
-    request.check_empty()?;
+    let message = |name, idempotency| DisableWebhookRequest { name, idempotency };
+    change(gateway, request, message, |core, message| async {
+        WebhooksClient::new(core).disable_webhook(message).await
+    })
+    .await
+}
 
-    let webhook = gateway
+/// `POST /api/webhooks/{id}/confirm_secret`
+pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> Answer {
+    let message = |name, idempotency| ConfirmWebhookSecretRequest { name, idempotency };
+    change(gateway, request, message, |core, message| async {
+        WebhooksClient::new(core)
+            .confirm_webhook_secret(message)
+            .await
+    })
+    .await
+}
+
+/// Calls an rpc that needs to know no more than which webhook it changes.
+async fn change<M, F>(
+    gateway: Arc<Gateway>,
+    request: Request,
+    message: impl FnOnce(String, Option<Idempotency>) -> M,
+    rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+) -> Answer
+where
+    M: Clone,
+    F: Future<Output = Result<tonic::Response<proto::Webhook>, tonic::Status>>,
+{
+    let call = request.call()?;
+    let name = Collection::Webhooks.name(&request.parameter);
+    let message = message(name, idempotency::without_content(request)?);
+
+    let response = gateway
         .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
-            WebhooksClient::new(core).disable_webhook(message).await
-        })
+        .call_in_full(call, Repeat::Harmless, message, rpc)
         .await?;
 
-    json_ld::ok(&Webhook::try_from(webhook)?.alone())
+    idempotency::answer(response, show)
 }
 
 /// `POST /api/webhooks/{id}/rotate_secret`
@@ -194,20 +197,25 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> An
     let name = Collection::Webhooks.name(&request.parameter);
     let mut report = Report::default();
     report.choose("overlap_seconds".to_owned(), "overlap");
-    let value = match request.optional_json()? {
-        Some(body) => report.parse(&body),
+    let key = idempotency::Key::of(&request, &mut report);
+    let body = request.optional_json()?;
+    let value = match &body {
+        Some(body) => report.parse(body),
         None => Value::Null,
     };
     let overlap_seconds = Object::root(&value).integer("overlap", "overlap_seconds", &mut report);
 
+    let idempotency = key.map(|key| key.with_body(&body.unwrap_or_default()));
+    let repeat = Repeat::with(idempotency.as_ref());
     let message = RotateWebhookSecretRequest {
         name,
         overlap_seconds,
         violations: report.violations(),
+        idempotency,
     };
-    let webhook = gateway
+    let response = gateway
         .core
-        .call(call, Repeat::Harmful, message, |core, message| async {
+        .call_in_full(call, repeat, message, |core, message| async {
             WebhooksClient::new(core)
                 .rotate_webhook_secret(message)
                 .await
@@ -215,35 +223,17 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> An
         .await
         .map_err(|error| report.explain(error))?;
 
-    json_ld::ok(&Webhook::try_from(webhook)?.alone()).map(not_to_be_kept)
+    idempotency::answer(response, |webhook| show(webhook).map(not_to_be_kept))
 }
 
-/// `POST /api/webhooks/{id}/confirm_secret`
-pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> Answer {
-    let call = request.call()?;
-    let message = ConfirmWebhookSecretRequest {
-        name: Collection::Webhooks.name(&request.parameter),
-    };
-    request.check_empty()?;
-
-    let webhook = gateway
-        .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
-            WebhooksClient::new(core)
-                .confirm_webhook_secret(message)
-                .await
-        })
-        .await?;
-
+fn show(webhook: proto::Webhook) -> Answer {
     json_ld::ok(&Webhook::try_from(webhook)?.alone())
 }
 
 impl Webhook {
-    fn alone(self) -> Self {
-        Self {
-            context: Some(CONTEXT),
-            ..self
-        }
+    fn alone(mut self) -> Self {
+        self.node.stands_alone(CONTEXT);
+        self
     }
 }
 
@@ -260,13 +250,7 @@ impl TryFrom<proto::Webhook> for Webhook {
             DisabledReason::Failing => Some("failing"),
         };
         Ok(Self {
-            context: None,
-            iri: iri::of(&webhook.name),
-            ld_type: "Webhook",
-            id: Collection::Webhooks
-                .member(&webhook.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::of("Webhook", Collection::Webhooks, &webhook.name),
             secret_overlap_ends_at: zone.write_optional(webhook.overlap_end_time.as_ref())?,
             enabled: webhook.disable_time.is_none(),
             disabled_at: zone.write_optional(webhook.disable_time.as_ref())?,

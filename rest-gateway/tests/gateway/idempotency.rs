@@ -1,7 +1,12 @@
 //! `Idempotency-Key`: what core is told of it, and what the client is told of core's answer.
 
 use http::Method;
-use proto::{CreateDeliveryRequest, CreateWebhookRequest, Idempotency, Violation, Webhook};
+use proto::{
+    ConfirmWebhookSecretRequest, CreateDeliveryRequest, CreateWebhookRequest,
+    DisableWebhookRequest, EnableWebhookRequest, Idempotency, RecoverWebhookRequest,
+    RecoverWebhookResponse, ResendWebhookNotificationRequest, RotateWebhookSecretRequest,
+    Violation, Webhook, WebhookNotification, webhook_notification,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tonic::Code;
@@ -10,7 +15,7 @@ use tonic_types::ErrorDetails;
 use crate::harness::{
     Client, FakeCore, Gateway, Platform, Reply,
     client::LD_JSON,
-    samples::{ID, delivery, delivery_json, refusal, refusal_with},
+    samples::{ID, NOON, delivery, delivery_json, instant, refusal, refusal_with},
 };
 
 async fn post(client: &Client, path: &str, keys: &[&str], body: &str) -> Reply {
@@ -189,4 +194,89 @@ async fn a_call_with_a_key_that_is_lost_on_its_way_is_repeated_at_another_core()
         first.received::<CreateDeliveryRequest>(),
         second.received::<CreateDeliveryRequest>()
     );
+}
+
+/// What changes webhooks, and what they are told, can be repeated as what creates them can.
+#[tokio::test]
+async fn what_is_done_to_a_webhook_can_be_repeated() {
+    macro_rules! assert_repeatable {
+        ($path:expr, $body:expr, $answer:expr, $request:ty) => {
+            let platform = Platform::start().await;
+            let (path, body) = ($path, $body);
+            platform.core.will_answer_again($answer);
+
+            let reply = post(&platform.client, &path, &["k"], body).await;
+            platform.core.will_refuse(refusal(Code::NotFound, "", ""));
+            post(&platform.client, &path, &[], body).await;
+
+            assert_eq!(reply.status, 200, "{path}");
+            assert_eq!(reply.header("idempotent-replayed"), Some("true"), "{path}");
+            let received = platform.core.received::<$request>();
+            let hash = Sha256::digest(format!("POST\n{path}\n{body}"));
+            let expected = Idempotency {
+                key: "k".to_owned(),
+                request_hash: hash.to_vec(),
+            };
+            assert_eq!(received.idempotency, Some(expected), "{path}");
+            let without = platform.core.received::<$request>();
+            assert_eq!(without.idempotency, None, "{path}");
+        };
+    }
+    let webhook_at = |action: &str| format!("/api/webhooks/{ID}/{action}");
+    let since = r#"{"since": "2020-04-02T12:00:00Z"}"#;
+    let overlap = r#"{"overlap": 0}"#;
+    let recovery = RecoverWebhookResponse {
+        since: instant(NOON),
+        ..RecoverWebhookResponse::default()
+    };
+    let notification = WebhookNotification {
+        state: webhook_notification::State::Pending.into(),
+        create_time: instant(NOON),
+        ..WebhookNotification::default()
+    };
+
+    assert_repeatable!(webhook_at("enable"), "", webhook(), EnableWebhookRequest);
+    assert_repeatable!(webhook_at("enable"), "{}", webhook(), EnableWebhookRequest);
+    assert_repeatable!(
+        webhook_at("disable"),
+        "{}",
+        webhook(),
+        DisableWebhookRequest
+    );
+    let confirm = webhook_at("confirm_secret");
+    assert_repeatable!(confirm, "{}", webhook(), ConfirmWebhookSecretRequest);
+    let rotate = webhook_at("rotate_secret");
+    assert_repeatable!(rotate.clone(), "", webhook(), RotateWebhookSecretRequest);
+    assert_repeatable!(rotate, overlap, webhook(), RotateWebhookSecretRequest);
+    assert_repeatable!(
+        webhook_at("recover"),
+        since,
+        recovery,
+        RecoverWebhookRequest
+    );
+    let resend = format!("/api/notifications/{ID}/resend");
+    assert_repeatable!(resend, "{}", notification, ResendWebhookNotificationRequest);
+}
+
+/// There is no need to ask core.
+#[tokio::test]
+async fn a_malformed_key_of_a_request_without_content_is_a_violation() {
+    let platform = Platform::start().await;
+    for action in ["enable", "disable", "confirm_secret"] {
+        let path = format!("/api/webhooks/{ID}/{action}");
+
+        let reply = post(&platform.client, &path, &["a", "a"], "{}").await;
+
+        assert_eq!(reply.status, 400, "{action}");
+        assert_eq!(
+            reply.json()["violations"],
+            json!([{
+                "propertyPath": "Idempotency-Key",
+                "message": "is there more than once",
+                "code": "invalid_idempotency_key",
+            }]),
+            "{action}"
+        );
+    }
+    assert!(!platform.core.was_called());
 }

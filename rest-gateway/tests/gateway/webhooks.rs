@@ -166,6 +166,7 @@ async fn a_rotation_shows_the_new_secret_and_until_when_the_old_is_good() {
             name: format!("webhooks/{ID}"),
             overlap_seconds: Some(3600),
             violations: vec![],
+            idempotency: None,
         }
     );
 }
@@ -196,6 +197,7 @@ async fn a_rotation_needs_no_body_and_names_what_is_wrong_with_one() {
                 name: format!("webhooks/{ID}"),
                 overlap_seconds: None,
                 violations,
+                idempotency: None,
             },
             "{body}"
         );

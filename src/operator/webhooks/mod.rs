@@ -100,7 +100,10 @@ impl Webhooks {
                 return attempts(json, &core, webhooks, request).await;
             }
             Command::Resend { id } => {
-                let request = core.request(ResendWebhookNotificationRequest { name: id });
+                let request = core.request(ResendWebhookNotificationRequest {
+                    name: id,
+                    idempotency: None,
+                });
                 let sent = webhooks.resend_webhook_notification(request).await;
                 let sent = sent.map_err(|status| refused(&status))?.into_inner();
                 return reply::one(json, &Notification::from(sent));
@@ -113,6 +116,7 @@ impl Webhooks {
                         nanos: since.subsec_nanosecond(),
                     }),
                     violations: Vec::new(),
+                    idempotency: None,
                 });
                 let recovery = webhooks.recover_webhook(request).await;
                 let recovery = recovery.map_err(|status| refused(&status))?.into_inner();
@@ -123,15 +127,22 @@ impl Webhooks {
                     name: id,
                     overlap_seconds: overlap,
                     violations: Vec::new(),
+                    idempotency: None,
                 });
                 webhooks.rotate_webhook_secret(request).await
             }
             Command::Enable { id } => {
-                let request = core.request(EnableWebhookRequest { name: id });
+                let request = core.request(EnableWebhookRequest {
+                    name: id,
+                    idempotency: None,
+                });
                 webhooks.enable_webhook(request).await
             }
             Command::Disable { id } => {
-                let request = core.request(DisableWebhookRequest { name: id });
+                let request = core.request(DisableWebhookRequest {
+                    name: id,
+                    idempotency: None,
+                });
                 webhooks.disable_webhook(request).await
             }
         };

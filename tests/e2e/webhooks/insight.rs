@@ -215,8 +215,19 @@ on_both_databases! {
             json!({ "since": "yesterday" }),
             json!({ "since": "2020-04-02" }),
             json!({ "since": "2020-04-02T12:00:00" }),
+            json!({ "since": "-000001-12-31T23:59:59Z" }),
+            json!({ "since": "9999-12-31T23:59:59Z" }),
         ] {
             assert_violations(&client.post(&recover, body).await, &["since"]);
+        }
+        // An offset of 9 minutes and 21 seconds can't be written.
+        for (since, written) in [
+            ("0165-06-25T01:03:06Z", "0165-06-25T01:03:06+00:00"),
+            ("0000-01-01t00:00:00z", "0000-01-01T00:00:00+00:00"),
+            ("2020-04-02T09:00:00.5Z", "2020-04-02T11:00:00+02:00"),
+        ] {
+            let recovered = client.post(&recover, json!({ "since": since })).await;
+            assert_eq!(json_ld(&recovered, 200)["since"], written);
         }
     }
 

@@ -35,6 +35,48 @@ fn an_operation_has_a_name_of_its_own_and_says_what_it_does() {
     }
 }
 
+/// What is sent with `POST` because it has a body, and writes nothing.
+const ASKS: &[&str] = &["assertDelivery", "calculateRetailPrice"];
+
+#[test]
+fn every_post_that_writes_can_be_repeated_under_a_key() {
+    let document = openapi("Service", PUBLIC_URL);
+    let mut asking = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let post = &operations["post"];
+        if post.is_null() || !path.starts_with("/api/") {
+            continue;
+        }
+        let parameters = post["parameters"].as_array().into_iter().flatten();
+        let keys: Vec<_> = parameters
+            .filter(|parameter| parameter["name"] == "Idempotency-Key")
+            .collect();
+        let id = post["operationId"].as_str().unwrap();
+        if ASKS.contains(&id) {
+            assert_eq!(keys.len(), 0, "{id}");
+            asking.push(id);
+            continue;
+        }
+        assert_eq!(keys.len(), 1, "{id} writes, so it takes an Idempotency-Key");
+        assert_eq!(keys[0]["in"], "header");
+        for (status, code) in [("409", "in_use"), ("422", "reused")] {
+            let answer = post["responses"][status]["$ref"].as_str().unwrap();
+            let code = format!("idempotency_key_{code}");
+            assert!(answer.contains(&code), "{id} is not refused {code}");
+        }
+        let success = post["responses"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))
+            .unwrap();
+        let headers = &success.1["headers"];
+        assert!(headers.get("Idempotent-Replayed").is_some(), "{id}");
+    }
+    asking.sort_unstable();
+    assert_eq!(asking, ASKS);
+}
+
 #[test]
 fn whatever_answers_json_has_an_example_and_no_other_has() {
     let examples: BTreeSet<_> = parse(include_str!("examples.json"))

@@ -99,7 +99,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// Of whatever creates something.
+    /// Of every `POST` that writes.
     const IDEMPOTENCY_KEY: Self = Self {
         name: "Idempotency-Key",
         place: "header",

@@ -51,6 +51,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Sends again whatever failed since an instant",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Resource(&RECOVERY, r#"{"since": "2020-04-01T00:00:00+02:00"}"#),
         returns: Returns::Resource(&RECOVERY),
         refusals: &[
@@ -79,6 +80,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Sends a notification again",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Empty,
         returns: Returns::Resource(&NOTIFICATION),
         refusals: &[

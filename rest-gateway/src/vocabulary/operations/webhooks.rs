@@ -74,10 +74,10 @@ pub(super) static ALL: &[Operation] = &[
         about: "What happened while it was disabled is not told.",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Empty,
         returns: Returns::Resource(&WEBHOOK),
         refusals: OF_A_STORE,
-        ..READ
     },
     Operation {
         on: On::Path(&WEBHOOK),
@@ -87,6 +87,7 @@ pub(super) static ALL: &[Operation] = &[
         title: "Tells a webhook nothing until it is enabled again",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Empty,
         returns: Returns::Resource(&WEBHOOK),
         refusals: OF_A_STORE,
@@ -101,10 +102,10 @@ pub(super) static ALL: &[Operation] = &[
         about: "The answer shows the new `secret`, this once. For the time of the overlap, notifications are signed with the old one too.",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Optional(&SECRET_ROTATION, r#"{"overlap": 3600}"#),
         returns: Returns::Resource(&WEBHOOK),
         refusals: OF_A_STORE,
-        ..READ
     },
     Operation {
         on: On::Path(&WEBHOOK),
@@ -115,9 +116,9 @@ pub(super) static ALL: &[Operation] = &[
         about: "From then on the newest alone is good.",
         subject: SUBJECT,
         needs: Needs::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Empty,
         returns: Returns::Resource(&WEBHOOK),
         refusals: OF_A_STORE,
-        ..READ
     },
 ];

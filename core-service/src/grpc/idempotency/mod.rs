@@ -1,18 +1,24 @@
 //! Requests that may be repeated: the first with a key does what it asks, and the same one again
 //! is answered as the first was. A use case begins with [`Core::once`] and [`Core::replay`],
 //! before it looks at anything that time changes, and ends with [`Core::write_once`]; what others
-//! change between the two is a matter for [`Core::replay_or`].
+//! change between the two is a matter for [`Core::replay_or`]. What takes several transactions
+//! is in [`steps`].
+
+mod steps;
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use proto::iri::Collection;
 use sha2::{Digest, Sha256};
 use tonic::{Response, metadata::MetadataValue};
+use uuid::Uuid;
 
+pub(super) use self::steps::Step;
 use super::{Core, caller::Caller};
 use crate::{
-    domain::violation::Violations,
+    domain::{id::StoreId, violation::Violations},
     error::Error,
     storage::{
         self, DatabaseTransaction,
@@ -75,7 +81,10 @@ impl Core {
         match violations.check(field, "INVALID_HASH", hash) {
             Some(hash) if violations.is_empty() => Ok(Once(Some(Request {
                 key: Key {
-                    store_id: caller.store()?.id,
+                    // An operator belongs to none, and can have keys all the same.
+                    store_id: caller
+                        .store()
+                        .map_or(StoreId(Uuid::nil()), |store| store.id),
                     api_client_id: caller.id,
                     hash: key_hash(operation, &idempotency.key),
                 },
@@ -83,6 +92,22 @@ impl Core {
                 now: self.clock.now(),
             }))),
             _ => Err(Error::Invalid(violations)),
+        }
+    }
+
+    /// As [`Core::once`], for an rpc that is called on a resource.
+    pub(super) fn once_on(
+        &self,
+        caller: &Caller,
+        rpc: &str,
+        (collection, name): (Collection, &str),
+        idempotency: Option<proto::Idempotency>,
+    ) -> Result<Once, Error> {
+        match collection.id(name) {
+            Some(id) => self.once(caller, &format!("{rpc} {id}"), idempotency),
+            // It will not be found; and the caller's words don't go into what keys are told
+            // apart by.
+            None => Ok(Once(None)),
         }
     }
 
@@ -207,7 +232,8 @@ impl Request {
         [self.key.api_client_id.0.as_bytes(), &self.key.hash[..]].concat()
     }
 
-    fn answer_again<M>(&self, vault: &Vault, kept: &Kept) -> Result<Response<M>, Error>
+    /// What was sealed, if it was for this very request.
+    fn open<M>(&self, vault: &Vault, kept: &Kept) -> Result<M, Error>
     where
         M: prost::Message + Default,
     {
@@ -215,15 +241,26 @@ impl Request {
             return Err(Error::IdempotencyKeyReused);
         }
         let plain = vault.unseal(Purpose::KeptAnswer, &self.context(), &kept.sealed_answer)?;
-        let message = M::decode(plain.as_slice())
-            .map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?;
-        let mut response = Response::new(message);
-        let replayed = MetadataValue::from_static("true");
-        response
-            .metadata_mut()
-            .insert(proto::IDEMPOTENT_REPLAYED, replayed);
-        Ok(response)
+        let message = M::decode(plain.as_slice());
+        Ok(message.map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?)
     }
+
+    fn answer_again<M>(&self, vault: &Vault, kept: &Kept) -> Result<Response<M>, Error>
+    where
+        M: prost::Message + Default,
+    {
+        Ok(replayed(self.open(vault, kept)?))
+    }
+}
+
+/// An answer that was given before, which says so.
+fn replayed<M>(message: M) -> Response<M> {
+    let mut response = Response::new(message);
+    let replayed = MetadataValue::from_static("true");
+    response
+        .metadata_mut()
+        .insert(proto::IDEMPOTENT_REPLAYED, replayed);
+    response
 }
 
 fn expired(now: Timestamp) -> Timestamp {

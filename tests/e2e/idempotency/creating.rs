@@ -1,20 +1,18 @@
-//! `Idempotency-Key`: a request may be sent again, and is done once.
+//! What creates something: deliveries and webhooks.
 
 use futures_util::future::join_all;
-use hyper::{HeaderMap, Method};
+use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use super::{TWINS, assert_again, assert_one, assert_one_body, is_replay, post};
 use crate::harness::{
-    Answer, ApiClient, Faults, Platform, Twin,
+    ApiClient, Faults, Platform, Twin,
     assertions::{assert_error, assert_violations, json_ld},
 };
 
 const DELIVERIES: &str = "/api/deliveries";
 const WEBHOOKS: &str = "/api/webhooks";
-
-/// How many send the same request at once.
-const TWINS: usize = 64;
 
 fn order() -> Value {
     json!({
@@ -26,39 +24,11 @@ fn subscription() -> Value {
     json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/hook" })
 }
 
-async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Answer {
-    let request = client
-        .request(Method::POST, path)
-        .header("idempotency-key", key);
-    client.send(request, body.to_string()).await
-}
-
 /// How many members a list shows.
 async fn count(client: &ApiClient, path: &str) -> usize {
     let list = client.get(&format!("{path}?itemsPerPage=100")).await;
     let list = json_ld(&list, 200);
     list["hydra:member"].as_array().unwrap().len()
-}
-
-/// The headers, without those that every answer has anew.
-fn headers(answer: &Answer) -> HeaderMap {
-    let mut headers = answer.headers.clone();
-    for name in ["date", "x-request-id", "idempotent-replayed"] {
-        headers.remove(name);
-    }
-    headers
-}
-
-fn is_replay(answer: &Answer) -> bool {
-    answer.header("idempotent-replayed") == "true"
-}
-
-#[track_caller]
-fn assert_again(first: &Answer, again: &Answer) {
-    assert_eq!(again.status, first.status);
-    assert_eq!(again.body, first.body);
-    assert_eq!(headers(again), headers(first));
-    assert!(is_replay(again) && !is_replay(first));
 }
 
 on_both_databases! {
@@ -232,8 +202,8 @@ on_both_databases! {
             join_all((0..TWINS).map(|_| post(&client, WEBHOOKS, "k", &subscription))),
         );
 
-        assert_one(&deliveries);
-        assert_one(&webhooks);
+        assert_one(&deliveries, 201);
+        assert_one(&webhooks, 201);
         assert_eq!(count(&client, DELIVERIES).await, 1);
         assert_eq!(count(&client, WEBHOOKS).await, 1);
     }
@@ -252,38 +222,17 @@ async fn simultaneous_requests_at_two_cores_create_once() {
             let client = &clients[turn % 2];
             async move { post(client, DELIVERIES, key, &order()).await }
         });
-        assert_one_body(&join_all(answers).await);
+        assert_one_body(&join_all(answers).await, 201);
     }
     let subscribed = join_all((0..TWINS).map(|turn| {
         let client = &clients[turn % 2];
         async move { post(client, WEBHOOKS, "a", &subscription()).await }
     }));
-    assert_one_body(&subscribed.await);
+    assert_one_body(&subscribed.await, 201);
 
     assert_eq!(count(&clients[0], DELIVERIES).await, 4);
     assert_eq!(count(&clients[1], WEBHOOKS).await, 1);
     for twin in twins {
         twin.stop().await;
     }
-}
-
-/// All have one answer, and all but one say that it was given before.
-#[track_caller]
-fn assert_one(answers: &[Answer]) {
-    let first = assert_one_body(answers);
-    for again in answers.iter().filter(|answer| is_replay(answer)) {
-        assert_again(first, again);
-    }
-}
-
-/// As [`assert_one`], of gateways each of which has an address of its own in its headers.
-#[track_caller]
-fn assert_one_body(answers: &[Answer]) -> &Answer {
-    let first: Vec<_> = answers.iter().filter(|answer| !is_replay(answer)).collect();
-    assert_eq!(first.len(), 1, "{:?}", answers[0].json);
-    for answer in answers {
-        assert_eq!(json_ld(answer, 201), first[0].json);
-        assert_eq!(answer.body, first[0].body);
-    }
-    first[0]
 }
