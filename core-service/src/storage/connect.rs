@@ -18,6 +18,9 @@ use super::Error;
 /// How long a request waits for a free connection before it is told to come back.
 const ACQUIRE: Duration = Duration::from_secs(5);
 
+/// How many statements a connection keeps prepared: more than there are.
+const STATEMENTS: usize = 256;
+
 /// Opens a pool for reads and one for writes.
 pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
     if url.starts_with("sqlite:") {
@@ -53,7 +56,7 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            .statement_cache_capacity(256)
+            .statement_cache_capacity(STATEMENTS)
     });
     options
 }
@@ -77,6 +80,7 @@ async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnect
 
 fn postgres_options(url: &str) -> ConnectOptions {
     let mut options = pool_options(url, 20);
+    options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENTS));
     options.map_sqlx_postgres_pool_opts(|pool| {
         // A caller that gave up may have left a question that is never answered, as when the
         // server's machine is lost: such a connection must not keep its place in the pool until

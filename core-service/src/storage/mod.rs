@@ -24,6 +24,7 @@ mod connect;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod padding;
 mod pulse;
 mod reader;
 mod refusal;

@@ -15,6 +15,7 @@ use super::{
         instant::{self, Instant},
         webhook::{ActiveModel, Column, Entity, Model},
     },
+    padding::padded,
     webhook_secrets,
 };
 use crate::domain::{
@@ -200,19 +201,7 @@ pub(super) async fn for_events(
         .collect()
 }
 
-/// Where to send and what to sign with, of the enabled ones among some webhooks of any store.
-pub(super) async fn targets(
-    connection: &impl ConnectionTrait,
-    webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
-) -> Result<Vec<Target>, Error> {
-    let rows = Entity::find()
-        .filter(any_of(webhooks))
-        .filter(Column::DisabledAt.is_null())
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Target::try_from).collect()
-}
-
+/// Where to send and what to sign with.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) webhook_id: WebhookId,
@@ -270,10 +259,14 @@ pub(super) fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -
             by_store
         },
     );
-    by_store
+    padded(by_store)
         .into_iter()
         .fold(Condition::any(), |any, (store_id, ids)| {
-            any.add(Column::StoreId.eq(store_id).and(Column::Id.is_in(ids)))
+            any.add(
+                Column::StoreId
+                    .eq(store_id)
+                    .and(Column::Id.is_in(padded(ids))),
+            )
         })
 }
 

@@ -8,11 +8,14 @@ use std::{
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{Expr, ExprTrait as _, SimpleExpr},
+    sea_query::{Alias, Expr, ExprTrait as _, Query, SimpleExpr},
 };
 use uuid::Uuid;
 
-use super::{LEASED, Owed, PENDING, is_leased, is_pending, owed, queue};
+use super::{
+    LEASED, Owed, PENDING, is_leased, is_pending, owed,
+    queue::{self, Turn},
+};
 use crate::{
     domain::{
         fairness::{Room, Standing},
@@ -21,7 +24,8 @@ use crate::{
     storage::{
         ConnectionTrait, Error, database_now,
         entity::notification::{Column, Entity, Model},
-        webhooks::{self, Target},
+        padding::padded,
+        webhooks::Target,
     },
 };
 
@@ -95,14 +99,9 @@ pub(crate) async fn claim(
         ids.append(&mut own);
     }
 
-    let standings = shares
-        .iter()
-        .map(|(turn, _)| (turn.owner.1, turn.standing))
-        .collect();
     let rows = take(transaction, ids, lease).await?;
-    let claimed = addressed(transaction, rows, &standings, now).await?;
     queue::move_on(transaction, &more_due, &exhausted, now).await?;
-    Ok(claimed)
+    Ok(addressed(rows, turns))
 }
 
 async fn take(
@@ -117,52 +116,32 @@ async fn take(
         .col_expr(Column::State, Expr::value(LEASED))
         .col_expr(Column::LeaseToken, Expr::value(lease_token))
         .col_expr(Column::LeasedUntil, lease_end(transaction, lease))
-        .filter(Column::Id.is_in(ids))
-        // Its webhook may have been disabled or deleted since it was seen.
+        .filter(Column::Id.is_in(padded(ids)))
         .filter(is_pending())
         .exec_with_returning(transaction)
         .await?;
     Ok(rows)
 }
 
-/// Notifications with where they go; those that go nowhere any more are dropped.
-async fn addressed(
-    transaction: &impl ConnectionTrait,
-    rows: Vec<Model>,
-    standings: &HashMap<WebhookId, Standing>,
-    now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
-    let webhooks = rows
-        .iter()
-        .map(|row| (StoreId(row.store_id), WebhookId(row.webhook_id)));
-    let targets: HashMap<_, _> = webhooks::targets(transaction, webhooks)
-        .await?
+/// Notifications with where they go.
+fn addressed(rows: Vec<Model>, turns: Vec<Turn>) -> Vec<Claimed> {
+    let turns: HashMap<_, _> = turns
         .into_iter()
-        .map(|target| (target.webhook_id.0, target))
+        .map(|turn| (turn.owner.1.0, turn))
         .collect();
-    let mut claimed = Vec::with_capacity(rows.len());
-    let mut dropped = Vec::new();
-    for row in rows {
-        match targets.get(&row.webhook_id) {
-            Some(target) => claimed.push(Claimed {
+    rows.into_iter()
+        .filter_map(|row| {
+            let turn = turns.get(&row.webhook_id)?;
+            Some(Claimed {
                 id: NotificationId(row.id),
                 event: row.event,
                 delivery_id: DeliveryId(row.delivery_id),
                 attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
-                standing: standings
-                    .get(&target.webhook_id)
-                    .copied()
-                    .unwrap_or(Standing::New),
-                target: target.clone(),
-            }),
-            None => dropped.push(row.id),
-        }
-    }
-    if !dropped.is_empty() {
-        let which = Condition::all().add(Column::Id.is_in(dropped));
-        owed::drop_all(transaction, which, now).await?;
-    }
-    Ok(claimed)
+                standing: turn.standing,
+                target: turn.target.clone(),
+            })
+        })
+        .collect()
 }
 
 /// Makes pending again what is still held under given leases.
@@ -238,24 +217,22 @@ pub(crate) async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<
 
 /// What is held under one of some leases.
 pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
-    let mut by_token: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
-    for (id, lease_token) in leases {
-        by_token.entry(lease_token).or_default().push(id.0);
+    let leases = padded(
+        leases
+            .into_iter()
+            .map(|(id, lease_token)| (id.0, lease_token)),
+    );
+    if leases.is_empty() {
+        return Condition::all().add(Expr::cust("1 = 0"));
     }
-    let ids: Vec<_> = by_token.values().flatten().copied().collect();
-    let leases = by_token
-        .into_iter()
-        .fold(Condition::any(), |any, (lease_token, ids)| {
-            any.add(
-                Column::LeaseToken
-                    .eq(lease_token)
-                    .and(Column::Id.is_in(ids)),
-            )
-        });
+    // Joined, not alternatives: those would all be judged for each row.
+    let mut held = Query::select();
+    held.expr(Expr::cust("*"))
+        .from_values(leases, Alias::new("held"));
+    let lease = Expr::tuple([Expr::col(Column::Id), Expr::col(Column::LeaseToken)]);
     Condition::all()
-        .add(Column::Id.is_in(ids))
         .add(is_leased())
-        .add(leases)
+        .add(lease.in_subquery(held))
 }
 
 fn expired(connection: &impl ConnectionTrait) -> Condition {

@@ -32,7 +32,9 @@ use crate::{
             instant::Instant,
             notification::{Column, Entity, Model},
         },
-        events, webhooks,
+        events,
+        padding::padded,
+        webhooks,
     },
 };
 
@@ -222,7 +224,7 @@ async fn retry(
         .col_expr(Column::DueAt, due_at.into())
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(retried.keys().copied()))
+        .filter(Column::Id.is_in(padded(retried.keys().copied())))
         .exec(transaction)
         .await?;
     Ok(())
@@ -242,7 +244,7 @@ async fn give_up(
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(ids))
+        .filter(Column::Id.is_in(padded(ids)))
         .exec(transaction)
         .await?;
     Ok(())
@@ -280,20 +282,23 @@ pub(crate) async fn insert_attempts(
     attempts: &[Attempt],
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows = attempts.iter().map(|attempt| attempt::ActiveModel {
-        store_id: Set(attempt.store_id.0),
-        notification_id: Set(attempt.report.id.0),
-        number: Set(attempt.number),
-        failure: Set(attempt
-            .report
-            .outcome
-            .failure()
-            .map(|failure| failure.as_str().to_owned())),
-        status: Set(attempt.report.status.map(i64::from)),
-        duration: Set(attempt.report.duration),
-        answer: Set(attempt.report.answer.clone()),
-        recorded_at: Set(now.into()),
-    });
+    // What is there twice is written once.
+    let rows = padded(attempts)
+        .into_iter()
+        .map(|attempt| attempt::ActiveModel {
+            store_id: Set(attempt.store_id.0),
+            notification_id: Set(attempt.report.id.0),
+            number: Set(attempt.number),
+            failure: Set(attempt
+                .report
+                .outcome
+                .failure()
+                .map(|failure| failure.as_str().to_owned())),
+            status: Set(attempt.report.status.map(i64::from)),
+            duration: Set(attempt.report.duration),
+            answer: Set(attempt.report.answer.clone()),
+            recorded_at: Set(now.into()),
+        });
     attempt::Entity::insert_many(rows)
         .on_conflict(OnConflict::new().do_nothing().to_owned())
         .exec_without_returning(transaction)

@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{Expr, Query},
+    sea_query::{CaseStatement, Expr, Query},
 };
 use uuid::Uuid;
 
@@ -118,12 +118,19 @@ pub(crate) async fn insert(
     let mut is_empty = true;
     for (owed, lease_token) in owed {
         let webhook_id = owed.target.webhook_id;
-        let (state, leased_until) = match lease_token {
-            Some(_) => (LEASED, lease_end(transaction, lease)),
+        let state = match lease_token {
+            Some(_) => LEASED,
             // Deleted meanwhile.
             None if !there.contains(&webhook_id) => continue,
-            None => (PENDING, Expr::value(None::<i64>)),
+            None => PENDING,
         };
+        // One text, however they are mixed.
+        let leased_until = CaseStatement::new()
+            .case(
+                Expr::value(lease_token.is_some()),
+                lease_end(transaction, lease),
+            )
+            .finally(Expr::value(None::<i64>));
         is_empty = false;
         insert.values_panic([
             Expr::value(owed.store_id.0),
@@ -136,7 +143,7 @@ pub(crate) async fn insert(
             Expr::value(0_i64),
             Expr::value(now),
             Expr::value(*lease_token),
-            leased_until,
+            leased_until.into(),
             Expr::value(now),
         ]);
     }

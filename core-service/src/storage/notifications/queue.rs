@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ColumnTrait, Condition, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, DbBackend, EntityTrait, FromQueryResult as _, QueryFilter, QueryOrder,
+    QuerySelect, QueryTrait as _,
     sea_query::{
         Alias, CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
         SimpleExpr,
@@ -29,9 +30,9 @@ use crate::{
         entity::{
             instant::Instant,
             notification,
-            webhook::{Column, Entity},
+            webhook::{Column, Entity, Model},
         },
-        webhooks::any_of,
+        webhooks::{Target, any_of},
     },
 };
 
@@ -58,10 +59,11 @@ pub(crate) async fn is_any_due(
 }
 
 /// A webhook whose turn it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) owner: Owner,
     pub(super) standing: Standing,
+    pub(super) target: Target,
     /// How many of its notifications are under a lease.
     pub(super) in_flight: u32,
 }
@@ -91,26 +93,27 @@ pub(super) async fn turns(
     room: &Room,
     now: Timestamp,
 ) -> Result<Vec<Turn>, Error> {
-    let rows: Vec<(Uuid, Uuid, Option<bool>, i64)> = Entity::find()
-        .select_only()
-        .columns([Column::StoreId, Column::Id, Column::TimedOut])
+    let turns = Entity::find()
         .expr_as(in_flight(), "in_flight")
         .filter(has_turn(room, now))
         .order_by_asc(Column::NextDueAt)
         .limit(u64::from(std::cmp::min(MOST_TURNS, room.free)))
         // Not so strong a lock that what comes to be owed meanwhile would have to wait for it.
         .lock_with_behavior(LockType::NoKeyUpdate, LockBehavior::SkipLocked)
-        .into_tuple()
-        .all(transaction)
-        .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(store_id, id, timed_out, in_flight)| Turn {
-            owner: (StoreId(store_id), WebhookId(id)),
-            standing: standing(timed_out),
-            in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
+        .into_query();
+    let rows = transaction.query_all(&turns).await?;
+    rows.iter()
+        .map(|row| {
+            let webhook = Model::from_query_result(row, "")?;
+            let in_flight: i64 = row.try_get("", "in_flight")?;
+            Ok(Turn {
+                owner: (StoreId(webhook.store_id), WebhookId(webhook.id)),
+                standing: standing(webhook.timed_out),
+                in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
+                target: webhook.try_into()?,
+            })
         })
-        .collect())
+        .collect()
 }
 
 /// Ends turns: those of whom more is due go to the end of the queue, the others to where their
@@ -293,9 +296,14 @@ pub(super) async fn due_of(
     now: Timestamp,
 ) -> Result<Vec<(Uuid, WebhookId)>, Error> {
     use notification::Column;
-    // A limit of each needs a statement of each; together they are one.
+    // A limit of each needs a statement of each; together they are one. What makes up their
+    // number asks for none.
+    let last = shares.last().map(|(owner, _)| (*owner, 0));
+    let missing = shares.len().next_power_of_two() - shares.len();
+    let nothing = last.into_iter().cycle().take(missing);
     let mut parts = shares
         .into_iter()
+        .chain(nothing)
         .enumerate()
         .map(|(number, (owner, most))| {
             let mut longest_due = Query::select();

@@ -1,0 +1,80 @@
+//! What the platform's processes and PostgreSQL use.
+
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+
+/// After so long, PostgreSQL's idle sessions have told what they did.
+const STATISTICS: Duration = Duration::from_secs(12);
+
+/// What was used so far.
+#[derive(Clone, Copy)]
+pub(super) struct Meter {
+    cores: f64,
+    dispatchers: f64,
+    postgres: f64,
+    transactions: f64,
+    flushes: f64,
+}
+
+impl Meter {
+    pub(super) async fn read(cluster: &Cluster) -> Self {
+        tokio::time::sleep(STATISTICS).await;
+        let number = |statement| cluster.postgres.query(statement).parse().unwrap();
+        Self {
+            cores: cluster.cores.iter().map(|core| cpu(core.id())).sum(),
+            dispatchers: cluster.dispatchers.iter().map(|one| cpu(one.id())).sum(),
+            postgres: cluster.postgres.processes().into_iter().map(cpu).sum(),
+            transactions: number("SELECT sum(xact_commit) FROM pg_stat_database"),
+            flushes: number("SELECT wal_sync FROM pg_stat_wal"),
+        }
+    }
+
+    fn combine(self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            cores: f(self.cores, other.cores),
+            dispatchers: f(self.dispatchers, other.dispatchers),
+            postgres: f(self.postgres, other.postgres),
+            transactions: f(self.transactions, other.transactions),
+            flushes: f(self.flushes, other.flushes),
+        }
+    }
+
+    pub(super) fn since(self, before: &Self) -> Self {
+        self.combine(before, |now, before| now - before)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    pub(super) fn of_a_thousand(self, count: usize) -> Self {
+        let share = 1000.0 / count as f64;
+        self.combine(&self, |one, _| one * share)
+    }
+}
+
+impl std::fmt::Display for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:.2} CPU-s (cores {:.2}, dispatchers {:.2}, PostgreSQL {:.2}), \
+             {:.0} transactions, {:.0} flushes",
+            self.cores + self.dispatchers + self.postgres,
+            self.cores,
+            self.dispatchers,
+            self.postgres,
+            self.transactions,
+            self.flushes
+        )
+    }
+}
+
+/// Seconds of processor time of a process; ticks are hundredths wherever Linux runs.
+fn cpu(process: u32) -> f64 {
+    // One that has ended meanwhile used what it used.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum::<f64>()
+        / 100.0
+}
