@@ -58,6 +58,8 @@ pub(crate) struct Cluster {
     pub(crate) core_urls: [String; 2],
     /// The operator's client: scopes `tasks:all admin`.
     pub(crate) operator_client: Credentials,
+    /// The dispatchers' client: scope `notifications`.
+    pub(crate) dispatcher_client: Credentials,
     /// The shop's client: scopes `deliveries tasks`.
     pub(crate) shop_client: Credentials,
     directory: TempDir,
@@ -128,6 +130,7 @@ impl Cluster {
             core_urls,
             shop_client: operator_client.clone(),
             operator_client,
+            dispatcher_client,
             directory,
         };
         for server in cluster.servers() {

@@ -22,6 +22,7 @@ mod random;
 mod receiver;
 mod server;
 mod session;
+mod statements;
 mod wire;
 
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
@@ -51,6 +52,7 @@ mod killing;
 mod races;
 mod refusing;
 mod restarting;
+mod round_trips;
 mod tls;
 
 /// Held by each test: they measure times, on machines with few processors.

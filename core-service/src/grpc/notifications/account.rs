@@ -117,6 +117,16 @@ impl Account {
         is_held
     }
 
+    /// Whether nothing is left of which an outcome could come.
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Whether at least as much could be handed out as is.
+    pub(super) fn is_half_free(&self) -> bool {
+        usize::try_from(self.credit).is_ok_and(|credit| credit >= self.held.len())
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }

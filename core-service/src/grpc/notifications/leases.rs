@@ -16,11 +16,14 @@ use crate::{
     domain::{fairness::Room, id::NotificationId},
     error::Error,
     grpc::Core,
-    storage::{self, notifications::Claimed},
+    storage::{
+        self,
+        notifications::{Claim, Claimed},
+    },
 };
 
 /// How many are claimed by one transaction at most.
-const BATCH: u32 = 128;
+const BATCH: u32 = 256;
 
 /// What a claim found.
 pub(super) enum Found {
@@ -28,7 +31,8 @@ pub(super) enum Found {
     Nothing,
     /// There is no credit, or what is due is owed to webhooks without a free place.
     NoPlace,
-    Some(Vec<proto::Notification>),
+    /// What is leased now, and whether there may be more.
+    Some(Vec<proto::Notification>, bool),
 }
 
 impl Core {
@@ -52,8 +56,9 @@ impl Core {
             return Ok(Found::NoPlace);
         };
         let (lease_token, leased_at) = (Uuid::now_v7(), Instant::now());
-        let claimed = self.claim_within(room, lease_token).await;
-        let held = claimed.iter().flatten().map(|claimed| {
+        let claim = self.claim_within(room, lease_token).await;
+        let claimed = claim.iter().flat_map(|claim| &claim.claimed);
+        let held = claimed.map(|claimed| {
             let held = Held {
                 lease_token,
                 webhook_id: claimed.target.webhook_id,
@@ -62,16 +67,16 @@ impl Core {
             (claimed.id, held)
         });
         line.account().end_claim(&room, held);
-        let claimed = claimed?;
+        let Claim { claimed, is_all } = claim?;
         if claimed.is_empty() {
             return Ok(Found::NoPlace);
         }
         let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
         let notifications = self.notifications(line, claimed, leased_at).await?;
-        Ok(Found::Some(notifications))
+        Ok(Found::Some(notifications, !is_all))
     }
 
-    async fn claim_within(&self, room: Room, lease_token: Uuid) -> Result<Vec<Claimed>, Error> {
+    async fn claim_within(&self, room: Room, lease_token: Uuid) -> Result<Claim, Error> {
         let now = self.clock.now();
         self.storage
             .write(move |transaction| {

@@ -2,6 +2,7 @@
 //! claims while there is credit; the other records what comes back. Neither waits for the other.
 
 mod account;
+mod gathering;
 mod leases;
 mod outcomes;
 mod owing;
@@ -10,13 +11,14 @@ mod streams;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, Stream};
+use futures_util::Stream;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response as Reply, Status, Streaming};
 
 use self::{
+    gathering::Gathered,
     leases::Found,
     streams::{Birth, Line},
 };
@@ -33,7 +35,11 @@ const LEASE: Duration = Duration::from_mins(1);
 
 /// How many outcomes are recorded by one transaction at most, or a message more; and how many
 /// notifications go in one message.
-const BATCH: usize = 128;
+const BATCH: usize = 256;
+
+/// How long outcomes gather to be recorded together, and places to be filled together, while
+/// more are on their way anyway.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// How often the database is asked without a bell: soon after there was something, then ever
 /// more rarely. It finds what other processes' bells announce, and what a schedule makes due.
@@ -122,57 +128,21 @@ async fn take_back(
     responses: &Responses,
     ended: &CancellationToken,
 ) -> Result<(), Error> {
+    let mut gathered = Gathered::default();
     loop {
-        let first = tokio::select! {
-            first = requests.message() => first,
-            () = ended.cancelled() => return Ok(()),
+        let next = tokio::select! {
+            biased;
+            next = requests.message() => next.ok().flatten(),
+            () = gathered.wait() => Some(proto::StreamRequest::default()),
+            () = ended.cancelled() => None,
         };
-        let Ok(Some(mut request)) = first else {
-            return Ok(());
-        };
-        // What has arrived meanwhile is recorded together with it.
-        let mut is_over = false;
-        while !is_over && !request.finished && request.outcomes.len() < BATCH {
-            match requests.message().now_or_never() {
-                None => break,
-                Some(Ok(Some(next))) => {
-                    request.credit = request.credit.saturating_add(next.credit);
-                    request.outcomes.extend(next.outcomes);
-                    request.finished = next.finished;
-                }
-                Some(Ok(None) | Err(_)) => is_over = true,
-            }
-        }
-
-        // Before its outcome is recorded, which may take a while: the places are free now.
-        let reports: Vec<_> = request
-            .outcomes
-            .iter()
-            .filter_map(outcomes::report)
-            .collect();
+        let is_over = next.is_none();
+        let request = next.unwrap_or_default();
+        gathered.add(&request, line);
+        if (is_over || request.finished || gathered.is_complete(line))
+            && !record(core, line, std::mem::take(&mut gathered), responses, ended).await?
         {
-            let mut account = line.account();
-            for report in &reports {
-                account.end(report.id, report.lease_token);
-            }
-            account.grant(request.credit);
-        }
-        line.look.notify_one();
-        if !request.outcomes.is_empty() {
-            core.record(&reports).await?;
-            // Of those that had no place free, some now may have.
-            line.look.notify_one();
-            let response = proto::StreamResponse {
-                recorded: request.outcomes.iter().map(outcomes::recorded).collect(),
-                ..proto::StreamResponse::default()
-            };
-            let sent = tokio::select! {
-                sent = responses.send(Ok(response)) => sent,
-                () = ended.cancelled() => return Ok(()),
-            };
-            if sent.is_err() {
-                return Ok(());
-            }
+            return Ok(());
         }
         if request.finished {
             core.release(core.streams.close(line)).await?;
@@ -180,6 +150,31 @@ async fn take_back(
         if is_over {
             return Ok(());
         }
+    }
+}
+
+/// Records outcomes and confirms them; whether the dispatcher still hears.
+async fn record(
+    core: &Core,
+    line: &Line,
+    gathered: Gathered,
+    responses: &Responses,
+    ended: &CancellationToken,
+) -> Result<bool, Error> {
+    if gathered.confirmations.is_empty() {
+        return Ok(true);
+    }
+    core.record(&gathered.reports).await?;
+    // Of those that had no place free, some now may have.
+    line.look.notify_one();
+    let response = proto::StreamResponse {
+        recorded: gathered.confirmations,
+        ..proto::StreamResponse::default()
+    };
+    tokio::select! {
+        biased;
+        sent = responses.send(Ok(response)) => Ok(sent.is_ok()),
+        () = ended.cancelled() => Ok(false),
     }
 }
 
@@ -194,6 +189,7 @@ async fn hand_out(
     let mut bell = core.bell.subscribe();
     let mut poll = SHORTEST_POLL;
     let mut look_at = Instant::now();
+    let mut looked_at = look_at;
     // Whether something may be due that had no place or no credit when it was last looked: only
     // then are an outcome and new credit reasons to look again.
     let mut is_any_due = true;
@@ -211,7 +207,15 @@ async fn hand_out(
             }
             _ = bell.changed() => poll = SHORTEST_POLL,
             () = core.clock.moved() => poll = SHORTEST_POLL,
-            () = line.look.notified(), if is_any_due => poll = SHORTEST_POLL,
+            () = line.look.notified(), if is_any_due => {
+                poll = SHORTEST_POLL;
+                // A few places are filled with those that are about to be free as well.
+                let by = looked_at + GATHERING;
+                if by > Instant::now() && !line.account().is_half_free() {
+                    look_at = look_at.min(by);
+                    continue;
+                }
+            }
             () = tokio::time::sleep_until(look_at) => poll = (poll * 2).min(LONGEST_POLL),
         }
         loop {
@@ -221,13 +225,17 @@ async fn hand_out(
             };
             let found = core.claim(line).await?;
             is_any_due = !matches!(found, Found::Nothing);
-            let Found::Some(notifications) = found else {
+            let Found::Some(notifications, may_go_on) = found else {
                 break;
             };
             poll = SHORTEST_POLL;
             room.send(Ok(handed_over(notifications)));
+            if !may_go_on {
+                break;
+            }
         }
-        look_at = Instant::now() + poll;
+        looked_at = Instant::now();
+        look_at = looked_at + poll;
     }
 }
 

@@ -1,9 +1,11 @@
 //! What comes back on the streams: outcomes, recorded first; and the log of attempts, which
 //! follows as well as it can.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use proto::iri::Collection;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
 use super::STATEMENT;
@@ -26,6 +28,9 @@ const WAITING: usize = 256;
 
 /// How many attempts are written by one transaction at most, or a batch more.
 const ATTEMPTS: usize = 512;
+
+/// How long attempts gather after the first.
+const GATHERING: Duration = Duration::from_millis(100);
 
 /// Takes attempts to be logged.
 pub(crate) type AttemptLog = mpsc::Sender<Vec<Attempt>>;
@@ -66,8 +71,8 @@ impl Core {
         Ok(())
     }
 
-    /// Logs attempts until told to stop and nothing waits. What comes while some are written is
-    /// written together.
+    /// Logs attempts until told to stop and nothing waits. What comes soon after the first, or
+    /// while some are written, is written together: nobody waits for it.
     pub(crate) async fn log_attempts(&self, mut waiting: Attempts) {
         loop {
             let first = tokio::select! {
@@ -78,10 +83,18 @@ impl Core {
             let Some(mut attempts) = first else {
                 return;
             };
-            while attempts.len() < ATTEMPTS
-                && let Ok(more) = waiting.try_recv()
-            {
-                attempts.extend(more);
+            let gathered_by = Instant::now() + GATHERING;
+            while attempts.len() < ATTEMPTS {
+                let more = tokio::select! {
+                    biased;
+                    more = waiting.recv() => more,
+                    () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
+                    () = tokio::time::sleep_until(gathered_by) => None,
+                };
+                match more {
+                    Some(more) => attempts.extend(more),
+                    None => break,
+                }
             }
             let now = self.clock.now();
             let logged = self

@@ -41,6 +41,14 @@ pub(crate) struct Claimed {
     pub(crate) target: Target,
 }
 
+/// What a claim took.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claim {
+    pub(crate) claimed: Vec<Claimed>,
+    /// Whether it was all for which there were places.
+    pub(crate) is_all: bool,
+}
+
 impl Claimed {
     /// One that is leased from its birth.
     pub(crate) fn born(owed: &Owed) -> Self {
@@ -61,8 +69,10 @@ pub(crate) async fn claim(
     room: &Room,
     lease: (Uuid, Duration),
     now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
+) -> Result<Claim, Error> {
     let turns = queue::turns(transaction, room, now).await?;
+    let is_fewer = |count: usize, most| u32::try_from(count).is_ok_and(|count| count < most);
+    let had_all_turns = is_fewer(turns.len(), queue::most_turns(room));
     let standings: Vec<_> = turns
         .iter()
         .map(|turn| (turn.standing, turn.in_flight))
@@ -73,7 +83,7 @@ pub(crate) async fn claim(
         .filter(|(_, share)| *share > 0)
         .collect();
     if shares.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Claim::default());
     }
     // One more of each tells whether more is due than it has places.
     let wanted = shares.iter().map(|(turn, share)| (turn.owner, share + 1));
@@ -101,7 +111,9 @@ pub(crate) async fn claim(
 
     let rows = take(transaction, ids, lease).await?;
     queue::move_on(transaction, &more_due, &exhausted, now).await?;
-    Ok(addressed(rows, turns))
+    let claimed = addressed(rows, turns);
+    let is_all = had_all_turns && is_fewer(claimed.len(), room.free);
+    Ok(Claim { claimed, is_all })
 }
 
 async fn take(

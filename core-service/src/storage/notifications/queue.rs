@@ -39,6 +39,11 @@ use crate::{
 /// How many webhooks have a turn in one claim.
 const MOST_TURNS: u32 = 64;
 
+/// How many webhooks have a turn in a claim for which there is so much room.
+pub(super) fn most_turns(room: &Room) -> u32 {
+    std::cmp::min(room.free, MOST_TURNS)
+}
+
 /// A webhook, named with its store.
 pub(super) type Owner = (StoreId, WebhookId);
 
@@ -97,7 +102,7 @@ pub(super) async fn turns(
         .expr_as(in_flight(), "in_flight")
         .filter(has_turn(room, now))
         .order_by_asc(Column::NextDueAt)
-        .limit(u64::from(std::cmp::min(MOST_TURNS, room.free)))
+        .limit(u64::from(most_turns(room)))
         // Not so strong a lock that what comes to be owed meanwhile would have to wait for it.
         .lock_with_behavior(LockType::NoKeyUpdate, LockBehavior::SkipLocked)
         .into_query();

@@ -133,7 +133,8 @@ impl Shop {
                 Box::pin(async move { Ok(claim(transaction, &room, (token, lease), now).await?) })
             })
             .await
-            .unwrap();
+            .unwrap()
+            .claimed;
         claimed
             .into_iter()
             .map(|claimed| (token, claimed))

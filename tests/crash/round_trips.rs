@@ -1,0 +1,130 @@
+//! How often PostgreSQL is asked for what many notifications need: counted on the wire, whoever
+//! is how busy meanwhile.
+
+use std::time::Duration;
+
+use proto::{
+    IssueTokenRequest, Outcome, StreamRequest, StreamResponse,
+    notifications_client::NotificationsClient, tokens_client::TokensClient,
+};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Streaming, transport::Channel};
+
+use crate::{ONE_AT_A_TIME, cluster::Cluster, postgres::Postgres, say, wire::Wire};
+
+const NOTIFICATIONS: usize = 4096;
+const WEBHOOKS: usize = 16;
+/// What a dispatcher grants its only core.
+const CREDIT: u32 = 256;
+
+/// A dispatcher that answers at once, and sends nothing.
+struct Dispatcher {
+    requests: mpsc::Sender<StreamRequest>,
+    responses: Streaming<StreamResponse>,
+}
+
+impl Dispatcher {
+    async fn open(cluster: &Cluster) -> Self {
+        let channel = Channel::from_shared(cluster.core_urls[0].clone());
+        let channel = channel.unwrap().connect().await.unwrap();
+        let client = &cluster.dispatcher_client;
+        let issued = TokensClient::new(channel.clone())
+            .issue_token(IssueTokenRequest {
+                api_key: client.api_key.clone(),
+                api_secret: client.api_secret.clone(),
+                scopes: vec!["notifications".to_owned()],
+            })
+            .await
+            .unwrap();
+        let (requests, outgoing) = mpsc::channel(1);
+        let mut request = Request::new(ReceiverStream::new(outgoing));
+        let bearer = format!("Bearer {}", issued.into_inner().access_token);
+        let metadata = request.metadata_mut();
+        metadata.insert("authorization", bearer.parse().unwrap());
+        let responses = NotificationsClient::new(channel).stream(request).await;
+        Self {
+            requests,
+            responses: responses.unwrap().into_inner(),
+        }
+    }
+
+    /// Takes what is due and reports it delivered, until so many are recorded.
+    async fn deliver(&mut self, count: usize) {
+        let first = StreamRequest {
+            credit: CREDIT,
+            ..StreamRequest::default()
+        };
+        self.requests.send(first).await.unwrap();
+        let mut recorded = 0;
+        while recorded < count {
+            let response = self.responses.message().await.unwrap().unwrap();
+            recorded += response.recorded.len();
+            if response.notifications.is_empty() {
+                continue;
+            }
+            let credit = u32::try_from(response.notifications.len()).unwrap();
+            let outcomes = response
+                .notifications
+                .into_iter()
+                .map(|notification| Outcome {
+                    name: notification.name,
+                    lease_token: notification.lease_token,
+                    status: Some(204),
+                    ..Outcome::default()
+                });
+            let reported = StreamRequest {
+                credit,
+                outcomes: outcomes.collect(),
+                finished: false,
+            };
+            self.requests.send(reported).await.unwrap();
+        }
+    }
+}
+
+/// Claiming, recording and logging together. Preparing a statement is not counted: a connection
+/// does it once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let wire = Wire::to(postgres.socket()).await;
+    let mut cluster = Cluster::start_on(postgres, &wire.database_url()).await;
+    let shop = cluster.shop().await;
+    for _ in 0..WEBHOOKS {
+        shop.subscribe("http://127.0.0.1:8000/hook").await;
+    }
+    for dispatcher in &mut cluster.dispatchers {
+        dispatcher.terminate().await;
+    }
+    cluster.cores[1].terminate().await;
+    let postgres = &cluster.postgres;
+    postgres.sql(&format!(
+        "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
+             state, attempts, restarted_after, due_at, created_at)
+         SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
+             'pending', 0, 0, number, number
+         FROM webhooks, generate_series(1, {NOTIFICATIONS} / {WEBHOOKS}) AS number;
+         ANALYZE notifications;
+         UPDATE webhooks SET timed_out = false, next_due_at = 1"
+    ));
+
+    let mut dispatcher = Dispatcher::open(&cluster).await;
+    let before = wire.statements();
+    dispatcher.deliver(NOTIFICATIONS).await;
+    let logged = NOTIFICATIONS.to_string();
+    while postgres.query("SELECT count(*) FROM attempts") != logged {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let statements = wire.statements() - before;
+
+    let delivered = "SELECT count(*) FROM notifications WHERE state = 'delivered'";
+    assert_eq!(postgres.query(delivered), logged);
+    say(&format!(
+        "{NOTIFICATIONS} notifications handed out, recorded and logged in {statements} statements"
+    ));
+    assert!(statements * 10 <= NOTIFICATIONS, "{statements} statements");
+}

@@ -1,0 +1,71 @@
+//! How many statements a client has PostgreSQL execute, read off what it sends (version 3 of the
+//! protocol).
+
+/// What an untyped message says that asks for TLS, before the one that starts the session.
+const TLS_REQUEST: u32 = 80_877_103;
+
+/// Reads one connection.
+#[derive(Default)]
+pub(crate) struct Statements {
+    is_started: bool,
+    /// What has come of the present message's head.
+    head: Vec<u8>,
+    /// How much of its body is to come.
+    body: usize,
+}
+
+impl Statements {
+    /// Takes what is sent next; how many statements are to be executed by it.
+    pub(crate) fn read(&mut self, mut sent: &[u8]) -> usize {
+        let mut count = 0;
+        while let Some((first, rest)) = sent.split_first() {
+            if self.body > 0 {
+                let skipped = self.body.min(sent.len());
+                self.body -= skipped;
+                sent = &sent[skipped..];
+                continue;
+            }
+            self.head.push(*first);
+            sent = rest;
+            // Messages have a type and a length; the first ones a length and what they ask for.
+            let (length, size) = if self.is_started { (1, 5) } else { (0, 8) };
+            if self.head.len() < size {
+                continue;
+            }
+            let number = |at: usize| u32::from_be_bytes(self.head[at..at + 4].try_into().unwrap());
+            self.body = usize::try_from(number(length)).unwrap() + length - size;
+            if self.is_started {
+                count += usize::from(matches!(self.head[0], b'Q' | b'E'));
+            } else {
+                self.is_started = number(4) != TLS_REQUEST;
+            }
+            self.head.clear();
+        }
+        count
+    }
+}
+
+#[test]
+fn statements_are_counted_however_they_are_cut() {
+    let message = |kind: &[u8], body: &[u8]| {
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [kind, &length.to_be_bytes(), body].concat()
+    };
+    let sent = [
+        message(b"", &TLS_REQUEST.to_be_bytes()),
+        message(b"", b"\0\x03\0\0user\0delivery\0\0"),
+        message(b"Q", b"BEGIN\0"),
+        message(b"P", b"one\0UPDATE Q SET E = 1\0\0\0"),
+        message(b"S", b""),
+        message(b"B", b"\0one\0EQ"),
+        message(b"E", b"\0\0\0\0\0"),
+        message(b"S", b""),
+        message(b"Q", b"COMMIT\0"),
+    ]
+    .concat();
+    for size in [1, 3, 7, sent.len()] {
+        let mut statements = Statements::default();
+        let counts = sent.chunks(size).map(|chunk| statements.read(chunk));
+        assert_eq!(counts.sum::<usize>(), 3, "{size} bytes at a time");
+    }
+}
