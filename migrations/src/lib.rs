@@ -26,6 +26,7 @@ mod m0013_number_events;
 mod m0014_recover_notifications;
 mod m0015_create_geocodes;
 mod m0016_add_service_areas;
+mod m0017_find_failed_notifications;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -54,6 +55,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0014_recover_notifications::Migration),
             Box::new(m0015_create_geocodes::Migration),
             Box::new(m0016_add_service_areas::Migration),
+            Box::new(m0017_find_failed_notifications::Migration),
         ]
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
     sea_query::{Expr, ExprTrait as _},
 };
 use uuid::Uuid;
@@ -70,19 +70,37 @@ pub(crate) struct Attempt {
 /// direction it was read.
 pub(crate) async fn read(
     connection: &impl ConnectionTrait,
-    (store_id, webhook_id): (StoreId, WebhookId),
+    owner: (StoreId, WebhookId),
     states: &[State],
     start: Start,
     size: u32,
 ) -> Result<(Vec<Shown>, bool), Error> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let mut rows = page(owner, states, start)
+        .limit(u64::try_from(size.saturating_add(1)).ok())
+        .all(connection)
+        .await?;
+    let more = rows.len() > size;
+    rows.truncate(size);
+    if matches!(start, Start::NewerThan(_)) {
+        rows.reverse();
+    }
+    let page = rows.into_iter().map(Shown::try_from);
+    Ok((page.collect::<Result<_, _>>()?, more))
+}
+
+/// A webhook's notifications in some states, or in any if there are none, in the order they are
+/// read.
+pub(super) fn page(
+    (store_id, webhook_id): (StoreId, WebhookId),
+    states: &[State],
+    start: Start,
+) -> Select<Entity> {
     let mut query = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0));
     if !states.is_empty() {
-        let any = states
-            .iter()
-            .fold(Condition::any(), |any, state| any.add(is(*state)));
-        query = query.filter(any);
+        query = query.filter(in_any(states));
     }
     let order = match start {
         Start::Newest => Order::Desc,
@@ -99,20 +117,9 @@ pub(crate) async fn read(
             Order::Asc
         }
     };
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut rows = query
+    query
         .order_by(Column::CreatedAt, order.clone())
         .order_by(Column::Id, order)
-        .limit(u64::try_from(size.saturating_add(1)).ok())
-        .all(connection)
-        .await?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    if matches!(start, Start::NewerThan(_)) {
-        rows.reverse();
-    }
-    let page = rows.into_iter().map(Shown::try_from);
-    Ok((page.collect::<Result<_, _>>()?, more))
 }
 
 /// A notification of any store: whose it is, is asked next.
@@ -203,9 +210,6 @@ pub(crate) async fn failed_behind(
     place: Place,
     most: u64,
 ) -> Result<Vec<Place>, Error> {
-    let failed = [State::Failed, State::GivenUp, State::Dropped]
-        .into_iter()
-        .fold(Condition::any(), |any, state| any.add(is(state)));
     let created_at = Instant::from(place.created_at);
     let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(place.id));
     let places: Vec<(Instant, Uuid)> = Entity::find()
@@ -214,7 +218,7 @@ pub(crate) async fn failed_behind(
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0))
         .filter(Column::CreatedAt.gte(created_at).and(beyond))
-        .filter(failed)
+        .filter(in_any(&[State::Failed, State::GivenUp, State::Dropped]))
         .filter(Column::State.ne(LEASED))
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)
@@ -319,6 +323,22 @@ pub(crate) async fn owe_missed(
         .exec_without_returning(transaction)
         .await?;
     Ok(())
+}
+
+/// Those of whom nothing may be delivered, or pending, are found by an index of their own, which
+/// is known by its words.
+fn in_any(states: &[State]) -> Condition {
+    let any = states
+        .iter()
+        .fold(Condition::any(), |any, state| any.add(is(*state)));
+    let has_failed = |state| matches!(state, State::Failed | State::GivenUp | State::Dropped);
+    if !states.iter().copied().all(has_failed) {
+        return Condition::all().add(any);
+    }
+    Condition::all()
+        .add(Expr::cust("state <> 'delivered'"))
+        .add(Expr::cust("(attempts > 0 OR state = 'dropped')"))
+        .add(any)
 }
 
 fn is(state: State) -> Condition {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set,
+    ActiveValue::{NotSet, Set},
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Expr, ExprTrait as _},
 };
@@ -103,6 +103,12 @@ pub(crate) async fn save_disabled(
         disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
         missed_from: Set(webhook.missed.map(|(from, _)| from.into())),
         missed_until: Set(webhook.missed.map(|(_, until)| until.into())),
+        // Whoever enables it begins its days anew.
+        failing_since: if webhook.disabled.is_none() {
+            Set(None)
+        } else {
+            NotSet
+        },
         ..Default::default()
     };
     Entity::update(row)

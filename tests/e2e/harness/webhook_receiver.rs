@@ -19,7 +19,7 @@ use serde_json::Value;
 use sha2::Sha256;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Mutex, mpsc},
+    sync::{Mutex, mpsc, watch},
 };
 
 /// Far beyond what a notification takes: who waits this long waits for nothing.
@@ -62,6 +62,7 @@ impl Notification {
 pub(crate) struct WebhookReceiver {
     url: String,
     status: Arc<AtomicU16>,
+    held: watch::Sender<bool>,
     arrived: Mutex<mpsc::UnboundedReceiver<Notification>>,
 }
 
@@ -72,10 +73,13 @@ impl WebhookReceiver {
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let status = Arc::new(AtomicU16::new(204));
         let (sender, arrived) = mpsc::unbounded_channel();
-        tokio::spawn(accept(listener, status.clone(), sender));
+        let held = watch::Sender::new(false);
+        let answers = (status.clone(), held.subscribe());
+        tokio::spawn(accept(listener, answers, sender));
         Self {
             url,
             status,
+            held,
             arrived: Mutex::new(arrived),
         }
     }
@@ -88,6 +92,11 @@ impl WebhookReceiver {
     /// What it answers from now on.
     pub(crate) fn answer_with(&self, status: u16) {
         self.status.store(status, Ordering::SeqCst);
+    }
+
+    /// Keeps back its answers, or lets them go.
+    pub(crate) fn hold_answers(&self, held: bool) {
+        self.held.send_replace(held);
     }
 
     /// The next notification, in the order they came. Fails after a deadline.
@@ -106,19 +115,22 @@ impl WebhookReceiver {
     }
 }
 
+/// The status of the next answer, and whether answers are kept back.
+type Answers = (Arc<AtomicU16>, watch::Receiver<bool>);
+
 async fn accept(
     listener: TcpListener,
-    status: Arc<AtomicU16>,
+    answers: Answers,
     sender: mpsc::UnboundedSender<Notification>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, status.clone(), sender.clone()));
+        tokio::spawn(serve(stream, answers.clone(), sender.clone()));
     }
 }
 
 async fn serve(
     stream: TcpStream,
-    status: Arc<AtomicU16>,
+    (status, held): Answers,
     sender: mpsc::UnboundedSender<Notification>,
 ) {
     let service = service_fn(|request: Request<Incoming>| async {
@@ -134,6 +146,8 @@ async fn serve(
                 body: body.to_bytes(),
             });
         }
+        // The test may be over.
+        let _ = held.clone().wait_for(|held| !held).await;
         Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
     });
     let _ = hyper::server::conn::http1::Builder::new()

@@ -65,6 +65,83 @@ on_both_databases! {
         }
     }
 
+    /// What is on its way when a webhook is disabled is not tried again, even if it is enabled by
+    /// the time it fails; and delivered if it does not.
+    async fn what_is_on_its_way_to_a_disabled_webhook_is_dropped_or_delivered(
+        platform: &Platform,
+    ) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        for (status, state) in [(500, "dropped"), (204, "delivered")] {
+            let receiver = WebhookReceiver::start().await;
+            let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+            receiver.answer_with(status);
+            receiver.hold_answers(true);
+            deliver(&client, &courier).await;
+            let told = receiver.next_notification().await;
+            let notification = format!("/api/notifications/{}", told.header("webhook-id"));
+
+            act(&client, &webhook, "disable").await;
+            let dropped = client.get(&notification).await.expect(200);
+            assert_eq!((&dropped["state"], &dropped["nextAttemptAt"]), (&json!("dropped"), &Value::Null));
+            act(&client, &webhook, "enable").await;
+            receiver.hold_answers(false);
+
+            let ended = client
+                .until(&notification, |read| {
+                    (read["attempts"].get(0).is_some()).then_some(read)
+                })
+                .await;
+            assert_eq!(ended["state"], state);
+            assert_eq!(ended["attempts"][0]["statusCode"], status);
+            receiver.answer_with(204);
+            platform.advance(SignedDuration::from_mins(10));
+            let next = deliver(&client, &courier).await;
+            assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
+            assert!(receiver.so_far().await.is_empty());
+            client.delete(iri(&webhook)).await.expect(204);
+        }
+    }
+
+    /// "The operator is told (event `webhook.disabled` on the internal stream, log, metric)".
+    async fn the_log_of_events_has_every_webhook_that_the_platform_disables(platform: &Platform) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let mut disabled = Vec::new();
+        let mut days_later = None;
+        for (status, reason) in [(410, "gone"), (500, "failing")] {
+            let receiver = WebhookReceiver::start().await;
+            let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+            receiver.answer_with(status);
+            deliver(&client, &courier).await;
+            receiver.next_notification().await;
+            if reason == "failing" {
+                let failed = format!("{}/notifications?state=failed", iri(&webhook));
+                client
+                    .until(&failed, |page| page["hydra:member"].get(0).map(|_| ()))
+                    .await;
+                platform.advance(SignedDuration::from_hours(5 * 24));
+                days_later = Some(platform.client().await);
+            }
+            let read = until_disabled(days_later.as_ref().unwrap_or(&client), &webhook).await;
+            assert_eq!(read["disabledReason"], reason);
+            disabled.push(iri(&webhook).to_owned());
+        }
+
+        let told = days_later
+            .unwrap()
+            .until("/api/events", |page| {
+                let events = page["hydra:member"].as_array().unwrap().iter();
+                let told: Vec<_> = events
+                    .filter(|event| event["event"] == "webhook.disabled")
+                    .map(|event| event["object"].as_str().unwrap().to_owned())
+                    .collect();
+                (told.len() >= disabled.len()).then_some(told)
+            })
+            .await;
+        assert_eq!(told, disabled);
+    }
+
     /// 410 disables; the shop may enable it again.
     async fn a_webhook_whose_receiver_was_gone_can_be_enabled_again(platform: &Platform) {
         let client = platform.client().await;

@@ -165,7 +165,8 @@ pub(crate) async fn release(
     if held.is_empty() {
         return Ok(0);
     }
-    make_pending(transaction, under_leases(held.iter().copied()), now).await
+    let held = under_leases(held.iter().copied()).add(is_leased());
+    make_pending(transaction, held, now).await
 }
 
 /// Makes pending again whatever is leased.
@@ -227,7 +228,7 @@ pub(crate) async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<
     Ok(found.is_some())
 }
 
-/// What is held under one of some leases.
+/// What was last held under one of some leases.
 pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
     let leases = padded(
         leases
@@ -242,9 +243,7 @@ pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uui
     held.expr(Expr::cust("*"))
         .from_values(leases, Alias::new("held"));
     let lease = Expr::tuple([Expr::col(Column::Id), Expr::col(Column::LeaseToken)]);
-    Condition::all()
-        .add(is_leased())
-        .add(lease.in_subquery(held))
+    Condition::all().add(lease.in_subquery(held))
 }
 
 fn expired(connection: &impl ConnectionTrait) -> Condition {

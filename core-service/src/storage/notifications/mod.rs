@@ -39,3 +39,7 @@ fn is_pending() -> SimpleExpr {
 fn is_leased() -> SimpleExpr {
     Expr::cust("state = 'leased'")
 }
+
+fn is_dropped() -> SimpleExpr {
+    Expr::cust("state = 'dropped'")
+}

@@ -7,12 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ActiveValue::Set,
     ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict},
+    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict, SimpleExpr},
 };
 use uuid::Uuid;
 
 use super::{
-    DELIVERED, GIVEN_UP, PENDING,
+    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased,
     leases::under_leases,
     owed,
     queue::Owner,
@@ -86,12 +86,18 @@ pub(crate) async fn record(
         .filter(|report| leases.insert((report.id, report.lease_token)))
         .partition(|report| report.outcome == Outcome::Delivered);
     let mut rows: HashMap<_, _> = HashMap::new();
-    rows.extend(keyed(deliver(transaction, &delivered, now).await?));
-    rows.extend(keyed(lock(transaction, &failed).await?));
+    rows.extend(keyed(
+        deliver(transaction, &delivered, is_leased(), now).await?,
+    ));
+    rows.extend(keyed(lock(transaction, &failed, is_leased()).await?));
+    // Few: their webhooks were disabled while they were on their way.
+    let [told, untold] = [delivered, failed].map(|reports| missing(reports, &rows));
+    rows.extend(keyed(deliver(transaction, &told, is_dropped(), now).await?));
+    rows.extend(keyed(lock(transaction, &untold, is_dropped()).await?));
 
     let mut attempts = Vec::with_capacity(rows.len());
     let mut endings = Endings::default();
-    let (mut retried, mut given_up) = (BTreeMap::new(), Vec::new());
+    let (mut retried, mut given_up, mut dropped) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut gone = Vec::new();
     for report in reports {
         let Some(row) = rows.remove(&report.id.0) else {
@@ -105,8 +111,9 @@ pub(crate) async fn record(
         let counted = u32::try_from(number - row.restarted_after).unwrap_or(u32::MAX);
         match after(&report.outcome, counted, report.jitter, now) {
             Next::Delivered => {}
+            Next::RetryAt(_) if row.state == DROPPED => dropped.push(row.id),
             Next::RetryAt(due_at) => {
-                retried.insert(row.id, due_at);
+                retried.insert(row.id, (owner, due_at));
                 let due = endings.due.entry(owner).or_insert(due_at);
                 *due = due_at.min(*due);
             }
@@ -123,10 +130,19 @@ pub(crate) async fn record(
             report: report.clone(),
         });
     }
+    let failing = standing::note(transaction, &endings, now).await?;
+    retried.retain(|id, (owner, _)| {
+        let is_owed = failing.enabled.contains(owner);
+        if !is_owed {
+            dropped.push(*id);
+        }
+        is_owed
+    });
     retry(transaction, &retried).await?;
-    give_up(transaction, given_up, now).await?;
-    let failing = standing::note(transaction, &endings, now)
-        .await?
+    end(transaction, given_up, GIVEN_UP, now).await?;
+    end(transaction, dropped, DROPPED, now).await?;
+    let failing = failing
+        .since
         .into_iter()
         .filter(|(owner, since)| {
             let since = Timestamp::try_from(*since).unwrap_or(now);
@@ -141,6 +157,11 @@ pub(crate) async fn record(
     };
     disable(transaction, &recorded, now).await?;
     Ok(recorded)
+}
+
+fn missing<'a>(mut reports: Vec<&'a Report>, rows: &HashMap<Uuid, Model>) -> Vec<&'a Report> {
+    reports.retain(|report| !rows.contains_key(&report.id.0));
+    reports
 }
 
 fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
@@ -165,10 +186,11 @@ fn note(endings: &mut Endings, owner: Owner, outcome: &Outcome) {
     }
 }
 
-/// Ends what was delivered, and gives it.
+/// Ends what was delivered, of those in a state, and gives it.
 async fn deliver(
     transaction: &impl ConnectionTrait,
     reports: &[&Report],
+    state: SimpleExpr,
     now: Timestamp,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
@@ -180,7 +202,7 @@ async fn deliver(
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(leases_of(reports))
+        .filter(leases_of(reports).add(state))
         .exec_with_returning(transaction)
         .await?;
     Ok(rows)
@@ -189,12 +211,13 @@ async fn deliver(
 async fn lock(
     transaction: &impl ConnectionTrait,
     reports: &[&Report],
+    state: SimpleExpr,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
         return Ok(Vec::new());
     }
     let rows = Entity::find()
-        .filter(leases_of(reports))
+        .filter(leases_of(reports).add(state))
         .lock_exclusive()
         .all(transaction)
         .await?;
@@ -207,14 +230,14 @@ fn leases_of(reports: &[&Report]) -> Condition {
 
 async fn retry(
     transaction: &impl ConnectionTrait,
-    retried: &BTreeMap<Uuid, Timestamp>,
+    retried: &BTreeMap<Uuid, (Owner, Timestamp)>,
 ) -> Result<(), Error> {
     if retried.is_empty() {
         return Ok(());
     }
     let due_at = retried
         .iter()
-        .fold(CaseStatement::new(), |due_at, (id, instant)| {
+        .fold(CaseStatement::new(), |due_at, (id, (_, instant))| {
             due_at.case(Column::Id.eq(*id), Expr::value(Instant::from(*instant)))
         })
         .finally(Expr::col(Column::DueAt));
@@ -230,16 +253,18 @@ async fn retry(
     Ok(())
 }
 
-async fn give_up(
+/// Ends what was told in vain.
+async fn end(
     transaction: &impl ConnectionTrait,
     ids: Vec<Uuid>,
+    state: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
     if ids.is_empty() {
         return Ok(());
     }
     Entity::update_many()
-        .col_expr(Column::State, Expr::value(GIVEN_UP))
+        .col_expr(Column::State, Expr::value(state))
         .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
@@ -269,8 +294,8 @@ async fn disable(
             (store_id, EventId::new(), WEBHOOK_DISABLED, object)
         });
         events::insert(transaction, happened, now).await?;
-        for (store_id, webhook_id) in ended {
-            owed::drop_owed(transaction, *store_id, *webhook_id, now).await?;
+        for owner in ended {
+            owed::drop_unreported(transaction, *owner, now).await?;
         }
     }
     Ok(())

@@ -4,12 +4,14 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{CaseStatement, Expr, Query},
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
+    sea_query::{CaseStatement, Expr, LockBehavior, LockType, Query},
 };
 use uuid::Uuid;
 
-use super::{DROPPED, LEASED, PENDING, is_pending, leases::lease_end, queue, standing::standing};
+use super::{
+    DROPPED, LEASED, PENDING, is_leased, is_pending, leases::lease_end, queue, standing::standing,
+};
 use crate::{
     domain::{
         event::{EventName, Object},
@@ -23,6 +25,7 @@ use crate::{
             notification::{Column, Entity},
         },
         events as log,
+        padding::padded,
         webhooks::{self, Target},
     },
 };
@@ -153,20 +156,53 @@ pub(crate) async fn insert(
     Ok(!there.is_empty())
 }
 
-/// Drops what is owed to a webhook that ends.
+/// Drops what is owed to a webhook that ends, and what is on its way to it: that is delivered if
+/// it is told all the same, and not told again if not.
 pub(crate) async fn drop_owed(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
     webhook_id: WebhookId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let owed = Condition::all()
-        .add(Column::StoreId.eq(store_id.0))
-        .add(Column::WebhookId.eq(webhook_id.0))
-        .add(is_pending());
-    drop_all(transaction, owed, now).await
+    // One after the other: each has an index of its own.
+    for owed in [is_pending(), is_leased()] {
+        let owed = of((store_id, webhook_id)).add(owed);
+        drop_all(transaction, owed, now).await?;
+    }
+    Ok(())
 }
 
+/// As [`drop_owed`], where outcomes of the webhook's may just be recorded by another transaction:
+/// that has locked its notifications and waits for the webhook, and to wait for it would be a
+/// deadlock. It finds the webhook disabled, and drops them itself.
+pub(super) async fn drop_unreported(
+    transaction: &impl ConnectionTrait,
+    owner: queue::Owner,
+    now: Timestamp,
+) -> Result<(), Error> {
+    drop_all(transaction, of(owner).add(is_pending()), now).await?;
+    let leased: Vec<Uuid> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(of(owner).add(is_leased()))
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    if leased.is_empty() {
+        return Ok(());
+    }
+    let leased = Condition::all().add(Column::Id.is_in(padded(leased)));
+    drop_all(transaction, leased, now).await
+}
+
+fn of((store_id, webhook_id): queue::Owner) -> Condition {
+    Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::WebhookId.eq(webhook_id.0))
+}
+
+/// By its lease, which it keeps, the outcome of what is on its way still finds it.
 pub(super) async fn drop_all(
     transaction: &impl ConnectionTrait,
     which: Condition,
@@ -175,7 +211,6 @@ pub(super) async fn drop_all(
     Entity::update_many()
         .col_expr(Column::State, Expr::value(DROPPED))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
         .filter(which)
         .exec(transaction)

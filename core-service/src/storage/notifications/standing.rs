@@ -40,16 +40,26 @@ pub(super) struct Endings {
     pub(super) due: BTreeMap<Owner, Timestamp>,
 }
 
-/// Notes how attempts ended, and gives since when each webhook with a failure has only failed.
-/// A success of one that has not failed before writes nothing.
+/// Of webhooks of whom an attempt failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failing {
+    /// Since when each has only failed.
+    pub(super) since: Vec<(Owner, Instant)>,
+    /// Those that are still to be told: neither deleted nor disabled.
+    pub(super) enabled: BTreeSet<Owner>,
+}
+
+/// Notes how attempts ended, and gives what is to be known of webhooks with a failure. Until the
+/// end of the transaction nobody disables those. A success of one that has not failed before
+/// writes nothing.
 pub(super) async fn note(
     transaction: &impl ConnectionTrait,
     endings: &Endings,
     now: Timestamp,
-) -> Result<Vec<(Owner, Instant)>, Error> {
+) -> Result<Failing, Error> {
     succeed(transaction, &endings.succeeded).await?;
     if endings.failed.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Failing::default());
     }
     let ids = endings.timed_out.iter().map(|(_, id)| id.0);
     let rows = Entity::update_many()
@@ -71,14 +81,19 @@ pub(super) async fn note(
         .await?;
     let mixed = endings.failed.intersection(&endings.last_succeeded);
     succeed(transaction, &mixed.copied().collect()).await?;
-    Ok(rows
-        .into_iter()
-        .filter_map(|row| {
-            let owner = (StoreId(row.store_id), WebhookId(row.id));
-            let since = row.failing_since?;
-            (!endings.succeeded.contains(&owner)).then_some((owner, since))
-        })
-        .collect())
+    let mut failing = Failing::default();
+    for row in rows {
+        let owner = (StoreId(row.store_id), WebhookId(row.id));
+        if row.disabled_at.is_none() {
+            failing.enabled.insert(owner);
+        }
+        if let Some(since) = row.failing_since
+            && !endings.succeeded.contains(&owner)
+        {
+            failing.since.push((owner, since));
+        }
+    }
+    Ok(failing)
 }
 
 async fn succeed(

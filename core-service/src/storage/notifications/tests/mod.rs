@@ -2,6 +2,7 @@
 
 mod fairness;
 mod leases;
+mod listing;
 mod outcomes;
 mod retention;
 
@@ -18,7 +19,7 @@ use crate::{
         fairness::{Places, Room},
         id::{ApiClientId, DeliveryId, StoreId, WebhookId},
         notification::{Failure, Outcome},
-        webhook::Webhook,
+        webhook::{Disabled, DisabledReason, Webhook},
         webhook_secrets::Secrets,
     },
     storage::{
@@ -181,6 +182,32 @@ impl Shop {
         self.complete(1, now).await;
         let held = self.claim(now).await;
         self.report_all(&held, &Outcome::Delivered, now).await;
+    }
+
+    /// A webhook is disabled, or enabled.
+    async fn set_enabled(&self, id: WebhookId, enabled: bool, now: Timestamp) {
+        let store_id = self.store_id;
+        self.storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let found = webhooks::find_and_lock(transaction, store_id, id).await?;
+                    let (mut webhook, _) = found.unwrap();
+                    let is_new = if enabled {
+                        webhook.enable(now)
+                    } else {
+                        webhook.disable(Disabled {
+                            at: now,
+                            reason: DisabledReason::Client,
+                        })
+                    };
+                    assert!(is_new);
+                    webhooks::save_disabled(transaction, &webhook).await?;
+                    drop_owed(transaction, store_id, id, now).await?;
+                    Ok(())
+                })
+            })
+            .await
+            .unwrap();
     }
 
     async fn release_expired(&self) -> u64 {

@@ -1,6 +1,9 @@
 //! What becomes of notifications, and of webhooks, after attempts.
 
+use sea_orm::{ActiveModelTrait as _, ActiveValue::Set, IntoActiveModel as _};
+
 use super::*;
+use crate::storage::webhook_notifications::send_again;
 
 #[tokio::test]
 async fn what_failed_is_due_again_by_the_schedule() {
@@ -119,6 +122,122 @@ async fn one_that_has_only_failed_for_five_days_is_disabled() {
     assert!(fail(days(10)).await);
 
     assert_eq!(shop.complete(1, days(10)).await, 0);
+}
+
+/// Else its first failure after months would disable it again.
+#[tokio::test]
+async fn the_days_begin_anew_when_a_webhook_is_enabled() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    let days = |days: i64| later(days * 86_400);
+    for (now, is_disabled) in [(0, false), (5, true), (100, false), (105, true)] {
+        if now == 100 {
+            shop.set_enabled(webhook_id, true, days(now)).await;
+        }
+        shop.complete(1, days(now)).await;
+        let held = shop.claim(days(now)).await;
+        shop.report_all(&held[..1], &refused(), days(now)).await;
+        let row = shop.row(webhook_id).await;
+        assert_eq!(row.disabled_at.is_some(), is_disabled, "{now}");
+    }
+}
+
+/// Whether or not it is enabled again by then.
+#[tokio::test]
+async fn what_was_on_its_way_when_its_webhook_was_disabled_is_not_tried_again() {
+    for is_enabled_again in [false, true] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        shop.has_answered(NOW).await;
+        shop.complete(4, NOW).await;
+        let held = shop.claim(NOW).await;
+        shop.set_enabled(webhook_id, false, NOW).await;
+        assert_eq!(shop.count("dropped").await, 4, "at once");
+        if is_enabled_again {
+            shop.set_enabled(webhook_id, true, NOW).await;
+        }
+
+        let outcomes = [
+            (&held[0], refused()),
+            (&held[1], timed_out()),
+            (&held[2], Outcome::Delivered),
+        ];
+        assert_eq!(shop.report(&outcomes, later(1)).await, 3);
+
+        assert_eq!(shop.count("dropped").await, 3);
+        assert_eq!(shop.count("delivered").await, 2, "it was told all the same");
+        assert_eq!(
+            shop.report(&outcomes, later(2)).await,
+            0,
+            "told twice changes nothing"
+        );
+        if !is_enabled_again {
+            shop.set_enabled(webhook_id, true, later(2)).await;
+        }
+        assert!(shop.claim(later(1_000_000)).await.is_empty());
+        let rows = attempt::Entity::find().all(shop.storage.reader()).await;
+        let tried = rows.unwrap().into_iter().map(|row| row.notification_id);
+        let tried: std::collections::HashSet<_> = tried.collect();
+        for (held, is_tried) in held.iter().zip([true, true, true, false]) {
+            assert_eq!(tried.contains(&held.1.id.0), is_tried);
+        }
+    }
+}
+
+/// As when it came to be on its way just as the webhook was disabled.
+#[tokio::test]
+async fn what_fails_while_its_webhook_is_disabled_or_deleted_is_dropped() {
+    for is_deleted in [false, true] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        shop.complete(1, NOW).await;
+        let held = shop.claim(NOW).await;
+        let row = webhook::Entity::find_by_id((shop.store_id.0, webhook_id.0));
+        let mut row = row
+            .one(shop.storage.reader())
+            .await
+            .unwrap()
+            .unwrap()
+            .into_active_model();
+        let changed = if is_deleted {
+            row.delete(shop.storage.reader()).await.map(|_| ())
+        } else {
+            row.disabled_at = Set(Some(NOW.into()));
+            row.update(shop.storage.reader()).await.map(|_| ())
+        };
+        changed.unwrap();
+
+        shop.report_all(&held, &refused(), NOW).await;
+
+        assert_eq!(shop.count("dropped").await, 1);
+    }
+}
+
+/// One that is sent again is owed anew, whatever comes of the request that is still on its way.
+#[tokio::test]
+async fn what_is_sent_again_goes_by_its_new_lease() {
+    let (shop, webhook_id) = Shop::with_a_webhook().await;
+    shop.complete(1, NOW).await;
+    let lost = shop.claim(NOW).await;
+    shop.set_enabled(webhook_id, false, NOW).await;
+    shop.set_enabled(webhook_id, true, NOW).await;
+    let (owner, id) = ((shop.store_id, webhook_id), lost[0].1.id);
+    let send_again = async || {
+        shop.storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let ids = [id];
+                    Ok(send_again(transaction, owner, ids, NOW).await?)
+                })
+            })
+            .await
+            .unwrap()
+    };
+    assert_eq!(send_again().await, 1);
+
+    assert_eq!(shop.report(&[(&lost[0], refused())], NOW).await, 0);
+    let held = shop.claim(NOW).await;
+    assert_eq!(shop.report(&[(&lost[0], refused())], NOW).await, 0);
+
+    shop.report_all(&held, &refused(), NOW).await;
+    assert_eq!(shop.count("pending").await, 1, "it is tried again");
 }
 
 /// In one batch, whichever comes first.
