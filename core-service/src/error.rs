@@ -77,6 +77,8 @@ pub enum Error {
         reason: &'static str,
         message: String,
     },
+    #[error("no webhook dispatcher has a stream to this core")]
+    NoDispatcher,
     #[error(transparent)]
     Storage(#[from] storage::Error),
     #[error(transparent)]
@@ -151,6 +153,7 @@ impl From<Error> for Status {
                 | storage::Error::WriterEnded
                 | storage::Error::RolledBack,
             )
+            | Error::NoDispatcher
             | Error::Geocoding(_)
             | Error::Routing(_) => (Code::Unavailable, "UNAVAILABLE"),
             Error::Storage(

@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -38,7 +38,7 @@ use crate::{
     },
     grpc::{
         Attempts, Callers, Core, Definitions, Events, KeyRing, Notifications, Streams, Unsent,
-        attempt_log,
+        WebhookTests, attempt_log,
     },
     patience,
     readiness::CoreReadiness,
@@ -306,7 +306,9 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         definitions: Definitions::new(),
         bell: watch::Sender::new(()),
         streams: Arc::new(streams),
+        webhook_tests: WebhookTests::default(),
         attempts: log,
+        webhooks_disabled: AtomicU64::new(0),
         happened: watch::Sender::new(()),
         numbered: watch::Sender::new(()),
         shutdown: CancellationToken::new(),

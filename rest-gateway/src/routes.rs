@@ -38,7 +38,8 @@ use crate::{
     request::Request,
     resources::{
         contexts, deliveries, docs_page, entrypoint, error_pages, events, health, me,
-        notifications, retail_prices, settings, stores, tasks, time_slots, tokens, webhooks,
+        notifications, retail_prices, settings, stores, tasks, time_slots, tokens, webhook_tests,
+        webhooks,
     },
 };
 
@@ -124,6 +125,7 @@ routes! {
     POST   "/api/webhooks/{id}/disable"     JsonLd  webhooks::disable;
     POST   "/api/webhooks/{id}/rotate_secret" JsonLd webhooks::rotate_secret;
     POST   "/api/webhooks/{id}/confirm_secret" JsonLd webhooks::confirm_secret;
+    POST   "/api/webhooks/{id}/test"        JsonLd  webhook_tests::run;
     POST   "/api/webhooks/{id}/recover"     JsonLd  notifications::recover;
     GET    "/api/webhooks/{id}/notifications" JsonLd notifications::list;
     GET    "/api/notifications/{id}"        JsonLd  notifications::get;

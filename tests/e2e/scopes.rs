@@ -79,6 +79,7 @@ const RPCS: &[(&str, Needed)] = &[
     ("Webhooks/RecoverWebhook", Token),
     ("Webhooks/ResendWebhookNotification", Token),
     ("Webhooks/RotateWebhookSecret", Token),
+    ("Webhooks/TestWebhook", Token),
     ("Zones/ApplyZones", Scope(&["admin"])),
     ("Zones/CheckZones", Scope(&["admin"])),
     ("Zones/GetZones", Scope(&["admin"])),

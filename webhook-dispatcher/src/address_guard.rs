@@ -27,6 +27,8 @@ use tokio::{
 };
 use tower::Service;
 
+use crate::{resolver::Resolver, webhook_tests::Trace};
+
 /// How long one address may take before the next is tried beside it (RFC 8305 section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
@@ -35,15 +37,8 @@ const STAGGER: Duration = Duration::from_millis(250);
 pub(crate) struct AddressGuard {
     policy: Arc<Policy>,
     resolver: Resolver,
-}
-
-/// Where names get their addresses from.
-#[derive(Clone, Debug)]
-enum Resolver {
-    System,
-    /// Gives one answer after another, whatever the name.
-    #[cfg(test)]
-    Stub(Arc<std::sync::Mutex<std::collections::VecDeque<Vec<SocketAddr>>>>),
+    /// Who wants to know how far connections come.
+    trace: Option<Arc<Trace>>,
 }
 
 /// Why no connection was opened.
@@ -58,16 +53,34 @@ pub(crate) enum Error {
 }
 
 impl AddressGuard {
-    pub(crate) fn new(policy: Policy) -> Self {
+    pub(crate) fn new(policy: Policy, resolver: Resolver) -> Self {
         Self {
             policy: Arc::new(policy),
-            resolver: Resolver::System,
+            resolver,
+            trace: None,
+        }
+    }
+
+    /// The same, that tells how far connections come.
+    pub(crate) fn traced(&self, trace: Arc<Trace>) -> Self {
+        Self {
+            trace: Some(trace),
+            ..self.clone()
         }
     }
 
     async fn resolve_and_connect(&self, uri: &Uri) -> Result<TcpStream, Error> {
         let addrs = resolve(uri, &self.resolver).await.map_err(Error::Dns)?;
-        self.connect(&addrs).await
+        self.note(Trace::resolved);
+        let stream = self.connect(&addrs).await?;
+        self.note(Trace::connected);
+        Ok(stream)
+    }
+
+    fn note(&self, note: fn(&Trace)) {
+        if let Some(trace) = &self.trace {
+            note(trace);
+        }
     }
 
     /// One refused address refuses the host: which one a name answers with first is up to
@@ -103,19 +116,6 @@ impl Service<Uri> for AddressGuard {
     }
 }
 
-impl Resolver {
-    async fn look_up(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        match self {
-            Self::System => Ok(tokio::net::lookup_host((host, port)).await?.collect()),
-            #[cfg(test)]
-            Self::Stub(answers) => {
-                let next = answers.lock().expect("no test panics with it").pop_front();
-                Ok(next.unwrap_or_default())
-            }
-        }
-    }
-}
-
 async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
     let missing = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
     let host = uri.host().ok_or_else(|| missing("the url has no host"))?;
@@ -130,14 +130,15 @@ async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> 
         (None, _) => return Err(missing("the url has no port")),
     };
 
-    let addrs = resolver.look_up(host, port).await?;
+    let addrs = resolver.look_up(host).await?;
     if addrs.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             "the name has no address",
         ));
     }
-    Ok(addrs)
+    let with_port = |addr| SocketAddr::new(addr, port);
+    Ok(addrs.into_iter().map(with_port).collect())
 }
 
 async fn connect_to_first(addrs: &[SocketAddr]) -> io::Result<TcpStream> {
@@ -233,10 +234,15 @@ mod tests {
     use super::*;
 
     fn guard(allowed: &str) -> AddressGuard {
-        AddressGuard::new(Policy {
+        guard_with(allowed, Resolver::system())
+    }
+
+    fn guard_with(allowed: &str, resolver: Resolver) -> AddressGuard {
+        let policy = Policy {
             allowed_networks: vec![allowed.parse().unwrap()],
             ..Policy::default()
-        })
+        };
+        AddressGuard::new(policy, resolver)
     }
 
     /// Whether nobody has connected. A connection would be in the backlog by the time the
@@ -301,9 +307,20 @@ mod tests {
         let port = permitted.local_addr().unwrap().port();
         let canary = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
         let [good, bad] = [&permitted, &canary].map(|listener| listener.local_addr().unwrap());
-        let answers = [vec![good], vec![bad], vec![good, bad], vec![good], vec![]];
-        let mut guard = guard("127.0.0.1");
-        guard.resolver = Resolver::Stub(Arc::new(std::sync::Mutex::new(answers.into())));
+        let [at_good, at_bad] = [good.ip(), bad.ip()];
+        let answers = [
+            vec![at_good],
+            vec![at_bad],
+            vec![at_good, at_bad],
+            vec![at_good],
+            vec![],
+        ];
+        let answers = std::sync::Mutex::new(answers.into_iter());
+        let resolver = Resolver::of(move |_| {
+            let next = answers.lock().unwrap().next();
+            Box::pin(std::future::ready(Ok(next.unwrap())))
+        });
+        let mut guard = guard_with("127.0.0.1", resolver);
         let uri: Uri = format!("http://shop.example:{port}/").parse().unwrap();
 
         let mut reached = Vec::new();

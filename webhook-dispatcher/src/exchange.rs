@@ -18,6 +18,7 @@ use crate::{
     ledger::{CreditExceeded, Ledger},
     readiness::OpenStreams,
     sender::Sender,
+    webhook_tests::WebhookTests,
 };
 
 /// How long core may take to end a stream on which nothing is owed any more.
@@ -115,11 +116,12 @@ impl Exchange {
     /// Receives, sends and reports until the shutdown has come and all is reported, and
     /// half-closes the stream.
     async fn converse(&mut self, mut stream: Stream) -> Result<Streaming<StreamResponse>, Broken> {
+        let mut tests = WebhookTests::new(Arc::clone(&self.sender));
         loop {
             self.collect_finished();
             self.ledger.set_limit(*self.share.borrow_and_update());
             let accepting = !self.shutdown.is_cancelled();
-            if !accepting && self.ledger.is_reported() {
+            if !accepting && self.ledger.is_reported() && tests.is_reported() {
                 let finished = StreamRequest {
                     finished: true,
                     ..StreamRequest::default()
@@ -129,7 +131,7 @@ impl Exchange {
                 return Ok(stream.responses);
             }
 
-            let has_request = self.ledger.has_request(accepting);
+            let has_request = self.ledger.has_request(accepting) || tests.has_outcomes();
             tokio::select! {
                 response = stream.responses.message() => {
                     let response = response?.ok_or(Broken::Ended)?;
@@ -141,10 +143,17 @@ impl Exchange {
                     for recorded in response.recorded {
                         self.ledger.record(recorded);
                     }
+                    for test in response.tests {
+                        tests.begin(test);
+                    }
                 }
+                Some(()) = tests.next_ended() => {}
                 Some(ended) = self.sends.join_next() => self.finish(ended),
                 permit = stream.requests.reserve(), if has_request => match permit {
-                    Ok(permit) => permit.send(self.ledger.next_request(accepting)),
+                    Ok(permit) => permit.send(StreamRequest {
+                        test_outcomes: tests.take_outcomes(),
+                        ..self.ledger.next_request(accepting)
+                    }),
                     // Core's reason, if it gave one, is at the end of what it sent.
                     Err(_) => return Err(reason(&mut stream.responses).await),
                 },

@@ -104,7 +104,7 @@ impl Ledger {
         StreamRequest {
             credit: u32::try_from(grant).unwrap_or(u32::MAX),
             outcomes,
-            finished: false,
+            ..StreamRequest::default()
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
             StreamRequest {
                 credit: 1,
                 outcomes: vec![outcome(1)],
-                finished: false,
+                ..StreamRequest::default()
             }
         );
         assert!(!ledger.has_request(true));
@@ -206,7 +206,7 @@ mod tests {
             StreamRequest {
                 credit: 3,
                 outcomes: vec![outcome(2)],
-                finished: false,
+                ..StreamRequest::default()
             }
         );
     }

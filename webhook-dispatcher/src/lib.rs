@@ -10,10 +10,12 @@ mod exchange;
 mod ledger;
 mod readiness;
 mod request;
+mod resolver;
 mod sender;
 mod service;
 mod signature;
 mod trust;
+mod webhook_tests;
 
 pub use config::{ClientSecret, Config, ConfigError};
 pub use core_client::{CoreConfig, CoreUrl};

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error as _,
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -13,17 +14,20 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
         self, Client,
-        connect::{CaptureConnection, capture_connection},
+        connect::{CaptureConnection, Connect, capture_connection},
     },
     rt::{TokioExecutor, TokioTimer},
 };
 use proto::{Notification, Outcome, outcome::Failure};
+use rustls::client::Resumption;
 
 use crate::{
     Config, ConfigError,
     address_guard::{self, AddressGuard, Usage},
     answer::Answer,
     request::{Form, RequestError},
+    resolver::Resolver,
+    webhook_tests::Trace,
 };
 
 /// Shorter than the five seconds after which common servers close a kept connection, so that
@@ -33,9 +37,14 @@ const MAX_IDLE_PER_HOST: usize = 32;
 /// The most a connection buffers of an answer's head or an HTTP/2 stream.
 const BUFFER: u32 = 64 * 1024;
 
+/// Over connections of one kind.
+pub(crate) type HttpClient<C> = Client<C, Full<Bytes>>;
+
 /// Sends notifications. Connections and TLS sessions are kept between sends.
 pub(crate) struct Sender {
-    client: Client<HttpsConnector<AddressGuard>, Full<Bytes>>,
+    client: HttpClient<HttpsConnector<AddressGuard>>,
+    guard: AddressGuard,
+    tls: rustls::ClientConfig,
     form: Form,
     timeout: Duration,
     clock: fn() -> SystemTime,
@@ -43,7 +52,7 @@ pub(crate) struct Sender {
 
 /// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub(crate) enum Error {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("no answer")]
@@ -60,7 +69,7 @@ enum Error {
 const REPORTING: Duration = Duration::from_secs(10);
 
 impl Error {
-    fn failure(&self) -> Failure {
+    pub(crate) fn failure(&self) -> Failure {
         match self {
             Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
             // Core's mistake rather than the receiver's, and never sent unsigned. There is no
@@ -98,29 +107,20 @@ impl Sender {
         clippy::disallowed_methods,
         reason = "receivers compare webhook-timestamp with their own clocks: it is the system's"
     )]
-    pub(crate) fn new(config: &Config, tls: rustls::ClientConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: &Config,
+        tls: rustls::ClientConfig,
+        resolver: Resolver,
+    ) -> Result<Self, ConfigError> {
         let form = Form {
             policy: config.policy(),
             signature_header: config.signature_header()?,
         };
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(AddressGuard::new(form.policy.clone()));
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEEP_ALIVE)
-            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
-            .http1_title_case_headers(true)
-            .http1_max_buf_size(BUFFER as usize)
-            .http2_initial_stream_window_size(BUFFER)
-            .http2_initial_connection_window_size(BUFFER)
-            .http2_max_header_list_size(BUFFER)
-            .build(connector);
+        let guard = AddressGuard::new(form.policy.clone(), resolver);
         Ok(Self {
-            client,
+            client: client(https(tls.clone(), guard.clone()), MAX_IDLE_PER_HOST),
+            guard,
+            tls,
             form,
             timeout: config.send_timeout,
             clock: SystemTime::now,
@@ -129,10 +129,32 @@ impl Sender {
 
     /// Makes one attempt. Ends within the deadline, whatever the receiver does.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
+        let exchange = |request| self.exchange(request);
+        self.attempt(notification, exchange).await.0
+    }
+
+    /// A connector that tells how far connections come, and permits what all do. It goes on with
+    /// no TLS session of before: who is there is verified each time.
+    pub(crate) fn traced(&self, trace: &Arc<Trace>) -> HttpsConnector<AddressGuard> {
+        let mut tls = self.tls.clone();
+        tls.resumption = Resumption::disabled();
+        https(tls, self.guard.traced(Arc::clone(trace)))
+    }
+
+    /// Makes one attempt over some exchange; its outcome, and why it failed.
+    pub(crate) async fn attempt<F>(
+        &self,
+        notification: Notification,
+        exchange: impl FnOnce(Request<Full<Bytes>>) -> F,
+    ) -> (Outcome, Option<Error>)
+    where
+        F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
+    {
         let started = Instant::now();
         let deadline = self.deadline(&notification);
         let mut answer = Answer::default();
-        let result = tokio::time::timeout(deadline, self.post(&notification, &mut answer))
+        let post = self.post(&notification, exchange, &mut answer);
+        let result = tokio::time::timeout(deadline, post)
             .await
             .unwrap_or(Err(Error::Timeout(deadline)));
 
@@ -148,7 +170,7 @@ impl Sender {
                 error.failure()
             }
         };
-        Outcome {
+        let outcome = Outcome {
             name: notification.name,
             lease_token: notification.lease_token,
             failure: failure.into(),
@@ -158,7 +180,8 @@ impl Sender {
             retry_after: answer
                 .retry_after
                 .and_then(|wait| prost_types::Duration::try_from(wait).ok()),
-        }
+        };
+        (outcome, result.err())
     }
 
     /// The configured one, but well before the end of the lease: after it the notification may
@@ -173,9 +196,17 @@ impl Sender {
             })
     }
 
-    async fn post(&self, notification: &Notification, answer: &mut Answer) -> Result<(), Error> {
+    async fn post<F>(
+        &self,
+        notification: &Notification,
+        exchange: impl FnOnce(Request<Full<Bytes>>) -> F,
+        answer: &mut Answer,
+    ) -> Result<(), Error>
+    where
+        F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
+    {
         let request = self.form.fill(notification, (self.clock)())?;
-        let response = self.exchange(request).await.map_err(Error::NoAnswer)?;
+        let response = exchange(request).await.map_err(Error::NoAnswer)?;
 
         let (head, body) = response.into_parts();
         answer.read_head(head.status, &head.headers, (self.clock)());
@@ -201,6 +232,32 @@ impl Sender {
         }
         Ok(response)
     }
+}
+
+fn https(tls: rustls::ClientConfig, guard: AddressGuard) -> HttpsConnector<AddressGuard> {
+    HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(guard)
+}
+
+/// A client that keeps at most so many idle connections to a host.
+pub(crate) fn client<C>(connector: C, max_idle: usize) -> HttpClient<C>
+where
+    C: Connect + Clone,
+{
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEEP_ALIVE)
+        .pool_max_idle_per_host(max_idle)
+        .http1_title_case_headers(true)
+        .http1_max_buf_size(BUFFER as usize)
+        .http2_initial_stream_window_size(BUFFER)
+        .http2_initial_connection_window_size(BUFFER)
+        .http2_max_header_list_size(BUFFER)
+        .build(connector)
 }
 
 fn was_used(connection: &CaptureConnection) -> bool {

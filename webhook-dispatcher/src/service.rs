@@ -15,6 +15,7 @@ use crate::{
     core::Core,
     exchange::Exchange,
     readiness::{DispatcherReadiness, OpenStreams},
+    resolver::Resolver,
     sender::Sender,
     trust,
 };
@@ -53,7 +54,7 @@ impl WebhookDispatcher {
         let roots = trust::roots(&config.ca_files)?;
 
         let max_in_flight = usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX);
-        let sender = Sender::new(config, trust::tls(roots)?)?;
+        let sender = Sender::new(config, trust::tls(roots)?, Resolver::system())?;
 
         Ok(Self {
             cores,

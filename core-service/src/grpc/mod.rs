@@ -30,10 +30,11 @@ mod webhook_notifications;
 mod webhook_recovery;
 mod webhook_secrets;
 mod webhook_standing;
+mod webhook_tests;
 mod webhooks;
 mod zones;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use jiff::Zoned;
 use tokio::sync::watch;
@@ -55,6 +56,7 @@ pub(crate) use self::{
     events::Events,
     key_ring::KeyRing,
     notifications::{AttemptLog, Attempts, Notifications, Streams, Unsent, attempt_log},
+    webhook_tests::WebhookTests,
 };
 
 /// Everything a use case may need.
@@ -75,8 +77,12 @@ pub(crate) struct Core {
     pub(crate) bell: watch::Sender<()>,
     /// The dispatchers' streams to this process.
     pub(crate) streams: Arc<Streams>,
+    /// Who waits for what comes of a webhook's test.
+    pub(crate) webhook_tests: WebhookTests,
     /// Takes attempts that were recorded.
     pub(crate) attempts: AttemptLog,
+    /// How many webhooks were disabled by their receivers' answers since the start.
+    pub(crate) webhooks_disabled: AtomicU64,
     /// Rung when something has happened that has no number yet.
     pub(crate) happened: watch::Sender<()>,
     /// Rung when events were numbered here.

@@ -77,8 +77,8 @@ impl Core {
                 };
                 if is_new {
                     storage::webhooks::save_disabled(transaction, &webhook).await?;
-                    // When it is enabled too: what was being sent when it was disabled may have
-                    // failed since, and be owed again.
+                    // When it is enabled too: what happened just as it was disabled may have come
+                    // to be owed since.
                     storage::notifications::drop_owed(transaction, store_id, id, now).await?;
                 }
                 Ok(messages::webhook(&webhook, &store, now))

@@ -167,6 +167,15 @@ impl proto::webhooks_server::Webhooks for Core {
         Ok(self.confirm(&caller, request.into_inner()).await?)
     }
 
+    async fn test_webhook(
+        &self,
+        request: Request<proto::TestWebhookRequest>,
+    ) -> Result<Response<proto::WebhookTest>, Status> {
+        let caller = self.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(self.test(&caller, &name).await?))
+    }
+
     async fn list_webhook_notifications(
         &self,
         request: Request<proto::ListWebhookNotificationsRequest>,

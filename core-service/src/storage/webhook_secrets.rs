@@ -15,6 +15,17 @@ use crate::domain::{
     webhook_secrets::Secrets,
 };
 
+/// The secrets of a store's webhook.
+pub(crate) async fn find(
+    connection: &impl ConnectionTrait,
+    (store_id, id): (StoreId, WebhookId),
+) -> Result<Option<Secrets>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(of).transpose()
+}
+
 /// Writes a webhook's secrets.
 pub(crate) async fn save(
     transaction: &impl ConnectionTrait,

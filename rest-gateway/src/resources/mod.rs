@@ -9,6 +9,7 @@ pub(crate) mod retail_prices;
 pub(crate) mod stores;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;
+pub(crate) mod webhook_tests;
 pub(crate) mod webhooks;
 
 mod addresses;

@@ -28,6 +28,7 @@ async fn a_context_maps_every_term_to_an_iri() {
         "TimeSlotChoices",
         "Webhook",
         "WebhookRecovery",
+        "WebhookTest",
     ] {
         let reply = platform.client.get(&format!("/api/contexts/{name}")).await;
 

@@ -5,14 +5,18 @@ use jiff::Timestamp;
 use proto::{
     DisableWebhookRequest, EnableWebhookRequest, ListWebhookNotificationsRequest,
     ListWebhooksRequest, RecoverWebhookRequest, ResendWebhookNotificationRequest,
-    RotateWebhookSecretRequest, webhooks_client::WebhooksClient,
+    RotateWebhookSecretRequest, TestWebhookRequest, webhooks_client::WebhooksClient,
 };
 use tonic::transport::Channel;
 
-use self::shown::{Notification, Recovery, Webhook};
+use self::{
+    shown::{Notification, Recovery, Webhook},
+    test::Test,
+};
 use crate::operator::{access, access::Access, id, refusal::refused, reply};
 
 mod shown;
+mod test;
 
 #[derive(Args, Debug)]
 pub(crate) struct Webhooks {
@@ -62,6 +66,11 @@ enum Command {
         /// others
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<i64>,
+    },
+    /// Send a webhook a signed sample now, and tell how that went
+    Test {
+        #[arg(value_parser = id::webhook)]
+        id: String,
     },
     /// Tell a webhook of what happens from now on
     Enable {
@@ -121,6 +130,12 @@ impl Webhooks {
                 let recovery = webhooks.recover_webhook(request).await;
                 let recovery = recovery.map_err(|status| refused(&status))?.into_inner();
                 return reply::one(json, &Recovery::from(recovery));
+            }
+            Command::Test { id } => {
+                let request = core.request(TestWebhookRequest { name: id });
+                let tested = webhooks.test_webhook(request).await;
+                let tested = tested.map_err(|status| refused(&status))?.into_inner();
+                return reply::one(json, &Test::from(tested));
             }
             Command::RotateSecret { id, overlap } => {
                 let request = core.request(RotateWebhookSecretRequest {

@@ -74,6 +74,43 @@ on_both_databases! {
         assert_eq!(enabled["enabled"], true);
     }
 
+    async fn an_operator_tries_a_shops_webhook(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
+        let id = webhook["id"].as_str().unwrap();
+        receiver.answer_with(503);
+
+        let mut test = platform.delivery_json(&["webhooks", "test", id]).await;
+
+        let sample = receiver.next_notification().await;
+        assert!(sample.is_signed_with(webhook["secret"].as_str().unwrap()));
+        for phase in ["dns", "connect", "total"] {
+            let took = test[phase].take();
+            assert!(took.as_i64() >= Some(0), "{phase}: {took}");
+        }
+        assert_eq!(
+            test,
+            json!({
+                "webhook": id,
+                "url": receiver.url(),
+                "webhook_id": sample.header("webhook-id"),
+                "event": "delivery.picked",
+                "object": "/api/deliveries/00000000-0000-0000-0000-000000000000",
+                "delivered": false,
+                "failure": "status",
+                "failure_detail": "answered with 503 Service Unavailable, not 2xx",
+                "dns": null,
+                "connect": null,
+                "tls": null,
+                "tls_version": null,
+                "total": null,
+                "status": 503,
+                "answer": "",
+            })
+        );
+    }
+
     async fn what_is_wrong_is_said_in_the_operators_words(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client
@@ -86,6 +123,7 @@ on_both_databases! {
             (1, &["webhooks", "attempts", unknown], "does not exist"),
             (1, &["webhooks", "resend", unknown], "does not exist"),
             (1, &["webhooks", "rotate-secret", unknown], "does not exist"),
+            (1, &["webhooks", "test", unknown], "does not exist"),
             (1, &["webhooks", "rotate-secret", id, "--overlap=604801"], "--overlap: "),
             (2, &["webhooks", "attempts", id, "--state=lost"], "--state"),
             (2, &["webhooks", "recover", id, "--since=yesterday"], "--since"),

@@ -7,6 +7,7 @@ mod notifications;
 mod registering;
 mod rotating;
 mod signatures;
+mod testing;
 
 use serde_json::{Value, json};
 

@@ -222,6 +222,14 @@ impl CoreStream {
         self.responses.send(Ok(response)).await.unwrap();
     }
 
+    pub(crate) async fn send_test(&self, test: Notification) {
+        let response = StreamResponse {
+            tests: vec![test],
+            ..StreamResponse::default()
+        };
+        self.responses.send(Ok(response)).await.unwrap();
+    }
+
     pub(crate) async fn record(&self, outcome: &Outcome) {
         let response = StreamResponse {
             recorded: vec![Recorded {

@@ -9,3 +9,4 @@ mod harness;
 mod sending;
 mod stream;
 mod tls;
+mod webhook_tests;

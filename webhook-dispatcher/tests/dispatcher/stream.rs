@@ -216,7 +216,7 @@ async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
         Some(StreamRequest {
             credit: 0,
             outcomes: vec![outcome.clone()],
-            finished: false,
+            ..StreamRequest::default()
         })
     );
     assert_eq!(next.next_request().await, Some(finished()));

@@ -20,8 +20,12 @@ use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{
-    Dispatcher, FakeCore, attempt, attempt_with, config, delivered, failed, notification, receiver,
+use crate::{
+    harness::{
+        Dispatcher, FakeCore, attempt, attempt_with, config, delivered, failed, notification,
+        receiver,
+    },
+    webhook_tests::test_with,
 };
 
 /// A receiver with a certificate of its own making. Answers with the HTTP version it was asked in.
@@ -121,6 +125,28 @@ async fn http_2_is_spoken_with_those_who_can() {
 
         assert_eq!(outcome, delivered(version), "{protocols:?}");
     }
+}
+
+#[tokio::test]
+async fn a_test_tells_of_tls_and_why_there_is_none() {
+    let receiver = TlsReceiver::start(named("localhost"), &["h2"]).await;
+    let trust = |config: &mut webhook_dispatcher::Config| {
+        config.ca_files = receiver.ca_files();
+    };
+
+    let (told, passed) = test_with(trust, &receiver.url).await;
+
+    assert_eq!(told.outcome, Some(delivered("h2")));
+    assert_eq!((told.tls_version.as_str(), passed), ("TLSv1.3", [true; 3]));
+
+    let (told, passed) = test_with(|_| {}, &receiver.url).await;
+
+    assert_eq!(told.outcome, Some(failed(Failure::Tls, None)));
+    assert_eq!(
+        (told.tls_version.as_str(), passed),
+        ("", [true, true, false])
+    );
+    assert!(told.detail.contains("certificate"), "{}", told.detail);
 }
 
 #[tokio::test]

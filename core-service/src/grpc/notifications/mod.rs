@@ -17,6 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response as Reply, Status, Streaming};
 
+pub(super) use self::outcomes::failure;
 use self::{
     gathering::Gathered,
     leases::Found,
@@ -27,7 +28,7 @@ pub(crate) use self::{
     owing::{Owing, owe},
     streams::{Streams, Unsent},
 };
-use super::{Core, caller::Caller};
+use super::{Core, caller::Caller, webhook_tests::TestLine};
 use crate::{domain::api_client::Scope, error::Error};
 
 /// Longer than the longest attempt, its queueing and its report together.
@@ -50,8 +51,8 @@ const LONGEST_POLL: Duration = Duration::from_secs(1);
 /// dispatchers don't limit what they tell.
 const STATEMENT: usize = 256;
 
-type Response = Result<proto::StreamResponse, Status>;
-type Responses = mpsc::Sender<Response>;
+pub(super) type Response = Result<proto::StreamResponse, Status>;
+pub(super) type Responses = mpsc::Sender<Response>;
 
 /// So that the stream type can be named without its generics.
 type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
@@ -97,10 +98,11 @@ async fn serve(
     revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
 ) -> Result<(), Error> {
     let (line, mut births) = core.streams.open(responses);
+    let tests = core.webhook_tests.open(responses);
     let ended = core.shutdown.child_token();
     let taking_back = async {
         let taken_back = tokio::select! {
-            taken_back = take_back(core, &line, requests, responses, &ended) => taken_back,
+            taken_back = take_back(core, (&line, tests), requests, responses, &ended) => taken_back,
             error = revoked => Err(error),
         };
         ended.cancel();
@@ -120,10 +122,10 @@ async fn serve(
     taken_back.and(handed_out).and(released.await)
 }
 
-/// Records outcomes and takes credit, until the dispatcher half-closes or goes away.
+/// Tells what came of tests, records outcomes and takes credit, until the dispatcher half-closes or goes away.
 async fn take_back(
     core: &Core,
-    line: &Arc<Line>,
+    (line, tests): (&Arc<Line>, TestLine),
     mut requests: Streaming<proto::StreamRequest>,
     responses: &Responses,
     ended: &CancellationToken,
@@ -137,7 +139,8 @@ async fn take_back(
             () = ended.cancelled() => None,
         };
         let is_over = next.is_none();
-        let request = next.unwrap_or_default();
+        let mut request = next.unwrap_or_default();
+        tests.tell(std::mem::take(&mut request.test_outcomes));
         gathered.add(&request, line);
         if (is_over || request.finished || gathered.is_complete(line))
             && !record(core, line, std::mem::take(&mut gathered), responses, ended).await?
@@ -145,6 +148,7 @@ async fn take_back(
             return Ok(());
         }
         if request.finished {
+            tests.close();
             core.release(core.streams.close(line)).await?;
         }
         if is_over {

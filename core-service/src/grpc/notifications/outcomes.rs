@@ -1,7 +1,7 @@
 //! What comes back on the streams: outcomes, recorded first; and the log of attempts, which
 //! follows as well as it can.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use jiff::SignedDuration;
 use proto::iri::Collection;
@@ -63,12 +63,30 @@ impl Core {
                 })
             })
             .await?;
-        log_disabled(&recorded.gone, "its receiver says that it is gone");
-        log_disabled(&recorded.failing, "it has only failed for too long");
+        self.tell_disabled(&recorded.gone, "its receiver says that it is gone");
+        self.tell_disabled(&recorded.failing, "it has only failed for too long");
         if !recorded.attempts.is_empty() && self.attempts.try_send(recorded.attempts).is_err() {
             tracing::warn!("attempts were recorded but are not logged: too many wait");
         }
         Ok(())
+    }
+
+    /// Tells the operator of webhooks that were disabled: in the log of events by now, here with
+    /// how many it has been since the start, to be counted by.
+    fn tell_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
+        for (store_id, webhook_id) in webhooks {
+            let before = self.webhooks_disabled.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                store.id = %store_id,
+                webhook.id = %webhook_id,
+                reason,
+                webhooks.disabled = before + 1,
+                "a webhook is disabled"
+            );
+        }
+        if !webhooks.is_empty() {
+            self.happened.send_replace(());
+        }
     }
 
     /// Logs attempts until told to stop and nothing waits. What comes soon after the first, or
@@ -115,17 +133,6 @@ impl Core {
                 );
             }
         }
-    }
-}
-
-fn log_disabled(webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
-    for (store_id, webhook_id) in webhooks {
-        tracing::warn!(
-            store.id = %store_id,
-            webhook.id = %webhook_id,
-            reason,
-            "a webhook is disabled"
-        );
     }
 }
 
@@ -188,7 +195,7 @@ pub(super) fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
 
 /// None only for what was surely delivered: a failure of a kind that a newer dispatcher knows
 /// is one all the same.
-fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
+pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
     use proto::outcome::Failure as Reported;
     let Ok(failure) = Reported::try_from(failure) else {
         return Some(Failure::Unknown);

@@ -31,6 +31,7 @@ pub(super) static ALL: &[&Class] = &[
     &notifications::NOTIFICATION,
     &notifications::ATTEMPT,
     &notifications::RECOVERY,
+    &notifications::TEST,
     &api::ENTRYPOINT,
     &api::SETTINGS,
     &api::ERROR,

@@ -8,7 +8,7 @@ use crate::vocabulary::{
     Class, Field,
     Iri::{Own, Schema},
     Named, Presence,
-    Range::{Instant, Integer, Link, Object, Text},
+    Range::{Boolean, Decimal, Instant, Integer, Link, Object, Text, Url},
 };
 
 pub(in crate::vocabulary) static NOTIFICATION: Class = Class {
@@ -72,5 +72,42 @@ pub(in crate::vocabulary) static RECOVERY: Class = Class {
     fields: &[
         Field::new("since", Instant).writeable().required(),
         Field::new("recovered", Integer).about("How many notifications are sent again."),
+    ],
+};
+
+pub(in crate::vocabulary) static TEST: Class = Class {
+    name: "WebhookTest",
+    iri: Own("WebhookTest"),
+    named: Named::Term,
+    identified: Presence::Never,
+    about: "What a webhook's receiver was sent to try it, and how that went.",
+    fields: &[
+        Field::new("webhook", Link(Some(&WEBHOOK))),
+        Field::new("url", Url).about("Where the sample was sent."),
+        Field::new("webhookId", Text).about("The header `webhook-id` of the sample: new for each."),
+        EVENT_NAME,
+        EVENT_OBJECT.about(
+            "A delivery that never is: `/api/deliveries/00000000-0000-0000-0000-000000000000`.",
+        ),
+        Field::new("delivered", Boolean).about("Whether the receiver took it."),
+        FAILURE,
+        Field::new("failureDetail", Text)
+            .nullable()
+            .about("Why it failed, for people."),
+        Field::new("dnsMilliseconds", Decimal)
+            .nullable()
+            .about("How long resolving the host's name took; null if that failed."),
+        Field::new("connectMilliseconds", Decimal)
+            .nullable()
+            .about("How long connecting took; null if it came not so far."),
+        Field::new("tlsMilliseconds", Decimal)
+            .nullable()
+            .about("How long TLS took; null if it came not so far, and over http."),
+        Field::new("tlsVersion", Text)
+            .nullable()
+            .about("Such as `TLSv1.3`."),
+        MILLISECONDS,
+        STATUS_CODE,
+        ANSWER,
     ],
 };

@@ -3,7 +3,7 @@
 use super::{Expects, Needs, On, Operation, Parameter, READ, Returns, webhooks::OF_A_STORE};
 use crate::{
     error_codes as codes,
-    vocabulary::classes::notifications::{NOTIFICATION, RECOVERY},
+    vocabulary::classes::notifications::{NOTIFICATION, RECOVERY, TEST},
 };
 
 const SUBJECT: &str = "Notifications";
@@ -59,6 +59,23 @@ pub(super) static ALL: &[Operation] = &[
             &codes::NO_STORE,
             &codes::WEBHOOK_DISABLED,
         ],
+        ..READ
+    },
+    Operation {
+        on: On::Path(&TEST),
+        method: "POST",
+        path: "/api/webhooks/{id}/test",
+        id: "testWebhook",
+        title: "Sends a webhook a signed sample now, and tells how that went",
+        about: "The sample has the webhook's own `event` and is signed as every notification is; \
+                its `object` is a delivery that never is, so that a receiver can tell it. Answered \
+                200 whether or not the receiver took it, after 15 s at the latest; also while the \
+                webhook is disabled. Nothing is tried again.",
+        subject: SUBJECT,
+        needs: Needs::Token,
+        expects: Expects::Empty,
+        returns: Returns::Resource(&TEST),
+        refusals: OF_A_STORE,
         ..READ
     },
     Operation {

@@ -246,5 +246,6 @@ answers_as_scripted! {
         get_webhook_notification: GetWebhookNotificationRequest => WebhookNotification,
         resend_webhook_notification: ResendWebhookNotificationRequest => WebhookNotification,
         recover_webhook: RecoverWebhookRequest => RecoverWebhookResponse,
+        test_webhook: TestWebhookRequest => WebhookTest,
     }
 }
