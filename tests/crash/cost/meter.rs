@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cluster::Cluster;
+use crate::{cluster::Cluster, server::Server};
 
 /// After so long, PostgreSQL's idle sessions have told what they did.
 const STATISTICS: Duration = Duration::from_secs(12);
@@ -13,6 +13,8 @@ pub(super) struct Meter {
     cores: f64,
     dispatchers: f64,
     postgres: f64,
+    /// How long they wanted a processor that had something else to do.
+    waited: f64,
     transactions: f64,
     flushes: f64,
 }
@@ -20,11 +22,16 @@ pub(super) struct Meter {
 impl Meter {
     pub(super) async fn read(cluster: &Cluster) -> Self {
         tokio::time::sleep(STATISTICS).await;
+        let cores = cluster.cores.each_ref().map(Server::id);
+        let dispatchers = cluster.dispatchers.each_ref().map(Server::id);
+        let postgres = cluster.postgres.processes();
+        let all = cores.iter().chain(&dispatchers).chain(&postgres);
         let number = |statement| cluster.postgres.query(statement).parse().unwrap();
         Self {
-            cores: cluster.cores.iter().map(|core| cpu(core.id())).sum(),
-            dispatchers: cluster.dispatchers.iter().map(|one| cpu(one.id())).sum(),
-            postgres: cluster.postgres.processes().into_iter().map(cpu).sum(),
+            waited: all.map(|process| waited(*process)).sum(),
+            cores: cores.into_iter().map(cpu).sum(),
+            dispatchers: dispatchers.into_iter().map(cpu).sum(),
+            postgres: postgres.into_iter().map(cpu).sum(),
             transactions: number("SELECT sum(xact_commit) FROM pg_stat_database"),
             flushes: number("SELECT wal_sync FROM pg_stat_wal"),
         }
@@ -35,6 +42,7 @@ impl Meter {
             cores: f(self.cores, other.cores),
             dispatchers: f(self.dispatchers, other.dispatchers),
             postgres: f(self.postgres, other.postgres),
+            waited: f(self.waited, other.waited),
             transactions: f(self.transactions, other.transactions),
             flushes: f(self.flushes, other.flushes),
         }
@@ -56,11 +64,12 @@ impl std::fmt::Display for Meter {
         write!(
             f,
             "{:.2} CPU-s (cores {:.2}, dispatchers {:.2}, PostgreSQL {:.2}), \
-             {:.0} transactions, {:.0} flushes",
+             {:.2} s more wanting one, {:.0} transactions, {:.0} flushes",
             self.cores + self.dispatchers + self.postgres,
             self.cores,
             self.dispatchers,
             self.postgres,
+            self.waited,
             self.transactions,
             self.flushes
         )
@@ -77,4 +86,17 @@ fn cpu(process: u32) -> f64 {
         .filter_map(|ticks| ticks.parse::<f64>().ok())
         .sum::<f64>()
         / 100.0
+}
+
+/// Seconds for which the threads of a process were ready and not running.
+fn waited(process: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok())
+        .filter_map(|schedstat| schedstat.split_whitespace().nth(1)?.parse::<f64>().ok())
+        .sum::<f64>()
+        / 1e9
 }
