@@ -56,7 +56,7 @@ impl proto::addresses_server::Addresses for Core {
         };
 
         let answer = self.geocoder.geocode(&query).await.map_err(Error::from)?;
-        Ok(Response::new(searched(answer)))
+        Ok(Response::new(searched(answer, &reach)))
     }
 }
 
@@ -76,11 +76,18 @@ fn imported(tally: Tally) -> proto::ImportAddressesResponse {
     }
 }
 
-fn searched(answer: Answer) -> proto::SearchAddressesResponse {
+fn searched(answer: Answer, reach: &Reach) -> proto::SearchAddressesResponse {
     match answer {
-        Answer::Found(address) => proto::SearchAddressesResponse {
-            found: Some(found(address)),
-            ..proto::SearchAddressesResponse::default()
+        Answer::Found(address) => match reach.refusal_of(&address.formatted, address.lat_lng) {
+            None => proto::SearchAddressesResponse {
+                found: Some(found(address)),
+                ..proto::SearchAddressesResponse::default()
+            },
+            Some(refusal) => proto::SearchAddressesResponse {
+                found: None,
+                missing: refusal,
+                candidates: vec![found(address)],
+            },
         },
         Answer::Unclear(unclear) => proto::SearchAddressesResponse {
             found: None,

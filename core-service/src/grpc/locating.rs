@@ -68,16 +68,17 @@ impl Core {
         let Some(address) = self.locate(field, draft, reach, violations).await? else {
             return Ok(None);
         };
-        let Some(refusal) = reach.refusal(address.lat_lng) else {
+        let point = address.lat_lng;
+        let (field, refusal) = if is_point {
+            (format!("{field}.lat_lng"), reach.refusal(point))
+        } else {
+            let refusal = reach.refusal_of(&address.street_address, point);
+            (field.to_owned(), refusal)
+        };
+        let Some(refusal) = refusal else {
             return Ok(Some(address));
         };
-        let (field, description) = if is_point {
-            (format!("{field}.lat_lng"), refusal)
-        } else {
-            let found = &address.street_address;
-            (field.to_owned(), format!("found {found}, which {refusal}"))
-        };
-        violations.add(field, "OUTSIDE_SERVICE_AREA", description);
+        violations.add(field, "OUTSIDE_SERVICE_AREA", refusal);
         Ok(None)
     }
 

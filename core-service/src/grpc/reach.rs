@@ -101,6 +101,12 @@ impl Reach {
         }
     }
 
+    /// As [`Reach::refusal`], of a text and where it was found.
+    pub(super) fn refusal_of(&self, found: &str, point: LatLng) -> Option<String> {
+        let refusal = self.refusal(point)?;
+        Some(format!("found {found}, which {refusal}"))
+    }
+
     /// Says so if a point is outside, and would not be the other way round.
     pub(super) fn likely_swapped(&self, point: LatLng) -> Option<String> {
         let (latitude, longitude) = (point.latitude(), point.longitude());

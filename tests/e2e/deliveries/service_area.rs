@@ -123,6 +123,23 @@ on_both_databases! {
         }
     }
 
+    async fn an_operator_who_looks_an_address_up_for_a_store_is_told_the_same(platform: &Platform) {
+        let definitions = Definitions::of_the_operator(platform).await;
+        definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
+        set(platform, "zone:Marais").await;
+        let store = format!("--store={}", platform.store);
+
+        let near = platform.delivery_json(&["addresses", "search", NEAR, &store]).await;
+        assert_eq!(near["found"]["address"], NEAR);
+        let search = ["addresses", "search", FAR, &store];
+        let far = platform.delivery_as(&platform.operator_client, &search).await;
+        assert_eq!(far.status.code(), Some(1));
+        assert_eq!(
+            stderr(&far),
+            format!("found {FAR}, which is outside of \"Marais\", where the store delivers\n")
+        );
+    }
+
     async fn a_pair_that_is_in_the_area_the_other_way_round_is_told_so(platform: &Platform) {
         let definitions = Definitions::of_the_operator(platform).await;
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
