@@ -121,7 +121,8 @@ impl Unauthenticated {
     }
 }
 
-/// How long a caller should wait before it tries again what could not be done now.
+/// How long a caller should wait before it tries again what could not be done now, where nothing
+/// better is known.
 const RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl From<Error> for Status {
@@ -185,6 +186,10 @@ impl From<Error> for Status {
 fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
     let mut details = ErrorDetails::new();
     details.set_error_info(reason, ERROR_DOMAIN, HashMap::new());
+    let retry_delay = match &error {
+        Error::Routing(error) => error.retry_after().unwrap_or(RETRY_DELAY),
+        _ => RETRY_DELAY,
+    };
     match error {
         Error::Invalid(violations) | Error::PriceMismatch(violations) => {
             let violations: Vec<_> = violations.into_iter().map(field_violation).collect();
@@ -206,7 +211,7 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         _ => {}
     }
     if matches!(code, Code::Unavailable | Code::Aborted) || reason == "OVERLOADED" {
-        details.set_retry_info(Some(RETRY_DELAY));
+        details.set_retry_info(Some(retry_delay));
     }
     details
 }

@@ -1,11 +1,13 @@
 //! Zones: applied by operators, spoken of by price lists.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform,
+    ApiClient, Platform, Twin,
     definitions::{Definitions, violated_fields, zone},
 };
 
@@ -117,6 +119,35 @@ on_both_databases! {
         assert_eq!(forbidden.code(), Code::PermissionDenied);
         assert_eq!(definitions.zones(None).await.unwrap(), applied);
     }
+}
+
+/// As above, with two cores over one database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_zone_applied_at_one_core_decides_prices_at_another() {
+    let Some(twins) = Twin::start_two().await else {
+        return;
+    };
+    let [first, second] = &twins;
+    let there = second.client().await;
+    let operator = first.operator().await;
+    operator.apply_zones(&zone("Marais", MARAIS)).await;
+    operator.apply_price_list(&first.store, LIST).await;
+    until_price(&there, 300).await;
+
+    operator.apply_zones(&zone("Marais", ELSEWHERE)).await;
+
+    until_price(&there, 900).await;
+    for twin in twins {
+        twin.stop().await;
+    }
+}
+
+/// Generous, as much else may run on this machine.
+async fn until_price(client: &ApiClient, amount: i64) {
+    let asking = async { while price(client).await != amount {} };
+    tokio::time::timeout(Duration::from_secs(30), asking)
+        .await
+        .unwrap_or_else(|_| panic!("the price never becomes {amount}"));
 }
 
 async fn price(client: &ApiClient) -> i64 {

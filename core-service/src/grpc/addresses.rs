@@ -3,7 +3,7 @@
 use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Core, import, messages, reach::Reach};
+use super::{Core, import, in_force::Freshness, messages, reach::Reach};
 use crate::{
     domain::{api_client::Scope, store::Country, violation::Violations},
     error::Error,
@@ -45,7 +45,10 @@ impl proto::addresses_server::Addresses for Core {
             return Err(Error::Invalid(violations).into());
         }
         let reach = match request.store {
-            Some(name) => self.reach(&self.find_store(&name).await?).await?,
+            Some(name) => {
+                let store = self.find_store(&name).await?;
+                self.reach(&store, Freshness::Current).await?
+            }
             None => Reach::UNKNOWN,
         };
         let query = Query {

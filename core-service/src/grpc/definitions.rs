@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Core;
+use super::{
+    Core,
+    in_force::{Applied, Freshness, InForce},
+};
 use crate::{
     domain::{
         definition::Mistake,
@@ -36,6 +39,10 @@ pub(crate) struct Definitions {
     zones: moka::sync::Cache<i64, Zones>,
     /// By definition and country.
     time_slots: moka::sync::Cache<(String, String), Arc<TimeSlot>>,
+    applied: Applied,
+    price_lists_in_force: InForce<StoreId, Option<Arc<PriceList>>>,
+    zones_in_force: InForce<(), (Option<i64>, Zones)>,
+    time_slots_in_force: InForce<StoreId, Option<StoredTimeSlot>>,
 }
 
 /// A price list, and the version of the zones that its rules know.
@@ -51,7 +58,16 @@ impl Definitions {
             price_lists: moka::sync::Cache::new(KEPT),
             zones: moka::sync::Cache::new(1),
             time_slots: moka::sync::Cache::new(KEPT),
+            applied: Applied::default(),
+            price_lists_in_force: InForce::new(),
+            zones_in_force: InForce::new(),
+            time_slots_in_force: InForce::new(),
         }
+    }
+
+    /// To be called when a definition may have been committed, whatever became of the answer.
+    pub(super) fn applied(&self) {
+        self.applied.add();
     }
 }
 
@@ -60,7 +76,16 @@ impl Core {
     pub(super) async fn price_list(
         &self,
         store_id: StoreId,
+        freshness: Freshness,
     ) -> Result<Option<Arc<PriceList>>, Error> {
+        let definitions = &self.definitions;
+        let freshness = (freshness, &definitions.applied);
+        let read = self.read_price_list(store_id);
+        let lists = &definitions.price_lists_in_force;
+        lists.get(store_id, freshness, read).await
+    }
+
+    async fn read_price_list(&self, store_id: StoreId) -> Result<Option<Arc<PriceList>>, Error> {
         let reader = self.storage.reader();
         let Some(version) = storage::price_lists::current_version(reader, store_id).await? else {
             return Ok(None);
@@ -71,7 +96,7 @@ impl Core {
                 return Ok(Some(known.list));
             }
         }
-        let (zones_version, zones) = self.zones().await?;
+        let (zones_version, zones) = self.read_zones().await?;
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
@@ -89,7 +114,14 @@ impl Core {
     }
 
     /// The zones there are now, and their version.
-    pub(super) async fn zones(&self) -> Result<(Option<i64>, Zones), Error> {
+    pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
+        let definitions = &self.definitions;
+        let freshness = (freshness, &definitions.applied);
+        let zones = &definitions.zones_in_force;
+        zones.get((), freshness, self.read_zones()).await
+    }
+
+    async fn read_zones(&self) -> Result<(Option<i64>, Zones), Error> {
         let reader = self.storage.reader();
         let Some(version) = storage::zones::current_version(reader).await? else {
             return Ok((None, Zones::default()));
@@ -110,9 +142,13 @@ impl Core {
     pub(super) async fn time_slot(
         &self,
         store: &Store,
+        freshness: Freshness,
     ) -> Result<Option<(TimeSlotId, Arc<TimeSlot>)>, Error> {
-        let stored = storage::time_slots::find_default(self.storage.reader(), store.id).await?;
-        let Some(stored) = stored else {
+        let definitions = &self.definitions;
+        let freshness = (freshness, &definitions.applied);
+        let read = storage::time_slots::find_default(self.storage.reader(), store.id);
+        let slots = &definitions.time_slots_in_force;
+        let Some(stored) = slots.get(store.id, freshness, read).await? else {
             return Ok(None);
         };
         let time_slot = self.compile_time_slot(store, &stored)?;

@@ -9,10 +9,12 @@ use uuid::Uuid;
 use super::{
     Core,
     caller::Caller,
-    filters, messages,
+    filters,
+    in_force::Freshness,
+    messages,
     notifications::{Owing, owe},
     pages,
-    planning::{self, Planned},
+    planning::{self, Asked, Planned},
     promises,
 };
 use crate::{
@@ -262,7 +264,12 @@ impl Core {
             .as_ref()
             .and_then(|draft| draft.retail_price.as_deref());
         let claim = self.read_claim(caller.store()?.id, name);
-        self.plan(caller, draft, found_before, claim).await
+        let asked = Asked {
+            draft,
+            violations: found_before,
+            freshness: Freshness::Current,
+        };
+        self.plan(caller, asked, claim).await
     }
 
     /// Cancels a delivery, and commits with it what that brings about. None if there is no such

@@ -10,6 +10,7 @@ mod events;
 mod filters;
 mod idempotency;
 mod import;
+mod in_force;
 mod key_ring;
 mod locating;
 mod messages;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use jiff::Zoned;
 
-use super::{Core, drafts::Times};
+use super::{Core, drafts::Times, in_force::Freshness};
 use crate::{
     domain::{
         delivery::Booking, id::TimeSlotId, store::Store, task::TimeWindow, time_slot::TimeSlot,
@@ -23,8 +23,12 @@ pub(super) struct Offer {
 
 impl Core {
     /// None for a store without time slot.
-    pub(super) async fn offer(&self, store: &Store) -> Result<Option<Offer>, Error> {
-        let Some((id, time_slot)) = self.time_slot(store).await? else {
+    pub(super) async fn offer(
+        &self,
+        store: &Store,
+        freshness: Freshness,
+    ) -> Result<Option<Offer>, Error> {
+        let Some((id, time_slot)) = self.time_slot(store, freshness).await? else {
             return Ok(None);
         };
         let taken = if time_slot.capacity().is_some() {
@@ -47,7 +51,7 @@ impl Core {
             slot: Some(window),
             ..Times::default()
         };
-        match self.offer(store).await {
+        match self.offer(store, Freshness::Current).await {
             Ok(Some(offer)) => offer.check("dropoff", &times, &self.now_in(store), &mut violations),
             Ok(None) => {}
             Err(error) => return error,

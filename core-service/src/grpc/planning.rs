@@ -9,6 +9,7 @@ use super::{
     Core,
     caller::Caller,
     drafts::{self, AddressDraft, Load, Reading, Times},
+    in_force::Freshness,
     promises::{Claim, Said},
 };
 use crate::{
@@ -29,6 +30,15 @@ const MOST_VIOLATIONS: usize = 100;
 
 /// How long a task lasts whose client gives its end only.
 const WINDOW: SignedDuration = SignedDuration::from_mins(15);
+
+/// What a client asks for, as a gateway read it.
+pub(super) struct Asked {
+    pub(super) draft: Option<proto::DeliveryDraft>,
+    /// What the gateway found wrong.
+    pub(super) violations: Vec<proto::Violation>,
+    /// Of the definitions by which it is judged and priced.
+    pub(super) freshness: Freshness,
+}
 
 /// A plan and what it is priced with.
 pub(super) struct Planned {
@@ -54,14 +64,13 @@ struct Parts {
 
 impl Core {
     /// Plans a delivery for the caller's store, as it was promised if there is a claim.
-    /// `found_before` are violations.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
-        draft: Option<proto::DeliveryDraft>,
-        found_before: Vec<proto::Violation>,
+        asked: Asked,
         claim: Claim,
     ) -> Result<Planned, Error> {
+        let freshness = asked.freshness;
         let store = caller.store()?;
         let now = self.now_in(store);
         // "Tomorrow" is still the day for which the price was promised.
@@ -74,8 +83,8 @@ impl Core {
             date_order: Self::date_order(store),
             country: self.config.platform.country.as_str(),
         };
-        let mut violations = violations(found_before);
-        let draft = draft.unwrap_or_default();
+        let mut violations = violations(asked.violations);
+        let draft = asked.draft.unwrap_or_default();
 
         let external_reference =
             drafts::external_reference(draft.external_reference, &mut violations);
@@ -104,20 +113,20 @@ impl Core {
                 "is required, or timeSlot in its place",
             );
         }
-        let price_list = self.price_list(store.id).await?;
+        let price_list = self.price_list(store.id, freshness).await?;
         // What was promised does not depend on what the list says by now.
         if let (Some(price_list), None) = (&price_list, claim.promise()) {
             check_packages("pickup", &pickup.load, price_list, &mut violations);
             check_packages("dropoff", &dropoff.load, price_list, &mut violations);
         }
-        let offer = self.offer(store).await?;
+        let offer = self.offer(store, freshness).await?;
         if let Some(offer) = &offer {
             offer.check("pickup", &pickup.times, &now, &mut violations);
             offer.check("dropoff", &dropoff.times, &now, &mut violations);
         }
         let booking = offer.and_then(|offer| offer.booking(dropoff.times.slot));
 
-        let reach = self.reach(store).await?;
+        let reach = self.reach(store, freshness).await?;
         let from = self
             .pickup_address(caller, &reach, pickup.address, &mut violations)
             .await?;

@@ -2,7 +2,10 @@
 
 use tonic::{Request, Response, Status};
 
-use super::{Core, caller::Caller, definitions, messages, promises::Claim, retail_prices};
+use super::{
+    Core, caller::Caller, definitions, in_force::Freshness, messages, planning::Asked,
+    promises::Claim, retail_prices,
+};
 use crate::{
     domain::{api_client::Scope, price_list::PriceList},
     error::Error,
@@ -21,7 +24,7 @@ impl proto::price_lists_server::PriceLists for Core {
         let request = request.into_inner();
         let store = self.find_store(&request.store).await?;
         let definition = request.definition;
-        let (_, zones) = self.zones().await?;
+        let (_, zones) = self.zones(Freshness::Current).await?;
         let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
 
         let (store_id, now) = (store.id, self.clock.now());
@@ -43,7 +46,9 @@ impl proto::price_lists_server::PriceLists for Core {
                     Ok(stored)
                 })
             })
-            .await?;
+            .await;
+        self.definitions.applied();
+        let stored = stored?;
 
         Ok(Response::new(price_list(stored, list.warnings())))
     }
@@ -56,7 +61,7 @@ impl proto::price_lists_server::PriceLists for Core {
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
-        let (_, zones) = self.zones().await?;
+        let (_, zones) = self.zones(Freshness::Current).await?;
         let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckPriceListResponse {
@@ -83,7 +88,7 @@ impl proto::price_lists_server::PriceLists for Core {
         let stored = stored
             .map_err(Error::from)?
             .ok_or_else(|| no_list(&request.store))?;
-        let (_, zones) = self.zones().await?;
+        let (_, zones) = self.zones(Freshness::Current).await?;
         let warnings = PriceList::parse(&stored.definition, &zones)
             .map(|list| list.warnings().to_vec())
             .unwrap_or_default();
@@ -128,9 +133,12 @@ impl proto::price_lists_server::PriceLists for Core {
         let request = request.into_inner();
         let store = self.find_store(&request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone(), self.clock.now());
-        let planned = self
-            .plan(&shop, request.delivery, request.violations, Claim::None)
-            .await?;
+        let asked = Asked {
+            draft: request.delivery,
+            violations: request.violations,
+            freshness: Freshness::Current,
+        };
+        let planned = self.plan(&shop, asked, Claim::None).await?;
 
         let list = planned
             .price_list

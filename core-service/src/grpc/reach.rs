@@ -1,7 +1,7 @@
 //! Where a store delivers, as it is on the map now: points are judged by it, and texts are looked
 //! up near it.
 
-use super::Core;
+use super::{Core, in_force::Freshness};
 use crate::{
     domain::{address::LatLng, service_area::ServiceArea, store::Store, zone::Zones},
     error::Error,
@@ -29,8 +29,8 @@ pub(super) enum Reach {
 const FAR_METERS: u32 = 100_000;
 
 impl Core {
-    /// Where a store delivers. A zone is the one that is in force now, at every core.
-    pub(super) async fn reach(&self, store: &Store) -> Result<Reach, Error> {
+    /// Where a store delivers. A zone is the one that is in force, whichever core it was applied at.
+    pub(super) async fn reach(&self, store: &Store, freshness: Freshness) -> Result<Reach, Error> {
         let address = store.default_address.as_ref();
         let address = address.map(|address| address.lat_lng);
         match &store.service_area {
@@ -43,7 +43,7 @@ impl Core {
                 None => Reach::Anywhere { store: None },
             }),
             Some(ServiceArea::Zone(name)) => {
-                let (_, zones) = self.zones().await?;
+                let (_, zones) = self.zones(freshness).await?;
                 // It was there when the store was given it, and zones are never removed.
                 if !zones.has(name) {
                     let store = store.id;

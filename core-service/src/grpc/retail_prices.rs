@@ -3,7 +3,7 @@
 
 use tonic::{Request, Response, Status};
 
-use super::{Core, messages, promises::Claim};
+use super::{Core, in_force::Freshness, messages, planning::Asked, promises::Claim};
 use crate::{
     domain::{api_client::Scope, price_list::RuleOutcome},
     error::Error,
@@ -20,9 +20,12 @@ impl proto::retail_prices_server::RetailPrices for Core {
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let planned = self
-            .plan(&caller, request.delivery, request.violations, Claim::None)
-            .await?;
+        let asked = Asked {
+            draft: request.delivery,
+            violations: request.violations,
+            freshness: Freshness::Recent,
+        };
+        let planned = self.plan(&caller, asked, Claim::None).await?;
 
         let no_list = || Error::PriceNotCalculated { rules: Vec::new() };
         let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, drafts, messages, reach::Reach};
+use super::{Core, drafts, in_force::Freshness, messages, reach::Reach};
 use crate::{
     domain::{
         address::{Address, LatLng},
@@ -257,7 +257,7 @@ impl Core {
         let country = self.config.platform.country.as_str();
         if let Some(draft) = drafts::address_object(FIELD, draft, country, violations) {
             let reach = match store {
-                Some(store) => self.reach(store).await?,
+                Some(store) => self.reach(store, Freshness::Current).await?,
                 None => Reach::UNKNOWN,
             };
             return self.locate(FIELD, draft, &reach, violations).await;
@@ -279,7 +279,7 @@ impl Core {
             None => return Ok(Some(Delivers::Anywhere)),
             Some(Area::Circle(circle)) => service_circle(circle, violations),
             Some(Area::Zone(name)) => {
-                let (_, zones) = self.zones().await?;
+                let (_, zones) = self.zones(Freshness::Current).await?;
                 if zones.has(&name) {
                     Some(ServiceArea::Zone(name))
                 } else {

@@ -7,7 +7,7 @@ use jiff::{
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, definitions, messages};
+use super::{Core, definitions, in_force::Freshness, messages};
 use crate::{
     domain::{
         api_client::Scope,
@@ -40,7 +40,10 @@ impl proto::time_slots_server::TimeSlots for Core {
                 request.name.clone()
             },
         };
-        let offer = self.offer(store).await?.ok_or_else(not_found)?;
+        let offer = self
+            .offer(store, Freshness::Current)
+            .await?
+            .ok_or_else(not_found)?;
         if !request.name.is_empty() && Collection::TimeSlots.id(&request.name) != Some(offer.id.0) {
             return Err(not_found().into());
         }
@@ -97,7 +100,9 @@ impl proto::time_slots_server::TimeSlots for Core {
                     Ok(stored)
                 })
             })
-            .await?;
+            .await;
+        self.definitions.applied();
+        let stored = stored?;
 
         let now = self.now_in(&store);
         Ok(Response::new(message(stored, &time_slot, &now)))

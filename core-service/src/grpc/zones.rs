@@ -82,7 +82,8 @@ impl Core {
     /// Adds zones to those there are, as the next version.
     async fn apply(&self, zones: Zones) -> Result<StoredZones, Error> {
         let now = self.clock.now();
-        self.storage
+        let applied = self
+            .storage
             .write(move |transaction| {
                 let zones = zones.clone();
                 Box::pin(async move {
@@ -101,7 +102,9 @@ impl Core {
                     Ok(stored)
                 })
             })
-            .await
+            .await;
+        self.definitions.applied();
+        applied
     }
 }
 

@@ -5,9 +5,14 @@ mod fallback;
 mod osrm;
 mod straight_line;
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 
-use crate::domain::{address::LatLng, delivery::Route};
+use crate::{
+    domain::{address::LatLng, delivery::Route},
+    upstream,
+};
 
 pub use config::{Fallback, RouterConfig};
 pub use fallback::WithFallback;
@@ -44,6 +49,16 @@ pub enum Error {
     /// Both points are fine, but nobody can go from one to the other.
     #[error("there is no way from one point to the other")]
     NoRoute,
+}
+
+impl Error {
+    /// How long the router is left alone, if it is.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable(source) => source.downcast_ref::<upstream::Error>()?.retry_after(),
+            Self::NoRoute => None,
+        }
+    }
 }
 
 /// Whole metres or seconds; what is beyond any on the earth saturates.

@@ -2,10 +2,11 @@
 
 use delivery::Credentials;
 use proto::{
-    AddressDraft, ApplyPriceListRequest, ApplyTimeSlotRequest, CreateApiClientRequest,
-    CreateStoreRequest, IssueTokenRequest, api_clients_client::ApiClientsClient,
-    price_lists_client::PriceListsClient, stores_client::StoresClient,
-    time_slots_client::TimeSlotsClient, tokens_client::TokensClient,
+    AddressDraft, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
+    CreateApiClientRequest, CreateStoreRequest, IssueTokenRequest,
+    api_clients_client::ApiClientsClient, price_lists_client::PriceListsClient,
+    stores_client::StoresClient, time_slots_client::TimeSlotsClient, tokens_client::TokensClient,
+    zones_client::ZonesClient,
 };
 use tonic::{
     Request,
@@ -88,6 +89,16 @@ impl Operator {
         PriceListsClient::new(self.channel.clone())
             .apply_price_list(self.request(ApplyPriceListRequest {
                 store: store.to_owned(),
+                definition: definition.to_owned(),
+            }))
+            .await
+            .unwrap();
+    }
+
+    /// Adds zones (GeoJSON) to the platform's.
+    pub(crate) async fn apply_zones(&self, definition: &str) {
+        ZonesClient::new(self.channel.clone())
+            .apply_zones(self.request(ApplyZonesRequest {
                 definition: definition.to_owned(),
             }))
             .await

@@ -74,5 +74,15 @@ async fn without_its_router_a_strict_platform_asks_to_try_again() {
         );
         assert_eq!(answer.header("retry-after"), "1");
     }
+
+    // A router that fails again and again is left alone for ten seconds; so is this platform.
+    router.answer(500, "");
+    let mut delays = Vec::new();
+    for _ in 0..6 {
+        let answer = client.post(CALCULATE, order()).await;
+        json_ld(&answer, 503);
+        delays.push(answer.header("retry-after").parse::<u32>().unwrap());
+    }
+    assert!((2..=10).contains(&delays[5]), "{delays:?}");
     platform.stop().await;
 }

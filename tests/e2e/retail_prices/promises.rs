@@ -1,5 +1,7 @@
 //! A price is a promise: `"retailPrice": "<@id>"` of an order is charged exactly that, once.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use hyper::Method;
 use jiff::SignedDuration;
@@ -234,6 +236,57 @@ async fn one_of_many_that_claim_a_promise_at_two_cores_has_it() {
     for twin in twins {
         twin.stop().await;
     }
+}
+
+/// What is applied at one core prices at once what is created at any other; prices that are only
+/// told follow within a second. A promise is kept whichever list it came from.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_applied_at_one_core_is_in_force_at_another() {
+    let Some(twins) = Twin::start_two().await else {
+        return;
+    };
+    let [first, second] = &twins;
+    let (here, there) = tokio::join!(first.client(), second.client());
+    let operator = first.operator().await;
+    let apply = |amount| {
+        let (operator, store) = (&operator, &first.store);
+        async move {
+            let list = fixed_price("EUR", 2000, amount);
+            operator.apply_price_list(store, &list).await;
+        }
+    };
+
+    apply(499).await;
+    assert_eq!(told(&here).await, 499);
+    until_told(&there, 499).await;
+    let promised = promise(&there, &order()).await;
+    apply(1999).await;
+
+    assert_eq!(told(&here).await, 1999);
+    assert_eq!(charged(&there, &order()).await, 1999);
+    assert_eq!(charged(&there, &at_price(&order(), promised)).await, 499);
+    until_told(&there, 1999).await;
+    for twin in twins {
+        twin.stop().await;
+    }
+}
+
+async fn told(client: &ApiClient) -> i64 {
+    let price = client.post(CALCULATE, order()).await.expect(200);
+    price["amount"].as_i64().unwrap()
+}
+
+/// Asks until the answer is the one expected; generous, as much else may run on this machine.
+async fn until_told(client: &ApiClient, amount: i64) {
+    let asking = async { while told(client).await != amount {} };
+    tokio::time::timeout(Duration::from_secs(30), asking)
+        .await
+        .unwrap_or_else(|_| panic!("{amount} is never told"));
+}
+
+async fn charged(client: &ApiClient, order: &Value) -> i64 {
+    let delivery = client.create_delivery(order.clone()).await;
+    delivery["price"]["amount"].as_i64().unwrap()
 }
 
 async fn assert_one_has(promise: &str, clients: &[ApiClient]) {

@@ -136,7 +136,7 @@ impl PriceList {
         let load = Load::of(plan, &self.volumes);
         let circumstances = Circumstances { plan, store, now };
         let delivery = variables::context(&self.env, circumstances, &load, &self.zones);
-        let task = |kind| {
+        let task = |kind: TaskKind| {
             let plan = match kind {
                 TaskKind::Pickup => &plan.pickup,
                 TaskKind::Dropoff => &plan.dropoff,
@@ -145,10 +145,14 @@ impl PriceList {
             context.add_variable_from_value(variables::TASK, variables::task(plan, kind, now));
             context
         };
+        // Most lists have rules for deliveries only.
+        let are_asked_for = self.rules.iter().any(|rule| rule.target == Target::Task);
+        let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
+        let kinds = kinds.into_iter().filter(|_| are_asked_for);
         let mut calculator = Calculator {
             strategy: self.strategy,
             load: &load,
-            tasks: [task(TaskKind::Pickup), task(TaskKind::Dropoff)],
+            tasks: kinds.map(task).collect(),
             delivery: &delivery,
             subtotal: None,
             decided: None,
@@ -171,8 +175,8 @@ struct Calculator<'a> {
     strategy: Strategy,
     load: &'a Load,
     delivery: &'a Context<'static, 'static>,
-    /// The pickup's and the dropoff's.
-    tasks: [Context<'a, 'static>; 2],
+    /// The pickup's and the dropoff's, if a rule is for tasks.
+    tasks: Vec<Context<'a, 'static>>,
     subtotal: Option<i64>,
     /// Why no further rule counts.
     decided: Option<Decided>,
