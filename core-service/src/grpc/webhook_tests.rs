@@ -119,7 +119,7 @@ impl WebhookTests {
         }
     }
 
-    /// A place on the stream with the fewest tests under way.
+    /// A place on the stream with the fewest tests under way, of several in turn.
     fn take_place(
         &self,
         store_id: StoreId,
@@ -132,12 +132,17 @@ impl WebhookTests {
             .filter(|waiting| waiting.store_id == store_id)
             .count();
         let free = lines
-            .iter_mut()
-            .filter_map(|line| Some((line.responses.upgrade()?, line)))
-            .min_by_key(|(_, line)| line.waiting.len());
-        let Some((responses, line)) = free else {
+            .iter()
+            .enumerate()
+            .filter_map(|(index, line)| Some((index, line.responses.upgrade()?, line)))
+            .min_by_key(|(_, _, line)| line.waiting.len());
+        let Some((index, responses, _)) = free else {
             return Err(Error::NoDispatcher);
         };
+        // The next is another one's, if there is another: this one's dispatcher may be stuck.
+        let last = lines.len() - 1;
+        lines[index..].rotate_left(1);
+        let line = &mut lines[last];
         if of_the_store >= MOST_OF_A_STORE || line.waiting.len() >= MOST_ON_A_STREAM {
             return Err(storage::Error::Overloaded.into());
         }

@@ -1,5 +1,6 @@
 //! "Webhooks" and "Events": registering, what is told to whom, and how it is signed.
 
+mod clock;
 mod enabling;
 mod fairness;
 mod insight;
