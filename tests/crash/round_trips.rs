@@ -76,7 +76,7 @@ impl Dispatcher {
             let reported = StreamRequest {
                 credit,
                 outcomes: outcomes.collect(),
-                finished: false,
+                ..StreamRequest::default()
             };
             self.requests.send(reported).await.unwrap();
         }

@@ -173,26 +173,23 @@ impl Resolver {
 impl Running {
     async fn run(self, pace: Option<Pace>) {
         let shared = &self.resolver.0;
-        let mut place = std::pin::pin!(self.resolver.place(pace));
+        let mut permits = std::pin::pin!(self.resolver.place(pace));
         // Held until the look-up ends, even if nobody waits for it any more.
-        let _place = loop {
+        let _permits = loop {
             tokio::select! {
-                place = &mut place => break place,
+                permits = &mut permits => break permits,
                 () = self.told.closed() => if self.is_unwanted() {
                     return;
                 },
             }
         };
         let mut looked_up = (shared.look_up)(self.name.clone());
-        let found = match timeout(shared.slow, &mut looked_up).await {
-            Ok(found) => {
-                self.note(Pace::Quick);
-                found
-            }
-            Err(_) => {
-                self.note(Pace::Slow);
-                looked_up.await
-            }
+        let found = if let Ok(found) = timeout(shared.slow, &mut looked_up).await {
+            self.note(Pace::Quick);
+            found
+        } else {
+            self.note(Pace::Slow);
+            looked_up.await
         };
         let found = found.map(Arc::from).map_err(Arc::new);
         self.told.send_replace(Some(found));

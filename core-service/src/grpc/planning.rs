@@ -88,31 +88,7 @@ impl Core {
 
         let external_reference =
             drafts::external_reference(draft.external_reference, &mut violations);
-        let pickup = parts(
-            "pickup",
-            draft.pickup.unwrap_or_default(),
-            &reading,
-            &mut violations,
-        );
-        if draft.dropoff.is_none() {
-            violations.add("dropoff", "REQUIRED", "is required");
-        }
-        let dropoff = parts(
-            "dropoff",
-            draft.dropoff.unwrap_or_default(),
-            &reading,
-            &mut violations,
-        );
-        let misread = ["dropoff.before", "dropoff.time_slot"]
-            .iter()
-            .any(|field| violations.is_at_or_below(field));
-        if !dropoff.times.said && !misread {
-            violations.add(
-                "dropoff.before",
-                "REQUIRED",
-                "is required, or timeSlot in its place",
-            );
-        }
+        let [pickup, dropoff] = tasks(draft.pickup, draft.dropoff, &reading, &mut violations);
         let price_list = self.price_list(store.id, freshness).await?;
         // What was promised does not depend on what the list says by now.
         if let (Some(price_list), None) = (&price_list, claim.promise()) {
@@ -200,6 +176,31 @@ pub(super) fn violations(found_before: Vec<proto::Violation>) -> Violations {
         violations.add(violation.field, violation.reason, violation.description);
     }
     violations
+}
+
+/// The pickup's parts and the dropoff's, which must be there and say when.
+fn tasks(
+    pickup: Option<proto::TaskDraft>,
+    dropoff: Option<proto::TaskDraft>,
+    reading: &Reading<'_>,
+    violations: &mut Violations,
+) -> [Parts; 2] {
+    let pickup = parts("pickup", pickup.unwrap_or_default(), reading, violations);
+    if dropoff.is_none() {
+        violations.add("dropoff", "REQUIRED", "is required");
+    }
+    let dropoff = parts("dropoff", dropoff.unwrap_or_default(), reading, violations);
+    let misread = ["dropoff.before", "dropoff.time_slot"]
+        .iter()
+        .any(|field| violations.is_at_or_below(field));
+    if !dropoff.times.said && !misread {
+        violations.add(
+            "dropoff.before",
+            "REQUIRED",
+            "is required, or timeSlot in its place",
+        );
+    }
+    [pickup, dropoff]
 }
 
 fn parts(
