@@ -105,6 +105,8 @@ impl Cluster {
         let gateways = [0, 1].map(|number| {
             let mut arguments = to_cores.to_vec();
             arguments.push(format!("--listen={}", gateway_addrs[number]));
+            // A client that gets no processor for a second must not be taken for one that is gone.
+            arguments.push("--drain-grace=4s".to_owned());
             arguments.push(format!("--public-url={PUBLIC_URL}"));
             let name = format!("gateway {number}");
             let ready = ("serving the REST API", 1);
