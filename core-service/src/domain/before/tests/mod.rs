@@ -170,6 +170,7 @@ fn a_time_before_a_day_keeps_its_time() {
     read_as("9am tomorrow 11am", "2026-10-22T11:00[Europe/Paris]");
     read_as("10:00 tomorrow midnight", "2026-10-22T00:00[Europe/Paris]");
     read_as("24 dec 12:30", "2026-12-24T12:30[Europe/Paris]");
+    read_as("Dec 24 12:30", "2026-12-24T12:30[Europe/Paris]");
     read_as("Dec 24 2pm", "2026-12-24T14:00[Europe/Paris]");
 }
 
