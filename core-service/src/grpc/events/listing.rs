@@ -51,13 +51,21 @@ impl Core {
             }
         };
 
+        // A page that is not full ends where the log ended when it was read; what has been
+        // numbered since is for the next look.
+        let is_full = page.len() >= usize::try_from(size).unwrap_or(usize::MAX);
+        let last = match page.last() {
+            _ if is_full => extent.last,
+            Some(event) => event.number,
+            None => after,
+        };
         Ok(proto::ListEventsResponse {
             events: page
                 .iter()
                 .map(|event| message_of_store(event, &store))
                 .collect(),
             first_number: extent.first(),
-            last_number: extent.last,
+            last_number: last,
             after,
         })
     }
