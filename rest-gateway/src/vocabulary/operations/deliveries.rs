@@ -108,7 +108,7 @@ pub(super) static ALL: &[Operation] = &[
                 name: "exists[cancelledAt]",
                 place: "query",
                 about: "Those that are cancelled, or those that are not.",
-                schema: r#"{"type": "string", "enum": ["true", "false"]}"#,
+                schema: r#"{"type": "string", "enum": ["true", "false", "1", "0"]}"#,
             },
         ],
         returns: Returns::Members(&DELIVERY),
