@@ -26,7 +26,7 @@ use crate::{
         store::Store,
     },
     error::Error,
-    storage::{self, DatabaseTransaction, delivery_pages::Place, slot_bookings},
+    storage::{self, DatabaseTransaction, pages::Place, slot_bookings},
 };
 
 #[tonic::async_trait]

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     domain::violation::Violations,
-    storage::delivery_pages::{Place, Start},
+    storage::pages::{Place, Start},
 };
 
 const DEFAULT_SIZE: u32 = 30;

@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     storage::{
         self, ConnectionTrait,
-        delivery_pages::Place,
+        pages::Place,
         webhook_notifications::{Attempt, Shown},
     },
 };

@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     storage::{
         self, DatabaseTransaction,
-        delivery_pages::{Place, Start},
+        pages::{Place, Start},
         webhook_notifications,
     },
 };

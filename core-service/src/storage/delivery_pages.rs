@@ -1,13 +1,9 @@
-//! Pages of a store's deliveries: by the place where one begins, never by counting.
+//! Pages of a store's deliveries.
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
-    sea_query::ExprTrait as _,
-};
-use uuid::Uuid;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, Select};
 
 use super::{
     ConnectionTrait, Error, deliveries,
@@ -16,24 +12,9 @@ use super::{
         instant::Instant,
         task,
     },
+    pages::{self, Start},
 };
 use crate::domain::{delivery::Delivery, id::StoreId};
-
-/// A place in a list that is ordered by creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// To the microsecond.
-    pub(crate) created_at: Timestamp,
-    pub(crate) id: Uuid,
-}
-
-/// Where a page of a list begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
-    Newest,
-    OlderThan(Place),
-    NewerThan(Place),
-}
 
 /// What a list shows; all of it, where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,16 +43,8 @@ pub(crate) async fn read(
     filter: &Filter,
     (start, size): (Start, u32),
 ) -> Result<(Vec<Delivery>, bool), Error> {
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut rows = query(store_id, filter, start)
-        .limit(u64::try_from(size.saturating_add(1)).ok())
-        .all(connection)
-        .await?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    if matches!(start, Start::NewerThan(_)) {
-        rows.reverse();
-    }
+    let query = query(store_id, filter, start);
+    let (rows, more) = pages::read(connection, query, start, size).await?;
 
     let mut tasks: HashMap<_, Vec<_>> = HashMap::new();
     let found = task::Entity::find()
@@ -91,27 +64,10 @@ pub(crate) async fn read(
 
 /// The rows from a place on, in the direction of reading.
 fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::Entity> {
-    let mut query = delivery::Entity::find()
+    let query = delivery::Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(condition(filter));
-    let order = match start {
-        Start::Newest => Order::Desc,
-        Start::OlderThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id));
-            query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
-            Order::Desc
-        }
-        Start::NewerThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id));
-            query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
-            Order::Asc
-        }
-    };
-    query
-        .order_by(Column::CreatedAt, order.clone())
-        .order_by(Column::Id, order)
+    pages::from(query, (Column::CreatedAt, Column::Id), start)
 }
 
 /// `IS NULL` and `IS NOT NULL` as the partial indexes have them.
@@ -151,10 +107,11 @@ fn condition(filter: &Filter) -> Condition {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::{DbBackend, QueryTrait as _, Statement};
+    use sea_orm::{DbBackend, QuerySelect as _, QueryTrait as _, Statement};
+    use uuid::Uuid;
 
     use super::*;
-    use crate::storage::fixture;
+    use crate::storage::{fixture, pages::Place};
 
     async fn plan(filter: &Filter) -> Vec<String> {
         let (_directory, storage) = fixture::sqlite().await;

@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod geocodes;
 pub(crate) mod idempotency_keys;
 pub(crate) mod notifications;
+pub(crate) mod pages;
 pub(crate) mod price_lists;
 pub(crate) mod retail_prices;
 pub(crate) mod signing_keys;

@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
     sea_query::{Expr, ExprTrait as _},
 };
 use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error,
-    delivery_pages::{Place, Start},
     entity::{
         attempt,
         instant::{self, Instant},
         notification::{ActiveModel, Column, Entity, Model},
     },
     events, notifications,
+    pages::{self, Place, Start},
 };
 use crate::domain::{
     event::Object,
@@ -75,16 +75,8 @@ pub(crate) async fn read(
     start: Start,
     size: u32,
 ) -> Result<(Vec<Shown>, bool), Error> {
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut rows = page(owner, states, start)
-        .limit(u64::try_from(size.saturating_add(1)).ok())
-        .all(connection)
-        .await?;
-    let more = rows.len() > size;
-    rows.truncate(size);
-    if matches!(start, Start::NewerThan(_)) {
-        rows.reverse();
-    }
+    let query = page(owner, states, start);
+    let (rows, more) = pages::read(connection, query, start, size).await?;
     let page = rows.into_iter().map(Shown::try_from);
     Ok((page.collect::<Result<_, _>>()?, more))
 }
@@ -102,24 +94,7 @@ pub(super) fn page(
     if !states.is_empty() {
         query = query.filter(in_any(states));
     }
-    let order = match start {
-        Start::Newest => Order::Desc,
-        Start::OlderThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.lt(created_at).or(Column::Id.lt(id));
-            query = query.filter(Column::CreatedAt.lte(created_at).and(beyond));
-            Order::Desc
-        }
-        Start::NewerThan(Place { created_at, id }) => {
-            let created_at = Instant::from(created_at);
-            let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(id));
-            query = query.filter(Column::CreatedAt.gte(created_at).and(beyond));
-            Order::Asc
-        }
-    };
-    query
-        .order_by(Column::CreatedAt, order.clone())
-        .order_by(Column::Id, order)
+    pages::from(query, (Column::CreatedAt, Column::Id), start)
 }
 
 /// A notification of any store: whose it is, is asked next.

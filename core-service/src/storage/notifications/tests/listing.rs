@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     domain::notification_state::State,
     storage::{
-        delivery_pages::{Place, Start},
+        pages::{Place, Start},
         webhook_notifications::page,
     },
 };
