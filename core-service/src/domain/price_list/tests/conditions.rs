@@ -1,0 +1,102 @@
+//! What conditions see.
+
+use super::*;
+
+#[test]
+fn numbers_compare_as_written_whatever_their_type() {
+    for when in [
+        "distance <= 3000",
+        "distance <= 3000.0",
+        "distance <= 3000u",
+        "distance <= 0xBB8",
+        "distance == 3000",
+        "3e3 >= distance",
+        "distance * 1.5 == 4500",
+        "distance / 1000 == 3",
+        "distance / 2000 > 1",
+        "distance + 1 > 3000.5",
+        "-distance < 0",
+        "distance - 1 in [2999]",
+        "ceil(distance / 2000) == 2",
+        "floor(distance / 2000) == 1",
+        "size(tags) * 2 == 0.0",
+    ] {
+        assert!(matches(when, &plan(3000)), "{when}");
+    }
+    for when in [
+        "distance < 3000",
+        "distance < 3000.0",
+        "distance != 3000.0",
+        "distance > 3e3",
+    ] {
+        assert!(!matches(when, &plan(3000)), "{when}");
+    }
+}
+
+#[test]
+fn conditions_see_the_whole_delivery() {
+    let mut plan = plan(3000);
+    plan.pickup.weight = Some(1500);
+    plan.dropoff.weight = Some(500);
+    plan.dropoff.time_slot = true;
+    plan.dropoff.tags = vec!["fragile".into()];
+    let packages = [("XL", 2), ("S", 1)].map(|(kind, quantity)| Package {
+        kind: kind.into(),
+        quantity,
+    });
+    plan.dropoff.packages = packages.to_vec();
+    for when in [
+        "weight == 2000",
+        "duration == 750",
+        "volume == 17",
+        "count(packages, \"XL\") == 2 && packages[\"S\"] == 1 && packages.S == 1",
+        "\"XL\" in packages",
+        "time_slot",
+        "\"fragile\" in tags && tags[0] == \"fragile\"",
+        "store == \"stores/1\"",
+        "dropoff.address.postal_code.startsWith(\"75\")",
+        "dropoff.address.postal_code in [\"75001\", \"75002\"]",
+        "in_zone(dropoff.address, \"centre\")",
+        "hours_until(dropoff) == 9.5",
+        "slot_length(pickup) == 1.5",
+        "dropoff.after.getHours() == 20 && dropoff.before.getMinutes() + 0.5 == 30.5",
+        "dropoff.before - dropoff.after > duration(\"1h\")",
+        "dropoff.before > timestamp(\"2025-04-02T19:29:59Z\")",
+        "distance > 1 ? time_slot : false",
+        "!(distance < 3000 || weight < 1)",
+    ] {
+        assert!(matches(when, &plan), "{when}");
+    }
+    assert!(matches("count(packages, \"XL\") == 0", &self::plan(1)));
+}
+
+#[test]
+fn what_a_delivery_lacks_matches_nothing_and_is_named() {
+    for (when, reason) in [
+        (
+            "weight > 5",
+            "can't tell whether weight > 5: no weight is given",
+        ),
+        (
+            "dropoff.address.locality == \"Paris\"",
+            "can't tell whether dropoff.address.locality == \"Paris\": no locality is given",
+        ),
+        (
+            "weight > 5 && distance > 5000",
+            "weight > 5 && distance > 5000 is false",
+        ),
+    ] {
+        let calculation = list("first", &rule(when, "1")).calculate(&plan(3000), "", &now());
+        assert_eq!(calculation.price, None);
+        assert_eq!(calculation.outcomes[0].reason, reason);
+    }
+    let steps = rule(
+        "true",
+        "{ step = \"weight\", amount = 360, every = 40000, above = 40000 }",
+    );
+    let calculation = list("first", &steps).calculate(&plan(1), "", &now());
+    assert_eq!(
+        calculation.outcomes[0].reason,
+        "true is true, but no weight is given"
+    );
+}

@@ -1,0 +1,141 @@
+//! What a delivery costs, and what is said of it.
+
+use super::*;
+
+#[test]
+fn a_price_explains_itself() {
+    let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
+    let outcome = |rule: &str, matched, reason: &str, amount| RuleOutcome {
+        rule: rule.into(),
+        matched,
+        reason: reason.into(),
+        amount,
+    };
+
+    assert_eq!(
+        list.calculate(&plan(3000), "", &now()),
+        Calculation {
+            price: Some(Price {
+                net: 416,
+                tax: 83,
+                currency: Currency::EUR
+            }),
+            outcomes: vec![
+                outcome("Near", true, "distance <= 3000 is true", 499),
+                outcome("Far", false, "an earlier rule gave the price", 0),
+            ],
+        }
+    );
+    assert_eq!(
+        list.calculate(&plan(8001), "", &now()),
+        Calculation {
+            price: None,
+            outcomes: vec![
+                outcome("Near", false, "distance <= 3000 is false", 0),
+                outcome("Far", false, "distance <= 8000 is false", 0),
+            ],
+        }
+    );
+}
+
+#[test]
+fn a_list_is_shared_by_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<PriceList>();
+}
+
+#[test]
+fn a_reason_is_good_to_read() {
+    let long = format!("store\n==  {}", "\"\" || store == ".repeat(50) + "\"\"");
+    let calculation = list("first", &rule(&long, "1")).calculate(&plan(1), "é", &now());
+
+    let reason = &calculation.outcomes[0].reason;
+    assert!(
+        reason.starts_with("store == \"\" || store") && reason.ends_with("… is false"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn what_a_list_leaves_out_has_a_default() {
+    let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
+
+    assert_eq!(list.promise(), SignedDuration::from_mins(15));
+    assert_eq!(list.tax_name(), "VAT");
+    assert!(list.warnings().is_empty(), "{:?}", list.warnings());
+    assert!(list.knows_package("anything"), "no packages are named");
+    assert_eq!(list.package_kinds().count(), 0);
+}
+
+#[test]
+fn named_packages_are_the_known_ones() {
+    let list = list("first", &rule("true", "1"));
+
+    assert_eq!(list.package_kinds().collect::<Vec<_>>(), ["S", "XL"]);
+    assert!(list.knows_package("XL"));
+    assert!(!list.knows_package("XXL"));
+}
+
+#[test]
+fn rules_add_up_where_the_list_says_so() {
+    for (rules, expected) in [
+        ([("true", "599"), ("true", "100")], Some(699)),
+        (
+            [("true", "500"), ("true", "{ percent = 11500 }")],
+            Some(575),
+        ),
+        ([("true", "500"), ("true", "{ percent = 8500 }")], Some(425)),
+        ([("true", "{ percent = 8500 }"), ("true", "500")], Some(500)),
+        ([("true", "{ percent = 8500 }"), ("false", "500")], None),
+        ([("true", "500"), ("true", "-100")], Some(400)),
+        ([("true", "500"), ("true", "-600")], None),
+        ([("true", "9223372036854775807"), ("true", "1")], None),
+        ([("distance > 5000", "500"), ("false", "1")], None),
+    ] {
+        let text = rules.map(|(when, price)| rule(when, price)).concat();
+        assert_eq!(
+            gross(&list("sum", &text), &plan(3000)),
+            expected,
+            "{rules:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_an_error_and_says_so() {
+    let rules = rule("true", "9223372036854775807") + &rule("true", "1") + &rule("true", "2");
+    let calculation = list("sum", &rules).calculate(&plan(1), "", &now());
+
+    let reasons: Vec<_> = calculation
+        .outcomes
+        .iter()
+        .map(|outcome| outcome.reason.as_str())
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "true is true",
+            "true is true, but the amount is too large",
+            "an earlier rule failed"
+        ]
+    );
+}
+
+#[test]
+fn a_task_rule_counts_once_for_each_task_it_matches() {
+    let text = "[[rule]]\nname = \"R\"\nfor = \"task\"\nwhen = 'WHEN'\nprice = 100\n";
+    for strategy in ["first", "sum"] {
+        for (when, expected) in [
+            ("true", Some(200)),
+            ("task.type == \"PICKUP\"", Some(100)),
+            ("task.type == \"OTHER\"", None),
+            (
+                "task.weekday == \"We\" && slot_length(task) == 1.5",
+                Some(200),
+            ),
+        ] {
+            let list = list(strategy, &text.replace("WHEN", when));
+            assert_eq!(gross(&list, &plan(1)), expected, "{strategy} {when}");
+        }
+    }
+}
