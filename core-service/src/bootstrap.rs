@@ -42,8 +42,8 @@ pub struct Bootstrapped {
     pub dispatcher_client: Credentials,
 }
 
-/// Prepares an empty platform: master key, schema, first signing key, first clients. Each call makes new clients;
-/// their secrets are not kept.
+/// Prepares an empty platform: master key, schema, first signing key, first clients. Each call
+/// makes new clients; their secrets are not kept.
 pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
     let storage = Storage::connect(&config.database_url()?).await?;
     let vault = open_vault(&storage, &config.master_key_file, true).await?;

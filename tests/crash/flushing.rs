@@ -138,8 +138,8 @@ enum Event {
     Sent(Vec<u8>),
 }
 
-/// What happened, in its order. A call that another thread's overtakes is two lines, `… <unfinished ...>`
-/// where it began and `<... resumed>` where it ended.
+/// What happened, in its order. A call that another thread's overtakes is two lines:
+/// `… <unfinished ...>` where it began and `<... resumed>` where it ended.
 fn events(trace: &str) -> Vec<Event> {
     let log = LOG
         .bytes()

@@ -29,7 +29,8 @@ pub(super) enum Reach {
 const FAR_METERS: u32 = 100_000;
 
 impl Core {
-    /// Where a store delivers. A zone is the one that is in force, whichever core it was applied at.
+    /// Where a store delivers. A zone is the one that is in force, whichever core it was applied
+    /// at.
     pub(super) async fn reach(&self, store: &Store, freshness: Freshness) -> Result<Reach, Error> {
         let address = store.default_address.as_ref();
         let address = address.map(|address| address.lat_lng);

@@ -122,7 +122,8 @@ async fn serve(
     taken_back.and(handed_out).and(released.await)
 }
 
-/// Tells what came of tests, records outcomes and takes credit, until the dispatcher half-closes or goes away.
+/// Tells what came of tests, records outcomes and takes credit, until the dispatcher half-closes or
+/// goes away.
 async fn take_back(
     core: &Core,
     (line, tests): (&Arc<Line>, TestLine),

@@ -81,7 +81,8 @@ impl Openings {
         })
     }
 
-    /// The slots that start on these days, cut to the length in minutes if one is given; what is left of a range after the last whole slot is not offered.
+    /// The slots that start on these days, cut to the length in minutes if one is given; what is
+    /// left of a range after the last whole slot is not offered.
     pub(super) fn slots(
         &self,
         pattern: Pattern,
