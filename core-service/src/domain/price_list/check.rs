@@ -145,7 +145,14 @@ impl Check<'_> {
                 Some(zone) => self.fault(call.args[1].id, format!("unknown zone \"{zone}\"")),
                 None => self.fault(id, "in_zone needs the zone's name as a text"),
             },
-            (name, None) if FUNCTIONS.contains(&name) => {}
+            (name @ ("count" | "in_zone"), None) => {
+                self.fault(id, format!("{name} takes two arguments"));
+            }
+            (name, None) if FUNCTIONS.contains(&name) => {
+                if arguments != 1 {
+                    self.fault(id, format!("{name} takes one argument"));
+                }
+            }
             (name, Some(_)) if TEXT_METHODS.contains(&name) || TIME_METHODS.contains(&name) => {}
             (name, target) => {
                 let known = match target {

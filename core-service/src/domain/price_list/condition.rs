@@ -7,7 +7,7 @@ use cel::{
     common::ast::{Expr, IdedExpr},
 };
 
-use super::{check::Check, definition::Target};
+use super::{check::Check, definition::Target, probe::Probes};
 
 /// A checked condition: its every name is known and, as far as tried, it is true or false.
 #[derive(Clone, Debug)]
@@ -50,13 +50,12 @@ const MAX_RECURSION: u16 = 64;
 const TOO_DEEP: &str = "the condition is nested too deep; split the rule";
 
 impl Condition {
-    /// Reads and checks a condition; `contexts` are deliveries to try it on. Needs
-    /// the stack that `parse::STACK_BYTES` speaks of.
+    /// Reads and checks a condition. Needs the stack that `parse::STACK_BYTES` speaks of.
     pub(super) fn parse(
         text: &str,
         env: &Env,
         names: Names<'_>,
-        contexts: &[Context<'_, '_>],
+        probes: &Probes<'_>,
     ) -> Result<Self, Vec<Fault>> {
         check_size(text).map_err(|fault| vec![fault])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
@@ -75,7 +74,7 @@ impl Condition {
         };
         check.expression(&mut expression);
         if check.faults.is_empty() {
-            check.is_boolean(&expression, contexts);
+            probes.scopes(names.target, |scopes| check.is_boolean(&expression, scopes));
         }
         if check.faults.is_empty() {
             Ok(Self(expression))

@@ -5,20 +5,19 @@ mod charge;
 mod check;
 mod condition;
 mod definition;
+mod functions;
 mod load;
 mod parse;
+mod probe;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;
 mod variables;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use cel::{Context, Env};
+use cel::Context;
 use iso_currency::Currency;
 use jiff::{SignedDuration, Zoned};
 
@@ -33,7 +32,7 @@ use charge::Charge;
 use condition::{Condition, Unknown};
 use definition::Target;
 use load::Load;
-use variables::Circumstances;
+use variables::{Circumstances, Variables};
 
 pub use definition::Strategy;
 
@@ -49,10 +48,10 @@ pub struct PriceList {
     /// By kind of package.
     volumes: BTreeMap<String, i64>,
     rules: Vec<Rule>,
-    zones: Zones,
     names_zones: bool,
     warnings: Vec<String>,
-    env: Arc<Env>,
+    /// What conditions may call.
+    functions: Context<'static, 'static>,
 }
 
 struct Rule {
@@ -135,24 +134,17 @@ impl PriceList {
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
         let load = Load::of(plan, &self.volumes);
         let circumstances = Circumstances { plan, store, now };
-        let delivery = variables::context(&self.env, circumstances, &load, &self.zones);
-        let task = |kind: TaskKind| {
-            let plan = match kind {
-                TaskKind::Pickup => &plan.pickup,
-                TaskKind::Dropoff => &plan.dropoff,
-            };
-            let mut context = delivery.new_inner_scope();
-            context.add_variable_from_value(variables::TASK, variables::task(plan, kind, now));
-            context
-        };
+        let variables = Variables::new(circumstances, &load);
+        let delivery = variables.scope(&self.functions);
         // Most lists have rules for deliveries only.
         let are_asked_for = self.rules.iter().any(|rule| rule.target == Target::Task);
         let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
         let kinds = kinds.into_iter().filter(|_| are_asked_for);
+        let tasks: Vec<_> = kinds.map(|kind| variables.of_task(kind)).collect();
         let mut calculator = Calculator {
             strategy: self.strategy,
             load: &load,
-            tasks: kinds.map(task).collect(),
+            tasks: tasks.iter().map(|task| task.scope(&delivery)).collect(),
             delivery: &delivery,
             subtotal: None,
             decided: None,
@@ -174,9 +166,9 @@ impl PriceList {
 struct Calculator<'a> {
     strategy: Strategy,
     load: &'a Load,
-    delivery: &'a Context<'static, 'static>,
+    delivery: &'a Context<'a, 'a>,
     /// The pickup's and the dropoff's, if a rule is for tasks.
-    tasks: Vec<Context<'a, 'static>>,
+    tasks: Vec<Context<'a, 'a>>,
     subtotal: Option<i64>,
     /// Why no further rule counts.
     decided: Option<Decided>,

@@ -6,29 +6,20 @@ use std::{
     sync::Arc,
 };
 
-use cel::{Context, Env};
+use cel::Env;
 use iso_currency::Currency;
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::SignedDuration;
 use toml::Spanned;
-use uuid::Uuid;
 
 use super::{
     PriceList, Rule, bands,
     charge::Charge,
     condition::{Condition, Names},
-    definition::{self, Definition, Target},
-    load::Load,
-    variables::{self, Circumstances},
+    definition::{self, Definition},
+    functions,
+    probe::Probes,
 };
-use crate::domain::{
-    address::{Address, LatLng},
-    definition::Mistake,
-    delivery::{DeliveryPlan, Route},
-    id::AddressId,
-    money::TaxRate,
-    task::{Package, TaskKind, TaskPlan, TimeWindow},
-    zone::Zones,
-};
+use crate::domain::{definition::Mistake, money::TaxRate, zone::Zones};
 
 const MAX_RULES: usize = 500;
 /// Bytes of a definition.
@@ -109,7 +100,8 @@ impl<'a> Parser<'a> {
             return Err(self.mistakes);
         }
         let is_package = |kind: &str| packages.as_ref().is_some_and(|kinds| kinds.contains(kind));
-        let probes = Probes::new(&self.env, packages.as_ref(), &volumes, self.zones);
+        let functions = functions::context(&self.env, self.zones);
+        let probes = Probes::new(&functions, packages.as_ref(), &volumes);
         let rules: Vec<_> = definition
             .rules
             .into_iter()
@@ -130,9 +122,8 @@ impl<'a> Parser<'a> {
             packages,
             volumes,
             rules,
-            zones: self.zones.clone(),
             names_zones: self.text.contains("in_zone"),
-            env: self.env,
+            functions,
         })
     }
 
@@ -202,7 +193,7 @@ impl<'a> Parser<'a> {
         rule: definition::Rule,
         strategy: definition::Strategy,
         is_package: &dyn Fn(&str) -> bool,
-        probes: &Probes,
+        probes: &Probes<'_>,
     ) -> Option<Rule> {
         if !is_name(rule.name.get_ref()) {
             let message = format!("a rule needs a name of 1 to {MAX_NAME} characters");
@@ -219,8 +210,7 @@ impl<'a> Parser<'a> {
             packages: is_package,
             zones: &|zone| zones.has(zone),
         };
-        let contexts = probes.contexts(rule.target);
-        let condition = Condition::parse(rule.when.get_ref(), &self.env, names, &contexts);
+        let condition = Condition::parse(rule.when.get_ref(), &self.env, names, probes);
         let condition = condition.map_err(|faults| {
             for fault in faults {
                 let span = source_span(self.text, rule.when.span(), &fault.span);
@@ -266,94 +256,4 @@ fn source_span(text: &str, literal: Range<usize>, part: &Range<usize>) -> Range<
     let first_newline = usize::from(triple && raw[3..].starts_with('\n'));
     let start = literal.start + if triple { 3 } else { 1 } + first_newline;
     start + part.start..start + part.end
-}
-
-/// Deliveries that conditions are tried on: one that says everything, one that says as little
-/// as it may.
-struct Probes {
-    full: Context<'static, 'static>,
-    bare: Context<'static, 'static>,
-    full_task: cel::Value,
-    bare_task: cel::Value,
-}
-
-impl Probes {
-    fn new(
-        env: &Arc<Env>,
-        packages: Option<&BTreeSet<String>>,
-        volumes: &BTreeMap<String, i64>,
-        zones: &Zones,
-    ) -> Self {
-        let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
-        let packages = packages.into_iter().flatten().map(|kind| Package {
-            kind: kind.clone(),
-            quantity: 1,
-        });
-        let full = probe(Some(1), packages.collect(), Some("probe"));
-        let bare = probe(None, Vec::new(), None);
-        let context = |plan: &DeliveryPlan, load: &Load| {
-            let circumstances = Circumstances {
-                plan,
-                store: "probe",
-                now: &now,
-            };
-            variables::context(env, circumstances, load, zones)
-        };
-        let full_load = Load {
-            volume: Some(1),
-            ..Load::of(&full, volumes)
-        };
-        Self {
-            full: context(&full, &full_load),
-            bare: context(&bare, &Load::of(&bare, volumes)),
-            full_task: variables::task(&full.dropoff, TaskKind::Dropoff, &now),
-            bare_task: variables::task(&bare.dropoff, TaskKind::Dropoff, &now),
-        }
-    }
-
-    fn contexts(&self, target: Target) -> [Context<'_, 'static>; 2] {
-        [(&self.full, &self.full_task), (&self.bare, &self.bare_task)].map(|(delivery, task)| {
-            let mut context = delivery.new_inner_scope();
-            if target == Target::Task {
-                context.add_variable_from_value(variables::TASK, task.clone());
-            }
-            context
-        })
-    }
-}
-
-fn probe(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> DeliveryPlan {
-    let text = text.map(str::to_owned);
-    let task = TaskPlan {
-        address: Address {
-            id: AddressId(Uuid::nil()),
-            street_address: String::new(),
-            lat_lng: LatLng::new(0.0, 0.0).expect("the origin is on the earth"),
-            place_name: None,
-            contact_name: None,
-            telephone: None,
-            description: None,
-            postal_code: text.clone(),
-            locality: text.clone(),
-            country: text.clone(),
-        },
-        window: TimeWindow {
-            after: Timestamp::UNIX_EPOCH,
-            before: Timestamp::UNIX_EPOCH,
-        },
-        time_slot: false,
-        comments: String::new(),
-        weight,
-        packages,
-        tags: text.into_iter().collect(),
-        metadata: BTreeMap::new(),
-    };
-    DeliveryPlan {
-        pickup: task.clone(),
-        dropoff: task,
-        route: Route {
-            meters: 1,
-            seconds: 1,
-        },
-    }
 }

@@ -1,19 +1,23 @@
-//! What conditions may speak of: the variables and functions, and their values for a delivery.
+//! What conditions may speak of: the names they may use, and the values of variables for a
+//! delivery.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::OnceLock};
 
 use cel::{
-    Context, Env, ExecutionError, Value,
-    objects::{Key, Map},
+    Context,
+    common::{
+        types::{CelBool, CelDouble, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+        value::{CowVal, Val},
+    },
+    context::VariableResolver,
 };
 use jiff::{Timestamp, Zoned, civil::Weekday};
 
 use super::load::Load;
 use crate::domain::{
-    address::{Address, LatLng},
+    address::Address,
     delivery::DeliveryPlan,
     task::{TaskKind, TaskPlan},
-    zone::Zones,
 };
 
 /// All variables; [`TASK`] in task rules only.
@@ -31,6 +35,8 @@ pub(super) const VARIABLES: &[&str] = &[
     "store",
 ];
 pub(super) const TASK: &str = "task";
+/// The present, for functions: no condition may name it.
+pub(super) const NOW: &str = "now";
 /// Variables that are a task.
 pub(super) const TASKS: &[&str] = &["pickup", "dropoff", TASK];
 pub(super) const TASK_FIELDS: &[&str] = &["address", "after", "before", "weekday", "type"];
@@ -58,74 +64,152 @@ pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"]
 /// Called on an instant, which has the store's offset, or on a duration.
 pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 
-const SECONDS_AN_HOUR: f64 = 3600.0;
-
 /// What a delivery is priced by, besides the list.
 #[derive(Clone, Copy)]
 pub(super) struct Circumstances<'a> {
     pub(super) plan: &'a DeliveryPlan,
     pub(super) store: &'a str,
+    /// In the store's zone.
     pub(super) now: &'a Zoned,
 }
 
-/// The functions and the variables of a delivery; numbers are doubles, all of them, so that no
-/// condition depends on how a number is written.
-pub(super) fn context(
-    env: &Arc<Env>,
-    circumstances: Circumstances<'_>,
-    load: &Load,
-    zones: &Zones,
-) -> Context<'static, 'static> {
-    let Circumstances { plan, store, now } = circumstances;
-    let mut context = Context::with_env(Arc::clone(env));
-    add_functions(&mut context, now.timestamp(), zones);
-
-    let mut add = |name: &str, value: Value| context.add_variable_from_value(name, value);
-    add("distance", number(load.meters));
-    add("duration", number(load.seconds));
-    for (name, value) in [("weight", load.weight), ("volume", load.volume)] {
-        if let Some(value) = value {
-            add(name, number(value));
-        }
-    }
-    let packages = load
-        .packages
-        .iter()
-        .map(|(kind, count)| (kind.as_str(), number(*count)));
-    add("packages", map(packages));
-    add("pickup", task(&plan.pickup, TaskKind::Pickup, now));
-    add("dropoff", task(&plan.dropoff, TaskKind::Dropoff, now));
-    add(
-        "time_slot",
-        (plan.pickup.time_slot || plan.dropoff.time_slot).into(),
-    );
-    let tags = plan.pickup.tags.iter().chain(&plan.dropoff.tags);
-    add(
-        "tags",
-        Value::List(Arc::new(tags.map(|tag| tag.as_str().into()).collect())),
-    );
-    add("store", store.into());
-    context
+/// The variables of a delivery. Numbers are doubles, all of them, so that no condition depends on
+/// how a number is written. Tasks, packages and tags are made when a condition asks for them:
+/// most ask for few.
+pub(super) struct Variables<'a> {
+    circumstances: Circumstances<'a>,
+    load: &'a Load,
+    now: Value<'a>,
+    distance: CelDouble,
+    duration: CelDouble,
+    weight: Option<CelDouble>,
+    volume: Option<CelDouble>,
+    time_slot: CelBool,
+    store: CelString<'a>,
+    pickup: OnceLock<CelMap<'a>>,
+    dropoff: OnceLock<CelMap<'a>>,
+    packages: OnceLock<CelMap<'a>>,
+    tags: OnceLock<CelList<'a>>,
 }
 
-/// A task as conditions see it.
-pub(super) fn task(plan: &TaskPlan, kind: TaskKind, now: &Zoned) -> Value {
-    let zone = now.time_zone();
+/// The variable [`TASK`].
+pub(super) struct TaskVariable<'a>(&'a CelMap<'a>);
+
+type Value<'a> = Box<dyn Val + 'a>;
+
+impl<'a> Variables<'a> {
+    pub(super) fn new(circumstances: Circumstances<'a>, load: &'a Load) -> Self {
+        let Circumstances { plan, store, now } = circumstances;
+        Self {
+            circumstances,
+            load,
+            now: instant(now.timestamp(), now),
+            distance: number(load.meters),
+            duration: number(load.seconds),
+            weight: load.weight.map(number),
+            volume: load.volume.map(number),
+            time_slot: (plan.pickup.time_slot || plan.dropoff.time_slot).into(),
+            store: store.into(),
+            pickup: OnceLock::new(),
+            dropoff: OnceLock::new(),
+            packages: OnceLock::new(),
+            tags: OnceLock::new(),
+        }
+    }
+
+    /// A scope with these variables.
+    pub(super) fn scope<'b>(&'b self, functions: &'b Context<'b, 'b>) -> Context<'b, 'b> {
+        let mut scope = functions.new_inner_scope();
+        scope.set_variable_resolver(self);
+        scope
+    }
+
+    /// One of the tasks, as task rules see it.
+    pub(super) fn of_task(&self, kind: TaskKind) -> TaskVariable<'_> {
+        TaskVariable(self.task(kind))
+    }
+
+    fn task(&self, kind: TaskKind) -> &CelMap<'a> {
+        let Circumstances { plan, now, .. } = self.circumstances;
+        let (made, plan) = match kind {
+            TaskKind::Pickup => (&self.pickup, &plan.pickup),
+            TaskKind::Dropoff => (&self.dropoff, &plan.dropoff),
+        };
+        made.get_or_init(|| task(plan, kind, now))
+    }
+
+    fn packages(&self) -> &CelMap<'a> {
+        let packages = self.load.packages.iter();
+        self.packages.get_or_init(|| {
+            map(packages.map(|(kind, count)| (kind.as_str(), value(number(*count)))))
+        })
+    }
+
+    fn tags(&self) -> &CelList<'a> {
+        let DeliveryPlan {
+            pickup, dropoff, ..
+        } = self.circumstances.plan;
+        let tags = pickup.tags.iter().chain(&dropoff.tags);
+        self.tags.get_or_init(|| {
+            let tags: Vec<_> = tags
+                .map(|tag| value(CelString::from(tag.as_str())))
+                .collect();
+            tags.into()
+        })
+    }
+}
+
+impl VariableResolver for Variables<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let value: &dyn Val = match variable {
+            "distance" => &self.distance,
+            "duration" => &self.duration,
+            "weight" => self.weight.as_ref()?,
+            "volume" => self.volume.as_ref()?,
+            "packages" => self.packages(),
+            "pickup" => self.task(TaskKind::Pickup),
+            "dropoff" => self.task(TaskKind::Dropoff),
+            "time_slot" => &self.time_slot,
+            "tags" => self.tags(),
+            "store" => &self.store,
+            NOW => &*self.now,
+            _ => return None,
+        };
+        Some(CowVal::Borrowed(value))
+    }
+}
+
+impl<'a> TaskVariable<'a> {
+    /// A scope with this variable, within a delivery's.
+    pub(super) fn scope<'b>(&'b self, delivery: &'b Context<'b, 'b>) -> Context<'b, 'b> {
+        let mut scope = delivery.new_inner_scope();
+        scope.set_variable_resolver(self);
+        scope
+    }
+}
+
+impl VariableResolver for TaskVariable<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        (variable == TASK).then_some(CowVal::Borrowed(self.0))
+    }
+}
+
+fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
     let kind = match kind {
         TaskKind::Pickup => "PICKUP",
         TaskKind::Dropoff => "DROPOFF",
     };
-    let weekday = weekday(plan.window.before.to_zoned(zone.clone()).weekday());
+    let weekday = weekday(now.time_zone().to_datetime(plan.window.before).weekday());
     map([
-        ("address", address(&plan.address)),
+        ("address", value(address(&plan.address))),
         ("after", instant(plan.window.after, now)),
         ("before", instant(plan.window.before, now)),
-        ("weekday", weekday.into()),
-        ("type", kind.into()),
+        ("weekday", value(CelString::from(weekday))),
+        ("type", value(CelString::from(kind))),
     ])
 }
 
-fn address(address: &Address) -> Value {
+fn address(address: &Address) -> CelMap<'_> {
     let optional = [
         ("postal_code", &address.postal_code),
         ("locality", &address.locality),
@@ -133,14 +217,20 @@ fn address(address: &Address) -> Value {
     ];
     let given = optional
         .into_iter()
-        .filter_map(|(name, text)| Some((name, text.as_deref()?.into())));
+        .filter_map(|(name, text)| Some((name, value(CelString::from(text.as_deref()?)))));
+    let street = CelString::from(address.street_address.as_str());
     map(given.chain([
-        ("street_address", address.street_address.as_str().into()),
-        ("latitude", address.lat_lng.latitude().into()),
-        ("longitude", address.lat_lng.longitude().into()),
+        ("street_address", value(street)),
+        (
+            "latitude",
+            value(CelDouble::from(address.lat_lng.latitude())),
+        ),
+        (
+            "longitude",
+            value(CelDouble::from(address.lat_lng.longitude())),
+        ),
     ]))
 }
-
 /// As the time slots' opening hours write it.
 fn weekday(weekday: Weekday) -> &'static str {
     match weekday {
@@ -155,12 +245,12 @@ fn weekday(weekday: Weekday) -> &'static str {
 }
 
 /// With the offset of the zone at that instant, so that `getHours()` is the hour on the wall.
-fn instant(timestamp: Timestamp, now: &Zoned) -> Value {
+fn instant<'a>(timestamp: Timestamp, now: &Zoned) -> Value<'a> {
     let offset = now.time_zone().to_offset(timestamp).seconds();
     let utc = chrono::DateTime::from_timestamp(timestamp.as_second(), 0);
     match (utc, chrono::FixedOffset::east_opt(offset)) {
-        (Some(utc), Some(offset)) => Value::Timestamp(utc.with_timezone(&offset)),
-        _ => Value::Null,
+        (Some(utc), Some(offset)) => value(CelTimestamp::from(utc.with_timezone(&offset))),
+        _ => value(CelNull),
     }
 }
 
@@ -168,81 +258,18 @@ fn instant(timestamp: Timestamp, now: &Zoned) -> Value {
     clippy::cast_precision_loss,
     reason = "exact up to 2^53, which no distance, weight or count reaches"
 )]
-fn number(value: i64) -> Value {
-    Value::Float(value as f64)
+fn number(value: i64) -> CelDouble {
+    CelDouble::from(value as f64)
 }
 
-fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
-    let entries = entries
-        .into_iter()
-        .map(|(name, value)| (Key::from(name.to_owned()), value));
-    Value::Map(Map {
-        map: Arc::new(entries.collect::<HashMap<_, _>>()),
-    })
+fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> CelMap<'a> {
+    let entries = entries.into_iter();
+    let entries: HashMap<_, _> = entries
+        .map(|(name, value)| (CelMapKey::from(name), value))
+        .collect();
+    entries.into()
 }
 
-fn add_functions(context: &mut Context<'_, '_>, now: Timestamp, zones: &Zones) {
-    let zones = zones.clone();
-    let mut added = vec![
-        context.add_function("count", |packages: Value, kind: Arc<String>| {
-            let count = field(&packages, &kind).cloned();
-            Ok::<_, ExecutionError>(count.unwrap_or(Value::Float(0.0)))
-        }),
-        context.add_function("in_zone", move |address: Value, name: Arc<String>| {
-            let point = point(&address)
-                .ok_or_else(|| failed("in_zone", "its first argument is no address"))?;
-            let inside = zones.contains(&name, point);
-            inside
-                .map(Value::Bool)
-                .ok_or_else(|| failed("in_zone", "there is no such zone"))
-        }),
-        context.add_function("hours_until", move |task: Value| {
-            hours("hours_until", now.as_second(), second(&task, "before"))
-        }),
-        context.add_function("slot_length", |task: Value| {
-            let after = second(&task, "after").unwrap_or_default();
-            hours("slot_length", after, second(&task, "before"))
-        }),
-    ];
-    added.push(context.add_function("ceil", |number: f64| number.ceil()));
-    added.push(context.add_function("floor", |number: f64| number.floor()));
-    debug_assert!(
-        added.iter().all(Result::is_ok),
-        "a name is taken: {added:?}"
-    );
-}
-
-fn hours(function: &str, from: i64, to: Option<i64>) -> Result<Value, ExecutionError> {
-    let to = to.ok_or_else(|| failed(function, "its argument is no task"))?;
-    match number(to - from) {
-        Value::Float(seconds) => Ok(Value::Float(seconds / SECONDS_AN_HOUR)),
-        other => Ok(other),
-    }
-}
-
-fn second(task: &Value, name: &str) -> Option<i64> {
-    match field(task, name)? {
-        Value::Timestamp(instant) => Some(instant.timestamp()),
-        _ => None,
-    }
-}
-
-fn point(address: &Value) -> Option<LatLng> {
-    match (field(address, "latitude")?, field(address, "longitude")?) {
-        (Value::Float(latitude), Value::Float(longitude)) => {
-            LatLng::new(*latitude, *longitude).ok()
-        }
-        _ => None,
-    }
-}
-
-fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
-    match map {
-        Value::Map(map) => map.map.get(&Key::from(name.to_owned())),
-        _ => None,
-    }
-}
-
-fn failed(function: &str, why: &str) -> ExecutionError {
-    ExecutionError::function_error(function, why)
+fn value<'a>(value: impl Val + 'a) -> Value<'a> {
+    Box::new(value)
 }

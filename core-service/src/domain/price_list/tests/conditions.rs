@@ -64,6 +64,7 @@ fn conditions_see_the_whole_delivery() {
         "dropoff.before > timestamp(\"2025-04-02T19:29:59Z\")",
         "distance > 1 ? time_slot : false",
         "!(distance < 3000 || weight < 1)",
+        "pickup.address == dropoff.address && pickup != dropoff",
     ] {
         assert!(matches(when, &plan), "{when}");
     }
