@@ -51,6 +51,8 @@ impl Told {
 pub(crate) struct Receiver {
     url: String,
     told: watch::Receiver<Told>,
+    /// Whether it answers.
+    answers: watch::Sender<bool>,
 }
 
 impl Receiver {
@@ -59,8 +61,14 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (sender, told) = watch::channel(Told::default());
-        tokio::spawn(accept(listener, sender));
-        Self { url, told }
+        let answers = watch::Sender::new(true);
+        tokio::spawn(accept(listener, sender, answers.clone()));
+        Self { url, told, answers }
+    }
+
+    /// Leaves what comes from now on unanswered, or answers it and what has come.
+    pub(crate) fn answer(&self, answers: bool) {
+        self.answers.send_replace(answers);
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -84,13 +92,13 @@ impl Receiver {
     }
 }
 
-async fn accept(listener: TcpListener, told: watch::Sender<Told>) {
+async fn accept(listener: TcpListener, told: watch::Sender<Told>, answers: watch::Sender<bool>) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, told.clone()));
+        tokio::spawn(serve(stream, told.clone(), answers.subscribe()));
     }
 }
 
-async fn serve(stream: TcpStream, told: watch::Sender<Told>) {
+async fn serve(stream: TcpStream, told: watch::Sender<Told>, answers: watch::Receiver<bool>) {
     let service = service_fn(|request: Request<Incoming>| async {
         let id = request.headers()["webhook-id"].to_str().unwrap().to_owned();
         // A sender that breaks off has sent nothing.
@@ -104,6 +112,8 @@ async fn serve(stream: TcpStream, told: watch::Sender<Told>) {
                 told.total += 1;
             });
         }
+        // It ends with the test.
+        let _ = answers.clone().wait_for(|answers| *answers).await;
         Ok::<_, Infallible>(
             Response::builder()
                 .status(204)

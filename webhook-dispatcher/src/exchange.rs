@@ -1,13 +1,13 @@
 //! The exchange with one core: receive, send, report; again and again, over as many streams as
-//! it takes. Sends outlive the stream they came from.
+//! it takes. Sends outlive the stream they came from, and what comes of them is reported to any
+//! core there is a stream from.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
-use proto::{Notification, Outcome, StreamRequest, StreamResponse};
+use proto::{Notification, StreamRequest, StreamResponse};
 use tokio::{
     sync::watch,
-    task::{JoinError, JoinSet},
-    time::{Duration, timeout},
+    time::{Duration, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
@@ -15,26 +15,36 @@ use tonic::{Status, Streaming};
 use crate::{
     backoff::Backoff,
     core::{Core, OpenError, Stream},
-    ledger::{CreditExceeded, Ledger},
+    holding::Holding,
+    ledger::CreditExceeded,
     readiness::OpenStreams,
-    sender::Sender,
     webhook_tests::WebhookTests,
 };
 
 /// How long core may take to end a stream on which nothing is owed any more.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long core may take to confirm what it was told, on the way out: then another is told.
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Everything about one core.
 pub(crate) struct Exchange {
     core: Core,
-    sender: Arc<Sender>,
-    ledger: Ledger,
+    holding: Holding,
     /// How many notifications may be in flight; changes when cores come and go.
     share: watch::Receiver<usize>,
-    sends: JoinSet<Outcome>,
     backoff: Backoff,
     streams: OpenStreams,
-    shutdown: CancellationToken,
+    end: End,
+}
+
+/// What ends an exchange.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// This one shall end; so it is when all shall.
+    pub this: CancellationToken,
+    /// The dispatcher shall end.
+    pub all: CancellationToken,
 }
 
 /// Why a stream broke.
@@ -46,6 +56,8 @@ enum Broken {
     Status(#[from] Status),
     #[error("core ended the stream")]
     Ended,
+    #[error("core confirmed nothing for {CONFIRMATION_TIMEOUT:?}")]
+    Unconfirmed,
     #[error(transparent)]
     CreditExceeded(#[from] CreditExceeded),
 }
@@ -53,28 +65,31 @@ enum Broken {
 impl Exchange {
     pub(crate) fn new(
         core: Core,
-        sender: Arc<Sender>,
+        holding: Holding,
         share: watch::Receiver<usize>,
         streams: OpenStreams,
-        shutdown: CancellationToken,
+        end: End,
     ) -> Self {
-        let limit = *share.borrow();
         Self {
             core,
-            sender,
-            ledger: Ledger::new(limit),
+            holding,
             share,
-            sends: JoinSet::new(),
             backoff: Backoff::default(),
             streams,
-            shutdown,
+            end,
         }
     }
 
-    /// Runs until told to end and core has confirmed all it is owed, however long that takes.
+    /// Runs until told to end. Then, if its core alone is gone, until its sends have ended; else
+    /// until cores have confirmed all that any exchange holds, however long that takes.
     #[tracing::instrument(name = "exchange", skip_all, fields(core = %self.core.addr()))]
     pub(crate) async fn run(mut self) {
-        while let Err(broken) = self.hold_stream().await {
+        while self.needs_stream().await {
+            let held = self.hold_stream().await;
+            self.holding.leave_to_others();
+            let Err(broken) = held else {
+                continue;
+            };
             if let Broken::Status(status) = &broken {
                 self.core.forget_token_if_refused(status);
             }
@@ -84,27 +99,57 @@ impl Exchange {
                 ?wait,
                 "no stream from core"
             );
-            let settled = self.ledger.is_settled();
+            self.rest(wait).await;
+        }
+    }
+
+    /// Waits until there is something to hold a stream for; false if there never will be.
+    async fn needs_stream(&mut self) -> bool {
+        loop {
+            self.holding.leave_to_others();
+            if !self.is_ending() {
+                return true;
+            }
+            let is_over = if self.end.all.is_cancelled() {
+                if self.holding.are_strays_waiting() {
+                    return true;
+                }
+                self.holding.is_all_settled()
+            } else {
+                // Others have streams.
+                self.holding.is_settled()
+            };
+            if is_over {
+                return false;
+            }
+            let are_others_ending = self.end.all.is_cancelled();
             tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = self.shutdown.cancelled(), if settled => {}
+                () = self.holding.changed() => {}
+                () = self.end.all.cancelled(), if !are_others_ending => {}
             }
         }
     }
 
-    /// Holds one stream until the clean end.
-    async fn hold_stream(&mut self) -> Result<(), Broken> {
-        self.collect_finished();
-        let settled = self.ledger.is_settled();
-        if settled && self.shutdown.is_cancelled() {
-            return Ok(());
+    /// Waits before the next stream, unless none is needed any more.
+    async fn rest(&mut self, wait: Duration) {
+        let mut waited = pin!(sleep(wait));
+        loop {
+            let is_ending = self.is_ending();
+            if is_ending && !self.holding.are_strays_waiting() {
+                return;
+            }
+            tokio::select! {
+                () = &mut waited => return,
+                () = self.holding.changed() => self.holding.leave_to_others(),
+                () = self.end.this.cancelled(), if !is_ending => {}
+            }
         }
+    }
 
-        self.ledger.begin_stream();
-        let first = self.ledger.next_request(!self.shutdown.is_cancelled());
-        let stream = tokio::select! {
-            stream = self.core.open(first) => stream?,
-            () = self.shutdown.cancelled(), if settled => return Ok(()),
+    /// Holds one stream until the clean end, or until none is needed.
+    async fn hold_stream(&mut self) -> Result<(), Broken> {
+        let Some(stream) = self.open().await? else {
+            return Ok(());
         };
         let _open = self.streams.add();
         tracing::info!("stream from core is open");
@@ -113,15 +158,36 @@ impl Exchange {
         self.await_confirmation(responses).await
     }
 
-    /// Receives, sends and reports until the shutdown has come and all is reported, and
-    /// half-closes the stream.
-    async fn converse(&mut self, mut stream: Stream) -> Result<Streaming<StreamResponse>, Broken> {
-        let mut tests = WebhookTests::new(Arc::clone(&self.sender));
+    /// Opens a stream. What was sent before goes on meanwhile, and is left to those who have one.
+    async fn open(&mut self) -> Result<Option<Stream>, OpenError> {
+        let accepting = !self.is_ending();
+        self.holding.ledger.begin_stream();
+        self.holding.ledger.set_limit(*self.share.borrow());
+        let first = self.holding.ledger.next_request(accepting);
+        let mut opening = pin!(self.core.open(first));
         loop {
-            self.collect_finished();
-            self.ledger.set_limit(*self.share.borrow_and_update());
-            let accepting = !self.shutdown.is_cancelled();
-            if !accepting && self.ledger.is_reported() && tests.is_reported() {
+            tokio::select! {
+                stream = &mut opening => return stream.map(Some),
+                () = self.holding.changed() => self.holding.leave_to_others(),
+                () = self.end.this.cancelled(), if accepting => return Ok(None),
+            }
+            if !accepting && !self.holding.are_strays_waiting() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Receives, sends and reports until the end has come and all is reported, and half-closes
+    /// the stream.
+    async fn converse(&mut self, mut stream: Stream) -> Result<Streaming<StreamResponse>, Broken> {
+        let mut tests = WebhookTests::new(Arc::clone(self.holding.sender()));
+        loop {
+            self.holding.collect_ended();
+            self.holding.adopt_strays();
+            let ledger = &mut self.holding.ledger;
+            ledger.set_limit(*self.share.borrow_and_update());
+            let accepting = !self.end.this.is_cancelled();
+            if !accepting && ledger.is_reported() && tests.is_reported() {
                 let finished = StreamRequest {
                     finished: true,
                     ..StreamRequest::default()
@@ -131,34 +197,33 @@ impl Exchange {
                 return Ok(stream.responses);
             }
 
-            let has_request = self.ledger.has_request(accepting) || tests.has_outcomes();
+            let has_request = ledger.has_request(accepting) || tests.has_outcomes();
             tokio::select! {
                 response = stream.responses.message() => {
                     let response = response?.ok_or(Broken::Ended)?;
                     self.backoff.reset();
-                    self.ledger.take(&response.notifications)?;
-                    for notification in response.notifications {
-                        self.send(notification);
+                    if accepting {
+                        self.holding.begin(response.notifications)?;
+                    } else {
+                        self.decline(&response.notifications)?;
                     }
-                    for recorded in response.recorded {
-                        self.ledger.record(recorded);
-                    }
+                    self.holding.record(response.recorded);
                     for test in response.tests {
                         tests.begin(test);
                     }
                 }
                 Some(()) = tests.next_ended() => {}
-                Some(ended) = self.sends.join_next() => self.finish(ended),
+                () = self.holding.changed() => {}
                 permit = stream.requests.reserve(), if has_request => match permit {
                     Ok(permit) => permit.send(StreamRequest {
                         test_outcomes: tests.take_outcomes(),
-                        ..self.ledger.next_request(accepting)
+                        ..self.holding.ledger.next_request(accepting)
                     }),
                     // Core's reason, if it gave one, is at the end of what it sent.
                     Err(_) => return Err(reason(&mut stream.responses).await),
                 },
                 Ok(()) = self.share.changed() => {}
-                () = self.shutdown.cancelled(), if accepting => {}
+                () = self.end.this.cancelled(), if accepting => {}
             }
         }
     }
@@ -169,51 +234,37 @@ impl Exchange {
         mut responses: Streaming<StreamResponse>,
     ) -> Result<(), Broken> {
         loop {
-            let response = if self.ledger.is_settled() {
-                match timeout(END_TIMEOUT, responses.message()).await {
-                    Ok(response) => response,
-                    Err(_) => return Ok(()),
-                }
+            let is_settled = self.holding.is_settled();
+            let patience = if is_settled {
+                END_TIMEOUT
             } else {
-                responses.message().await
+                CONFIRMATION_TIMEOUT
             };
-
-            match response {
-                Ok(Some(response)) => {
-                    // Sent before core saw the half-close. Their outcomes could not be reported,
-                    // so they are not sent, and core gives them to another dispatcher.
-                    if !response.notifications.is_empty() {
-                        let count = response.notifications.len();
-                        tracing::info!(count, "left to their lease, being on the way out");
-                    }
-                    for recorded in response.recorded {
-                        self.ledger.record(recorded);
-                    }
+            match timeout(patience, responses.message()).await {
+                Ok(Ok(Some(response))) => {
+                    self.decline(&response.notifications)?;
+                    self.holding.record(response.recorded);
                 }
-                _ if self.ledger.is_settled() => return Ok(()),
-                Ok(None) => return Err(Broken::Ended),
-                Err(status) => return Err(status.into()),
+                _ if is_settled => return Ok(()),
+                Ok(Ok(None)) => return Err(Broken::Ended),
+                Ok(Err(status)) => return Err(status.into()),
+                Err(_) => return Err(Broken::Unconfirmed),
             }
         }
     }
 
-    fn send(&mut self, notification: Notification) {
-        let sender = Arc::clone(&self.sender);
-        self.sends
-            .spawn(async move { sender.send(notification).await });
-    }
-
-    fn collect_finished(&mut self) {
-        while let Some(ended) = self.sends.try_join_next() {
-            self.finish(ended);
+    /// What comes on the way out is not sent: a receiver that hangs would keep this up for ever.
+    /// Core has it back with the word that all is finished, and gives it to another dispatcher.
+    fn decline(&mut self, notifications: &[Notification]) -> Result<(), CreditExceeded> {
+        if !notifications.is_empty() {
+            let count = notifications.len();
+            tracing::info!(count, "not sent, being on the way out");
         }
+        self.holding.ledger.decline(notifications)
     }
 
-    fn finish(&mut self, ended: Result<Outcome, JoinError>) {
-        let outcome = ended
-            .inspect_err(|error| tracing::error!(%error, "a send was lost; its lease will end"))
-            .ok();
-        self.ledger.finish(outcome);
+    fn is_ending(&self) -> bool {
+        self.end.this.is_cancelled()
     }
 }
 
@@ -224,5 +275,85 @@ async fn reason(responses: &mut Streaming<StreamResponse>) -> Broken {
             Ok(Ok(None)) | Err(_) => return Broken::Ended,
             Ok(Err(status)) => return Broken::Status(status),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core_client::{CoreConfig, Cores, Membership};
+
+    use super::*;
+    use crate::{ClientSecret, Config, resolver::Resolver, sender::Sender, strays::Strays, trust};
+
+    const LEASE: Duration = Duration::from_millis(300);
+
+    /// With a core that nobody reaches.
+    fn exchange(strays: &watch::Sender<Strays>, end: &End) -> Exchange {
+        let urls = ["http://127.0.0.1:1".parse().unwrap()];
+        let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
+        let addr = Membership::watch(&cores).members.borrow()[0].clone();
+        let secret = ClientSecret::from("secret".to_owned());
+        let core = Core::new(cores, addr, "key".to_owned(), secret);
+        let tls = trust::tls(rustls::RootCertStore::empty()).unwrap();
+        let sender = Sender::new(&Config::default(), tls, Resolver::system()).unwrap();
+        let holding = Holding::new(Arc::new(sender), 2, strays.clone());
+        let share = watch::Sender::new(2).subscribe();
+        Exchange::new(core, holding, share, OpenStreams::default(), end.clone())
+    }
+
+    fn end() -> End {
+        let all = CancellationToken::new();
+        End {
+            this: all.child_token(),
+            all,
+        }
+    }
+
+    /// One whose attempt fails, being no URL.
+    fn notification() -> Notification {
+        Notification {
+            lease_token: "lease-1".to_owned(),
+            lease: prost_types::Duration::try_from(LEASE).ok(),
+            ..Notification::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_exchange_whose_core_is_gone_ends_with_its_sends_and_leaves_what_came_of_them() {
+        let (strays, end) = (watch::Sender::new(Strays::new(2)), end());
+        let mut exchange = exchange(&strays, &end);
+        exchange.holding.ledger.next_request(true);
+        exchange.holding.begin(vec![notification()]).unwrap();
+        assert!(!strays.borrow().is_settled());
+
+        end.this.cancel();
+        exchange.run().await;
+
+        let mut left = Vec::new();
+        strays.send_modify(|strays| left = strays.take(2, tokio::time::Instant::now()));
+        let [report] = &left[..] else {
+            panic!("{left:?}");
+        };
+        assert_eq!(report.outcome.lease_token, "lease-1");
+        assert!(report.until.is_some());
+        assert!(strays.borrow().is_settled());
+    }
+
+    /// An outcome that nobody takes is worth nothing after its lease.
+    #[tokio::test]
+    async fn a_shutdown_without_any_core_waits_for_leases_and_no_longer() {
+        let (strays, end) = (watch::Sender::new(Strays::new(2)), end());
+        let mut exchange = exchange(&strays, &end);
+        exchange.holding.ledger.next_request(true);
+        exchange.holding.begin(vec![notification()]).unwrap();
+        let begun = tokio::time::Instant::now();
+
+        end.all.cancel();
+        exchange.run().await;
+
+        // Far less than the half minute after which a dispatcher gives up.
+        let waited = begun.elapsed();
+        let bounds = LEASE..Duration::from_secs(15);
+        assert!(bounds.contains(&waited), "{waited:?}");
     }
 }

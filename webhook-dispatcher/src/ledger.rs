@@ -3,16 +3,25 @@
 use std::collections::{HashMap, VecDeque};
 
 use proto::{Notification, Outcome, Recorded, StreamRequest};
+use tokio::time::Instant;
 
 /// The most outcomes in one message, so that it stays far below gRPC's usual 4 MiB.
 const MAX_OUTCOMES: usize = 128;
 
 /// How many outcomes may wait for their confirmation, as a multiple of the limit, before no more
 /// credit is granted: a core that cannot record must not fill our memory.
-const MAX_UNRECORDED: usize = 4;
+pub(crate) const MAX_UNRECORDED: usize = 4;
 
 /// Name and lease token: one notification under one lease.
 type Lease = (String, String);
+
+/// How a notification's attempt ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Report {
+    pub outcome: Outcome,
+    /// The end of its lease: what is told later counts for nothing. None if it is not known.
+    pub until: Option<Instant>,
+}
 
 /// The account with one core.
 #[derive(Debug)]
@@ -24,8 +33,8 @@ pub(crate) struct Ledger {
     in_flight: usize,
     /// Outcomes not yet reported on the present stream.
     unreported: VecDeque<Lease>,
-    /// Outcomes not yet confirmed, on whichever stream they were reported.
-    unrecorded: HashMap<Lease, Outcome>,
+    /// Outcomes not yet confirmed, reported or not.
+    unrecorded: HashMap<Lease, Report>,
 }
 
 /// A core sent more than it was asked for.
@@ -52,32 +61,55 @@ impl Ledger {
         self.limit = limit;
     }
 
-    /// A new stream: credit begins at nothing, and what the last one did not see confirmed is
-    /// reported again. The lease token tells core whether it still matters.
+    /// A new stream: credit begins at nothing.
     pub(crate) fn begin_stream(&mut self) {
         self.credit = 0;
-        self.unreported = self.unrecorded.keys().cloned().collect();
+    }
+
+    /// There is no stream: gives back what is not confirmed, to be reported again elsewhere. The
+    /// lease token tells every core whether it still matters.
+    pub(crate) fn give_back(&mut self) -> Vec<Report> {
+        self.unreported.clear();
+        self.unrecorded.drain().map(|(_, report)| report).collect()
     }
 
     /// Takes notifications into flight.
     pub(crate) fn take(&mut self, notifications: &[Notification]) -> Result<(), CreditExceeded> {
+        self.decline(notifications)?;
+        self.in_flight += notifications.len();
+        Ok(())
+    }
+
+    /// Notes notifications that came and will not be sent.
+    pub(crate) fn decline(&mut self, notifications: &[Notification]) -> Result<(), CreditExceeded> {
         let sent = notifications.len();
         self.credit = self.credit.checked_sub(sent).ok_or(CreditExceeded {
             sent,
             credit: self.credit,
         })?;
-        self.in_flight += sent;
         Ok(())
     }
 
     /// A send has ended; without an outcome if it was lost, and then its lease ends it.
-    pub(crate) fn finish(&mut self, outcome: Option<Outcome>) {
+    pub(crate) fn finish(&mut self, report: Option<Report>) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if let Some(outcome) = outcome {
+        self.adopt(report);
+    }
+
+    /// Takes outcomes to be reported, whoever made the attempts.
+    pub(crate) fn adopt(&mut self, reports: impl IntoIterator<Item = Report>) {
+        for report in reports {
+            let outcome = &report.outcome;
             let lease = (outcome.name.clone(), outcome.lease_token.clone());
             self.unreported.push_back(lease.clone());
-            self.unrecorded.insert(lease, outcome);
+            self.unrecorded.insert(lease, report);
         }
+    }
+
+    /// How many outcomes of others there is room for.
+    pub(crate) fn room(&self) -> usize {
+        let held = self.in_flight + self.credit + self.unrecorded.len();
+        (MAX_UNRECORDED * self.limit).saturating_sub(held)
     }
 
     pub(crate) fn record(&mut self, recorded: Recorded) {
@@ -96,7 +128,8 @@ impl Ledger {
         let outcomes = self
             .unreported
             .drain(..count)
-            .filter_map(|lease| self.unrecorded.get(&lease).cloned())
+            .filter_map(|lease| self.unrecorded.get(&lease))
+            .map(|report| report.outcome.clone())
             .collect();
 
         let grant = if accepting { self.grantable() } else { 0 };
@@ -120,10 +153,7 @@ impl Ledger {
 
     fn grantable(&self) -> usize {
         let taken = self.in_flight + self.credit;
-        let unrecorded = taken + self.unrecorded.len();
-        self.limit
-            .saturating_sub(taken)
-            .min((MAX_UNRECORDED * self.limit).saturating_sub(unrecorded))
+        self.limit.saturating_sub(taken).min(self.room())
     }
 }
 
@@ -150,10 +180,16 @@ mod tests {
         }
     }
 
+    fn report(number: usize) -> Report {
+        Report {
+            outcome: outcome(number),
+            until: None,
+        }
+    }
+
     /// A ledger on a stream, its whole limit granted.
     fn ledger(limit: usize) -> Ledger {
         let mut ledger = Ledger::new(limit);
-        ledger.begin_stream();
         assert_eq!(ledger.next_request(true).credit as usize, limit);
         ledger
     }
@@ -165,7 +201,7 @@ mod tests {
 
         ledger.take(&notifications(2)).unwrap();
         assert!(!ledger.has_request(true));
-        ledger.finish(Some(outcome(1)));
+        ledger.finish(Some(report(1)));
 
         assert_eq!(
             ledger.next_request(true),
@@ -190,24 +226,57 @@ mod tests {
     }
 
     #[test]
-    fn a_new_stream_counts_what_is_in_flight_and_reports_the_unconfirmed_again() {
+    fn without_a_stream_the_unconfirmed_is_given_back_and_the_next_counts_what_is_in_flight() {
         let mut ledger = ledger(5);
         ledger.take(&notifications(4)).unwrap();
         for number in 1..=2 {
-            ledger.finish(Some(outcome(number)));
+            ledger.finish(Some(report(number)));
         }
         ledger.next_request(true);
         ledger.record(recorded(1));
+        ledger.finish(Some(report(3)));
 
+        let mut unconfirmed = ledger.give_back();
         ledger.begin_stream();
 
+        unconfirmed.sort_by(|one, other| one.outcome.name.cmp(&other.outcome.name));
+        assert_eq!(unconfirmed, [report(2), report(3)]);
         assert_eq!(
             ledger.next_request(true),
             StreamRequest {
-                credit: 3,
-                outcomes: vec![outcome(2)],
+                credit: 4,
                 ..StreamRequest::default()
             }
+        );
+        assert!(!ledger.is_settled(), "one is in flight");
+        ledger.finish(None);
+        assert!(ledger.is_settled());
+    }
+
+    #[test]
+    fn what_others_sent_is_reported_and_confirmed_as_ones_own() {
+        let mut ledger = ledger(2);
+        assert_eq!(ledger.room(), 6, "what credit may bring has its place");
+
+        ledger.adopt((0..6).map(report));
+
+        assert_eq!(ledger.room(), 0);
+        assert_eq!(ledger.next_request(true).outcomes.len(), 6);
+        assert!(ledger.is_reported() && !ledger.is_settled());
+        for number in 0..6 {
+            ledger.record(recorded(number));
+        }
+        assert!(ledger.is_settled());
+    }
+
+    #[test]
+    fn what_is_declined_uses_credit_and_is_not_in_flight() {
+        let mut ledger = ledger(2);
+        ledger.decline(&notifications(2)).unwrap();
+        assert!(ledger.is_settled());
+        assert_eq!(
+            ledger.decline(&notifications(1)),
+            Err(CreditExceeded { sent: 1, credit: 0 })
         );
     }
 
@@ -216,7 +285,7 @@ mod tests {
         let mut ledger = ledger(2);
         ledger.take(&notifications(1)).unwrap();
         assert!(!ledger.is_reported());
-        ledger.finish(Some(outcome(1)));
+        ledger.finish(Some(report(1)));
 
         let request = ledger.next_request(false);
 
@@ -236,7 +305,7 @@ mod tests {
             ledger.take(&notifications(granted)).unwrap();
             for _ in 0..granted {
                 sent += 1;
-                ledger.finish(Some(outcome(sent)));
+                ledger.finish(Some(report(sent)));
             }
             granted = ledger.next_request(true).credit as usize;
         }
@@ -251,7 +320,7 @@ mod tests {
         let mut ledger = ledger(300);
         ledger.take(&notifications(300)).unwrap();
         for number in 0..300 {
-            ledger.finish(Some(outcome(number)));
+            ledger.finish(Some(report(number)));
         }
         let sizes: Vec<_> = (0..4)
             .map(|_| ledger.next_request(true).outcomes.len())
@@ -268,11 +337,11 @@ mod tests {
         ledger.set_limit(1);
         ledger.take(&notifications(5)).unwrap();
         for number in 0..4 {
-            ledger.finish(Some(outcome(number)));
+            ledger.finish(Some(report(number)));
             ledger.record(recorded(number));
             assert_eq!(ledger.next_request(true).credit, 0);
         }
-        ledger.finish(Some(outcome(4)));
+        ledger.finish(Some(report(4)));
         ledger.record(recorded(4));
         assert_eq!(ledger.next_request(true).credit, 1);
     }

@@ -7,6 +7,7 @@ mod backoff;
 mod config;
 mod core;
 mod exchange;
+mod holding;
 mod ledger;
 mod readiness;
 mod request;
@@ -14,6 +15,7 @@ mod resolver;
 mod sender;
 mod service;
 mod signature;
+mod strays;
 mod trust;
 mod webhook_tests;
 

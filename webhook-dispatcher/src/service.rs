@@ -13,10 +13,13 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::{
     ClientSecret, Config, ConfigError,
     core::Core,
-    exchange::Exchange,
+    exchange::{End, Exchange},
+    holding::Holding,
+    ledger::MAX_UNRECORDED,
     readiness::{DispatcherReadiness, OpenStreams},
     resolver::Resolver,
     sender::Sender,
+    strays::Strays,
     trust,
 };
 
@@ -86,6 +89,7 @@ impl WebhookDispatcher {
             max_in_flight: self.max_in_flight,
             share: watch::Sender::new(self.max_in_flight),
             streams,
+            strays: watch::Sender::new(Strays::new(MAX_UNRECORDED * self.max_in_flight)),
             held: Vec::new(),
             running: JoinSet::new(),
             shutdown: shutdown.clone(),
@@ -123,6 +127,8 @@ struct Exchanges {
     /// Each core's part of what may be in flight.
     share: watch::Sender<usize>,
     streams: OpenStreams,
+    /// What they leave to each other.
+    strays: watch::Sender<Strays>,
     /// What ends each exchange that is to go on.
     held: Vec<(CoreAddr, CancellationToken)>,
     running: JoinSet<()>,
@@ -130,8 +136,8 @@ struct Exchanges {
 }
 
 impl Exchanges {
-    /// Holds an exchange with each of these cores. One with any other is told to end: it reports
-    /// what it holds.
+    /// Holds an exchange with each of these cores. One with any other is told to end: what it
+    /// holds is reported, by itself or, if its core has gone, by the others.
     fn hold(&mut self, addrs: &[CoreAddr]) {
         // Each core gets an equal share, at least one: a dispatcher that has none for a core
         // would never serve it.
@@ -149,6 +155,7 @@ impl Exchanges {
                 continue;
             }
             let end = self.shutdown.child_token();
+            let sender = Arc::clone(&self.sender);
             let exchange = Exchange::new(
                 Core::new(
                     self.cores.clone(),
@@ -156,10 +163,13 @@ impl Exchanges {
                     self.key.clone(),
                     self.secret.clone(),
                 ),
-                Arc::clone(&self.sender),
+                Holding::new(sender, share, self.strays.clone()),
                 self.share.subscribe(),
                 self.streams.clone(),
-                end.clone(),
+                End {
+                    this: end.clone(),
+                    all: self.shutdown.clone(),
+                },
             );
             self.running.spawn(exchange.run());
             self.held.push((addr.clone(), end));

@@ -144,6 +144,7 @@ pub(crate) fn delivered(answer: &str) -> Outcome {
 /// A core of which the test says what it sends. Its access tokens are `token-1`, `token-2`, …
 pub(crate) struct FakeCore {
     pub url: String,
+    gone: CancellationToken,
     streams: UnboundedReceiver<CoreStream>,
     token_requests: UnboundedReceiver<IssueTokenRequest>,
 }
@@ -167,14 +168,19 @@ impl FakeCore {
             requests: token_requests_tx,
             issued: AtomicUsize::new(0),
         };
+        let gone = CancellationToken::new();
         tokio::spawn(
             Server::builder()
                 .add_service(NotificationsServer::new(notifications))
                 .add_service(TokensServer::new(tokens))
-                .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))),
+                .serve_with_incoming_shutdown(
+                    TcpIncoming::from(listener).with_nodelay(Some(true)),
+                    gone.clone().cancelled_owned(),
+                ),
         );
         Self {
             url,
+            gone,
             streams,
             token_requests,
         }
@@ -182,6 +188,14 @@ impl FakeCore {
 
     pub(crate) async fn stream(&mut self) -> CoreStream {
         soon(self.streams.recv()).await.unwrap()
+    }
+
+    /// Ends for good, as when it is told to: its streams break off, and nobody listens any more.
+    pub(crate) async fn end(self, streams: impl IntoIterator<Item = CoreStream>) {
+        self.gone.cancel();
+        for stream in streams {
+            stream.break_off().await;
+        }
     }
 
     pub(crate) async fn token_request(&mut self) -> IssueTokenRequest {

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_receivers;
+mod cores;
 mod crowd;
 mod guard;
 mod harness;

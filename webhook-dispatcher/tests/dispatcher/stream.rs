@@ -11,14 +11,14 @@ use tokio::sync::{
 use crate::harness::{Dispatcher, FakeCore, OK, answering, config, notification, receiver, soon};
 
 /// A receiver that tells of each request and answers it when a permit is added.
-struct PatientReceiver {
-    url: String,
-    arrived: UnboundedReceiver<()>,
-    permits: Arc<Semaphore>,
+pub(crate) struct PatientReceiver {
+    pub url: String,
+    pub arrived: UnboundedReceiver<()>,
+    pub permits: Arc<Semaphore>,
 }
 
 impl PatientReceiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let permits = Arc::new(Semaphore::new(0));
         let gate = Arc::clone(&permits);
         let (arrived_tx, arrived) = mpsc::unbounded_channel();
@@ -42,7 +42,7 @@ impl PatientReceiver {
         }
     }
 
-    async fn request_arrived(&mut self) {
+    pub(crate) async fn request_arrived(&mut self) {
         soon(self.arrived.recv()).await.unwrap();
     }
 }
@@ -211,19 +211,50 @@ async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
     stream.break_off().await;
     let mut next = core.stream().await;
 
-    assert_eq!(
-        next.next_request().await,
-        Some(StreamRequest {
-            credit: 0,
-            outcomes: vec![outcome.clone()],
-            ..StreamRequest::default()
-        })
-    );
+    assert_eq!(next.next_request().await, Some(credit(0)));
+    assert_eq!(next.next_outcome().await, outcome);
     assert_eq!(next.next_request().await, Some(finished()));
     assert_eq!(next.next_request().await, None);
     next.record(&outcome).await;
     drop(next);
     dispatcher.ended().await;
+}
+
+/// A receiver that hangs, and a backlog for it: one after the other would be sent, and the end
+/// never come.
+#[tokio::test]
+async fn what_comes_after_the_shutdown_is_not_sent_but_given_back() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&limited(&core, 4));
+    let mut stream = core.stream().await;
+    let mut receiver = PatientReceiver::start().await;
+    assert_eq!(stream.next_request().await, Some(credit(4)));
+    stream.send(vec![notification(1, &receiver.url)]).await;
+    receiver.request_arrived().await;
+
+    dispatcher.shut_down();
+    // It asks for nothing more from here on; what it asked for before may be on its way.
+    stream.send_test(notification(9, "not a url")).await;
+    while stream
+        .next_request()
+        .await
+        .unwrap()
+        .test_outcomes
+        .is_empty()
+    {}
+    stream.send(vec![notification(2, &receiver.url)]).await;
+    receiver.permits.add_permits(2);
+
+    let request = stream.next_request().await.unwrap();
+    assert_eq!((request.credit, request.outcomes.len()), (0, 1));
+    assert_eq!(request.outcomes[0].lease_token, "lease-1");
+    stream.record(&request.outcomes[0]).await;
+    let request = stream.next_request().await.unwrap();
+    assert_eq!(request, finished(), "what came after has no outcome");
+    assert_eq!(stream.next_request().await, None);
+    drop(stream);
+    dispatcher.ended().await;
+    assert!(receiver.arrived.try_recv().is_err());
 }
 
 #[tokio::test]
