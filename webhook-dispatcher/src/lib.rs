@@ -5,6 +5,7 @@ mod address_guard;
 mod answer;
 mod backoff;
 mod config;
+mod connector;
 mod core;
 mod exchange;
 mod holding;

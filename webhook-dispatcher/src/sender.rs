@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::{Extensions, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{
         self, Client,
@@ -25,6 +24,7 @@ use crate::{
     Config, ConfigError,
     address_guard::{self, AddressGuard, Usage},
     answer::Answer,
+    connector::{self, Connector},
     request::{Form, RequestError},
     resolver::Resolver,
     webhook_tests::Trace,
@@ -37,12 +37,15 @@ const MAX_IDLE_PER_HOST: usize = 32;
 /// The most a connection buffers of an answer's head or an HTTP/2 stream.
 const BUFFER: u32 = 64 * 1024;
 
+/// What the way of an outcome back to core may take.
+const REPORTING: Duration = Duration::from_secs(10);
+
 /// Over connections of one kind.
 pub(crate) type HttpClient<C> = Client<C, Full<Bytes>>;
 
 /// Sends notifications. Connections and TLS sessions are kept between sends.
 pub(crate) struct Sender {
-    client: HttpClient<HttpsConnector<AddressGuard>>,
+    client: HttpClient<Connector>,
     guard: AddressGuard,
     tls: rustls::ClientConfig,
     form: Form,
@@ -65,9 +68,6 @@ pub(crate) enum Error {
     Timeout(Duration),
 }
 
-/// What the way of an outcome back to core may take.
-const REPORTING: Duration = Duration::from_secs(10);
-
 impl Error {
     pub(crate) fn failure(&self) -> Failure {
         match self {
@@ -89,15 +89,16 @@ impl Error {
 }
 
 fn failure_without_answer(error: &legacy::Error) -> Failure {
-    let guard = error
-        .source()
-        .and_then(|source| source.downcast_ref::<address_guard::Error>());
-    match guard {
-        Some(address_guard::Error::Dns(_)) => Failure::Dns,
-        Some(address_guard::Error::Refused(_)) => Failure::AddressRefused,
-        Some(address_guard::Error::Connect(_)) => Failure::Connect,
-        // What is left of connecting once the guard has connected is TLS.
-        None if error.is_connect() => Failure::Tls,
+    use address_guard::Error as Guard;
+    let connector = error.source().and_then(|source| source.downcast_ref());
+    match connector {
+        Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
+        Some(connector::Error::Guard(Guard::Refused(_))) => Failure::AddressRefused,
+        Some(connector::Error::Guard(Guard::Connect(_))) => Failure::Connect,
+        Some(connector::Error::Tls(_)) => Failure::Tls,
+        Some(connector::Error::Timeout(_)) => Failure::Timeout,
+        // There was a connection, and the pool lost it before it was used.
+        None if error.is_connect() => Failure::Connect,
         None => Failure::Protocol,
     }
 }
@@ -118,7 +119,10 @@ impl Sender {
         };
         let guard = AddressGuard::new(form.policy.clone(), resolver);
         Ok(Self {
-            client: client(https(tls.clone(), guard.clone()), MAX_IDLE_PER_HOST),
+            client: client(
+                Connector::new(guard.clone(), tls.clone(), config.send_timeout),
+                MAX_IDLE_PER_HOST,
+            ),
             guard,
             tls,
             form,
@@ -135,10 +139,10 @@ impl Sender {
 
     /// A connector that tells how far connections come, and permits what all do. It goes on with
     /// no TLS session of before: who is there is verified each time.
-    pub(crate) fn traced(&self, trace: &Arc<Trace>) -> HttpsConnector<AddressGuard> {
+    pub(crate) fn traced(&self, trace: &Arc<Trace>) -> Connector {
         let mut tls = self.tls.clone();
         tls.resumption = Resumption::disabled();
-        https(tls, self.guard.traced(Arc::clone(trace)))
+        Connector::new(self.guard.traced(Arc::clone(trace)), tls, self.timeout)
     }
 
     /// Makes one attempt over some exchange; its outcome, and why it failed.
@@ -232,14 +236,6 @@ impl Sender {
         }
         Ok(response)
     }
-}
-
-fn https(tls: rustls::ClientConfig, guard: AddressGuard) -> HttpsConnector<AddressGuard> {
-    HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(guard)
 }
 
 /// A client that keeps at most so many idle connections to a host.

@@ -12,15 +12,16 @@ use std::{
 
 use egress::Refused;
 use http::Uri;
-use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use proto::{Notification, TestOutcome};
 use rustls::ProtocolVersion;
 use tokio::{task::JoinSet, time::Instant};
-use tower::{BoxError, Service};
+use tower::Service;
 
 use crate::{
-    address_guard::{self, AddressGuard, GuardedStream},
+    address_guard::{self, GuardedStream},
+    connector::{self, Connector},
     sender::{self, Error, Sender},
 };
 
@@ -81,7 +82,7 @@ impl WebhookTests {
 async fn test_webhook(sender: &Sender, test: Notification) -> TestOutcome {
     let trace = Arc::new(Trace::start());
     let connector = TracedConnector {
-        https: sender.traced(&trace),
+        connector: sender.traced(&trace),
         trace: Arc::clone(&trace),
     };
     let client = sender::client(connector, 0);
@@ -184,21 +185,21 @@ impl Trace {
 /// Connects as notifications do, and notes when TLS is there.
 #[derive(Clone)]
 struct TracedConnector {
-    https: HttpsConnector<AddressGuard>,
+    connector: Connector,
     trace: Arc<Trace>,
 }
 
 impl Service<Uri> for TracedConnector {
     type Response = MaybeHttpsStream<TokioIo<GuardedStream>>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+    type Error = connector::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.https.poll_ready(cx).map_err(Into::into)
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.connector.poll_ready(cx)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.https.call(uri);
+        let connecting = self.connector.call(uri);
         let trace = Arc::clone(&self.trace);
         Box::pin(async move {
             let stream = connecting.await?;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bad_receivers;
+mod connecting;
 mod cores;
 mod crowd;
 mod guard;

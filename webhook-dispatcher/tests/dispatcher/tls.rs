@@ -40,37 +40,44 @@ impl TlsReceiver {
     }
 
     async fn start_with(params: CertificateParams, protocols: &[&str], keep_alive: bool) -> Self {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        let mut file = NamedTempFile::new().unwrap();
-        file.write_all(certificate.pem().as_bytes()).unwrap();
-
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .unwrap();
-        config.alpn_protocols = protocols
-            .iter()
-            .map(|name| name.as_bytes().into())
-            .collect();
-
+        let (acceptor, certificate) = acceptor(params, protocols);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
         tokio::spawn(serve(listener, acceptor, keep_alive));
         Self {
             url: format!("https://localhost:{port}/"),
-            certificate: file,
+            certificate,
         }
     }
 
     fn ca_files(&self) -> Vec<PathBuf> {
         vec![self.certificate.path().to_owned()]
     }
+}
+
+/// TLS with a certificate of its own making, which the file has.
+pub(crate) fn acceptor(
+    params: CertificateParams,
+    protocols: &[&str],
+) -> (TlsAcceptor, NamedTempFile) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(certificate.pem().as_bytes()).unwrap();
+
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().into())
+        .collect();
+    (TlsAcceptor::from(Arc::new(config)), file)
 }
 
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor, keep_alive: bool) {
@@ -105,7 +112,7 @@ fn answer(request: &Request<Incoming>, handshake: Option<HandshakeKind>) -> Resp
     Response::new(Full::from(format!("{version}{again}")))
 }
 
-fn named(name: &str) -> CertificateParams {
+pub(crate) fn named(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
