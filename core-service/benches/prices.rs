@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, hint::black_box, time::Instant};
 
 use core_service::domain::{
     address::{Address, LatLng},
-    delivery::{DeliveryPlan, Route},
+    delivery::{DeliveryPlan, DistanceSource, Route},
     id::AddressId,
     price_list::PriceList,
     task::{Package, TaskPlan, TimeWindow},
@@ -107,6 +107,7 @@ fn plan(now: &Zoned) -> DeliveryPlan {
         route: Route {
             meters: 19_500,
             seconds: 4_000,
+            source: DistanceSource::StraightLine,
         },
     }
 }

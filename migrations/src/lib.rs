@@ -27,6 +27,7 @@ mod m0014_recover_notifications;
 mod m0015_create_geocodes;
 mod m0016_add_service_areas;
 mod m0017_find_failed_notifications;
+mod m0018_tell_distance_sources;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -56,6 +57,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_create_geocodes::Migration),
             Box::new(m0016_add_service_areas::Migration),
             Box::new(m0017_find_failed_notifications::Migration),
+            Box::new(m0018_tell_distance_sources::Migration),
         ]
     }
 }

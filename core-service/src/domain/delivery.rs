@@ -14,6 +14,16 @@ use crate::domain::{
 pub struct Route {
     pub meters: u32,
     pub seconds: u32,
+    pub source: DistanceSource,
+}
+
+/// Who says how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DistanceSource {
+    /// An estimate.
+    StraightLine,
+    /// A server that knows the streets.
+    Osrm,
 }
 
 /// What a delivery asks for, all checked.
@@ -208,6 +218,7 @@ mod tests {
             route: Route {
                 meters: 1000,
                 seconds: 240,
+                source: DistanceSource::StraightLine,
             },
         };
         Delivery::new(StoreId::new(), plan, None, at(0))

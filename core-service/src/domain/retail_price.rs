@@ -152,6 +152,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         address::LatLng,
+        delivery::DistanceSource,
         id::AddressId,
         task::{Package, TimeWindow},
     };
@@ -191,6 +192,7 @@ mod tests {
             route: Route {
                 meters: 1000,
                 seconds: 240,
+                source: DistanceSource::StraightLine,
             },
         }
     }

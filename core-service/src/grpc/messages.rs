@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
-    delivery::Delivery,
+    delivery::{Delivery, DistanceSource},
     id::WebhookId,
     money::Price,
     service_area::ServiceArea,
@@ -14,7 +14,7 @@ use crate::domain::{
     webhook::{DisabledReason, Webhook},
 };
 use crate::error::Error;
-use crate::routing::Source;
+
 use proto::iri::Collection;
 
 pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
@@ -59,12 +59,19 @@ pub(super) fn price(price: Price) -> proto::Price {
     }
 }
 
-/// Unspecified where nobody was asked.
-pub(super) fn distance_source(source: Option<Source>) -> proto::DistanceSource {
+pub(super) fn distance_source(source: DistanceSource) -> proto::DistanceSource {
     match source {
-        Some(Source::StraightLine) => proto::DistanceSource::StraightLine,
-        Some(Source::Osrm) => proto::DistanceSource::Osrm,
-        None => proto::DistanceSource::Unspecified,
+        DistanceSource::StraightLine => proto::DistanceSource::StraightLine,
+        DistanceSource::Osrm => proto::DistanceSource::Osrm,
+    }
+}
+
+/// None if it is not said.
+pub(super) fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
+    match source {
+        proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
+        proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
+        proto::DistanceSource::Unspecified => None,
     }
 }
 
@@ -75,6 +82,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
         dropoff: Some(task(&delivery.dropoff, store)),
         distance_meters: delivery.route.meters,
         duration_seconds: delivery.route.seconds,
+        distance_source: distance_source(delivery.route.source).into(),
         price: delivery.price.map(price),
         retail_price: delivery.retail_price.clone().unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),

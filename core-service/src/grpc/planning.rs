@@ -22,7 +22,7 @@ use crate::{
         violation::Violations,
     },
     error::Error,
-    routing::{self, Source, Way},
+    routing,
 };
 
 /// How many violations of a caller's own finding are repeated.
@@ -43,8 +43,6 @@ pub(super) struct Asked {
 /// A plan and what it is priced with.
 pub(super) struct Planned {
     pub(super) plan: DeliveryPlan,
-    /// Who says how far it is; none for a promised distance.
-    pub(super) distance_source: Option<Source>,
     pub(super) price_list: Option<Arc<PriceList>>,
     /// The price it was promised at.
     pub(super) promise: Option<Promise>,
@@ -109,15 +107,12 @@ impl Core {
         let to = self
             .dropoff_address(&reach, dropoff.address, &mut violations)
             .await?;
-        let (route, distance_source) = match (&from, &to) {
+        let route = match (&from, &to) {
             (Some(from), Some(to)) => match claim.promise() {
-                Some(promise) if promise.basis.is_between(from, to) => (Some(promise.route), None),
-                _ => {
-                    let way = self.way(from, to, &mut violations).await?;
-                    (way.map(|way| way.route), way.map(|way| way.source))
-                }
+                Some(promise) if promise.basis.is_between(from, to) => Some(promise.route),
+                _ => self.route(from, to, &mut violations).await?,
             },
-            _ => (None, None),
+            _ => None,
         };
         let windows = windows(&pickup.times, &dropoff.times, route, &mut violations);
 
@@ -143,7 +138,6 @@ impl Core {
         let promise = claim.keep(&plan, &said)?;
         Ok(Planned {
             plan,
-            distance_source,
             price_list,
             promise,
             now,
@@ -152,14 +146,14 @@ impl Core {
         })
     }
 
-    async fn way(
+    async fn route(
         &self,
         from: &Address,
         to: &Address,
         violations: &mut Violations,
-    ) -> Result<Option<Way>, Error> {
+    ) -> Result<Option<Route>, Error> {
         match self.router.route(from.lat_lng, to.lat_lng).await {
-            Ok(way) => Ok(Some(way)),
+            Ok(route) => Ok(Some(route)),
             Err(error @ routing::Error::NoRoute) => {
                 violations.add("dropoff.address", "NO_ROUTE", error.to_string());
                 Ok(None)

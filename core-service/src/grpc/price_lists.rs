@@ -150,7 +150,7 @@ impl proto::price_lists_server::PriceLists for Core {
             currency_code: list.currency().code().to_owned(),
             distance_meters: planned.plan.route.meters,
             duration_seconds: planned.plan.route.seconds,
-            distance_source: messages::distance_source(planned.distance_source).into(),
+            distance_source: messages::distance_source(planned.plan.route.source).into(),
             calculation: calculation
                 .outcomes
                 .into_iter()

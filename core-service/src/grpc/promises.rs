@@ -129,6 +129,7 @@ impl Core {
             route: Route {
                 meters: retail_price.distance_meters,
                 seconds: retail_price.duration_seconds,
+                source: messages::read_distance_source(retail_price.distance_source())?,
             },
             calculated_at: Timestamp::from_microsecond(sealed.calculated_at).ok()?,
             basis: Basis::from_bytes(&sealed.basis)?,

@@ -45,7 +45,7 @@ impl proto::retail_prices_server::RetailPrices for Core {
             expire_time: Some(messages::timestamp(expires_at)),
             distance_meters: planned.plan.route.meters,
             duration_seconds: planned.plan.route.seconds,
-            distance_source: messages::distance_source(planned.distance_source).into(),
+            distance_source: messages::distance_source(planned.plan.route.source).into(),
             calculation: calculation.outcomes.into_iter().map(outcome).collect(),
             time_zone: store.time_zone_name().to_owned(),
         };

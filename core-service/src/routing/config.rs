@@ -62,7 +62,7 @@ pub struct RouterConfig {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fallback {
-    /// The way is estimated, and its price says so (`distanceSource`)
+    /// The way is estimated, and its price and delivery say so (`distanceSource`)
     StraightLine,
     /// Deliveries and prices are refused, to be tried again (503)
     Refuse,

@@ -1,9 +1,9 @@
-//! The straight line where a router gives no answer: visibly, by the way's source.
+//! The straight line where a router gives no answer: visibly, by the route's source.
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Error, Router, StraightLine, Way};
-use crate::domain::address::LatLng;
+use super::{Error, Router, StraightLine};
+use crate::domain::{address::LatLng, delivery::Route};
 
 /// A router, and the straight line in its absence.
 pub struct WithFallback<R> {
@@ -12,7 +12,7 @@ pub struct WithFallback<R> {
 }
 
 impl<R: Router> Router for WithFallback<R> {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>> {
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
         async move {
             match self.router.route(from, to).await {
                 Err(error @ Error::Unavailable(_)) => {
@@ -33,18 +33,18 @@ impl<R: Router> Router for WithFallback<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{domain::delivery::Route, routing::Source};
+    use crate::domain::delivery::DistanceSource;
 
     /// Has always the same answer.
-    struct Fixed(fn() -> Result<Way, Error>);
+    struct Fixed(fn() -> Result<Route, Error>);
 
     impl Router for Fixed {
-        fn route(&self, _: LatLng, _: LatLng) -> BoxFuture<'_, Result<Way, Error>> {
+        fn route(&self, _: LatLng, _: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
             std::future::ready((self.0)()).boxed()
         }
     }
 
-    async fn route(answer: fn() -> Result<Way, Error>) -> Result<Way, Error> {
+    async fn route(answer: fn() -> Result<Route, Error>) -> Result<Route, Error> {
         let [from, to] = [48.0, 48.1].map(|latitude| LatLng::new(latitude, 2.0).unwrap());
         let router = WithFallback {
             router: Fixed(answer),
@@ -56,19 +56,20 @@ mod tests {
     #[tokio::test]
     async fn only_a_router_without_an_answer_is_stood_in_for() {
         let known = || {
-            Ok(Way {
-                route: Route {
-                    meters: 1,
-                    seconds: 1,
-                },
-                source: Source::Osrm,
+            Ok(Route {
+                meters: 1,
+                seconds: 1,
+                source: DistanceSource::Osrm,
             })
         };
         let silent = || Err(Error::Unavailable("down".into()));
         let certain = || Err(Error::NoRoute);
 
         assert_eq!(route(known).await.unwrap(), known().unwrap());
-        assert_eq!(route(silent).await.unwrap().source, Source::StraightLine);
+        assert_eq!(
+            route(silent).await.unwrap().source,
+            DistanceSource::StraightLine
+        );
         assert!(matches!(route(certain).await, Err(Error::NoRoute)));
     }
 }

@@ -23,22 +23,7 @@ pub(crate) use straight_line::great_circle_meters;
 /// Something that knows ways.
 pub trait Router: Send + Sync {
     /// The way a courier takes.
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>>;
-}
-
-/// A way, and who says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    pub route: Route,
-    pub source: Source,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// An estimate.
-    StraightLine,
-    /// A server that knows the streets.
-    Osrm,
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>>;
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use url::Url;
 
-use super::{Error, Router, Source, Way, whole};
+use super::{Error, Router, whole};
 use crate::{
-    domain::{address::LatLng, delivery::Route},
+    domain::{
+        address::LatLng,
+        delivery::{DistanceSource, Route},
+    },
     upstream::{Answer, Client, Limits},
 };
 
@@ -113,15 +116,9 @@ impl Osrm {
 }
 
 impl Router for Osrm {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>> {
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
         let points = [from, to].map(Rounded::from);
-        async move {
-            Ok(Way {
-                route: self.ask(points).await?,
-                source: Source::Osrm,
-            })
-        }
-        .boxed()
+        self.ask(points).boxed()
     }
 }
 
@@ -173,6 +170,7 @@ fn read(answer: &Answer) -> Result<Route, Error> {
             Ok(Route {
                 meters: whole(route.distance),
                 seconds: whole(route.duration),
+                source: DistanceSource::Osrm,
             })
         }
         // The second: one of the points is too far from any street.
@@ -203,7 +201,7 @@ mod tests {
         Osrm::new(&service.url, "bike", Duration::from_mins(1), 4).unwrap()
     }
 
-    async fn route(osrm: &Osrm) -> Result<Way, Error> {
+    async fn route(osrm: &Osrm) -> Result<Route, Error> {
         let [from, to] = points();
         osrm.route(from, to).await
     }
@@ -221,12 +219,10 @@ mod tests {
             osrm.route(to, from).await.unwrap(),
         ];
 
-        let expected = Way {
-            route: Route {
-                meters: 1886,
-                seconds: 261,
-            },
-            source: Source::Osrm,
+        let expected = Route {
+            meters: 1886,
+            seconds: 261,
+            source: DistanceSource::Osrm,
         };
         assert_eq!(ways, [expected; 3]);
         assert_eq!(

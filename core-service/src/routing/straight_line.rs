@@ -2,8 +2,11 @@
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Error, Router, Source, Way, whole};
-use crate::domain::{address::LatLng, delivery::Route};
+use super::{Error, Router, whole};
+use crate::domain::{
+    address::LatLng,
+    delivery::{DistanceSource, Route},
+};
 
 /// Estimates a way without a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,17 +40,14 @@ impl StraightLine {
         Route {
             meters: whole(meters),
             seconds: whole(meters / self.meters_per_second),
+            source: DistanceSource::StraightLine,
         }
     }
 }
 
 impl Router for StraightLine {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Way, Error>> {
-        let way = Way {
-            route: self.estimate(from, to),
-            source: Source::StraightLine,
-        };
-        std::future::ready(Ok(way)).boxed()
+    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
+        std::future::ready(Ok(self.estimate(from, to))).boxed()
     }
 }
 
@@ -99,16 +99,14 @@ mod tests {
             meters_per_second: 5.0,
         };
 
-        let way = straight_line.route(from, to).await.unwrap();
+        let route = straight_line.route(from, to).await.unwrap();
 
         assert_eq!(
-            way,
-            Way {
-                route: Route {
-                    meters: 1501,
-                    seconds: 300
-                },
-                source: Source::StraightLine,
+            route,
+            Route {
+                meters: 1501,
+                seconds: 300,
+                source: DistanceSource::StraightLine,
             }
         );
     }

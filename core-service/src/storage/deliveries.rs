@@ -12,7 +12,7 @@ use super::{
     },
 };
 use crate::domain::{
-    delivery::{Booking, Delivery, Route},
+    delivery::{Booking, Delivery, DistanceSource, Route},
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     store,
@@ -21,6 +21,8 @@ use crate::domain::{
 
 const PICKUP: &str = "pickup";
 const DROPOFF: &str = "dropoff";
+const STRAIGHT_LINE: &str = "straight_line";
+const OSRM: &str = "osrm";
 
 pub(crate) async fn insert(
     connection: &impl ConnectionTrait,
@@ -198,6 +200,7 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
         route: Route {
             meters: whole(row.meters)?,
             seconds: whole(row.seconds)?,
+            source: distance_source(&row.distance_source)?,
         },
         price: price(row)?,
         retail_price: row.retail_price.clone(),
@@ -215,6 +218,10 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         id: Set(delivery.id.0),
         meters: Set(delivery.route.meters.into()),
         seconds: Set(delivery.route.seconds.into()),
+        distance_source: Set(match delivery.route.source {
+            DistanceSource::StraightLine => STRAIGHT_LINE.to_owned(),
+            DistanceSource::Osrm => OSRM.to_owned(),
+        }),
         price_net: Set(price.map(|price| price.net)),
         price_tax: Set(price.map(|price| price.tax)),
         price_currency: Set(price.map(|price| price.currency.code().to_owned())),
@@ -296,6 +303,17 @@ impl TryFrom<task::Model> for Task {
             updated_at: row.updated_at.try_into()?,
             cancelled_at: instant::optional(row.cancelled_at)?,
         })
+    }
+}
+
+fn distance_source(text: &str) -> Result<DistanceSource, Error> {
+    match text {
+        STRAIGHT_LINE => Ok(DistanceSource::StraightLine),
+        OSRM => Ok(DistanceSource::Osrm),
+        other => {
+            let unknown = format!("distance source {other:?}");
+            Err(Error::inconsistent("deliveries", unknown))
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     request::Request,
     resources::{
         delivery_draft, delivery_filters,
-        retail_prices::{ShownPrice, TaxShown},
+        retail_prices::{ShownPrice, TaxShown, shown_distance_source},
         tasks::Task,
     },
     routes::{Answer, Gateway},
@@ -46,6 +46,8 @@ struct Delivery {
     distance: u32,
     /// Seconds.
     duration: u32,
+    /// Who says how far it is.
+    distance_source: Option<&'static str>,
     /// There is no such page yet.
     tracking_url: Option<String>,
     price: Option<DeliveryPrice>,
@@ -191,6 +193,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
         let id = Collection::Deliveries.member(&delivery.name);
+        let distance_source = shown_distance_source(delivery.distance_source());
         let price = delivery
             .price
             .map(|price| ShownPrice::new(price, TaxShown::Included))
@@ -210,6 +213,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             dropoff: task(delivery.dropoff)?,
             distance: delivery.distance_meters,
             duration: delivery.duration_seconds,
+            distance_source,
             tracking_url: None,
             price,
             cancelled_at: Zone::named(&delivery.time_zone)

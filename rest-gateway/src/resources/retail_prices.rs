@@ -136,13 +136,18 @@ fn read_tax(request: &Request, report: &mut Report) -> TaxShown {
     }
 }
 
+/// None for one that this gateway does not know.
+pub(super) fn shown_distance_source(source: DistanceSource) -> Option<&'static str> {
+    match source {
+        DistanceSource::StraightLine => Some("straight_line"),
+        DistanceSource::Osrm => Some("osrm"),
+        DistanceSource::Unspecified => None,
+    }
+}
+
 impl RetailPrice {
     fn new(price: proto::RetailPrice, tax_shown: TaxShown) -> Result<Self, Error> {
-        let distance_source = match price.distance_source() {
-            DistanceSource::StraightLine => Some("straight_line"),
-            DistanceSource::Osrm => Some("osrm"),
-            DistanceSource::Unspecified => None,
-        };
+        let distance_source = shown_distance_source(price.distance_source());
         let amount = price
             .price
             .ok_or_else(|| Error::incomplete("a retail price's price"))?;

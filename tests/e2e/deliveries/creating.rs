@@ -334,6 +334,7 @@ fn order_as_created(price: &Value) -> Value {
         },
         "distance": null,
         "duration": null,
+        "distanceSource": "straight_line",
         "price": {
             "amount": price["amount"], "currency": "EUR", "tax": price["tax"],
             "retailPrice": null,

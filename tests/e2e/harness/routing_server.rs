@@ -28,14 +28,9 @@ impl RoutingServer {
     pub(crate) async fn start(meters: f64, seconds: f64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let answer = serde_json::json!({
-            "code": "Ok",
-            "routes": [{ "distance": meters, "duration": seconds, "legs": [] }],
-            "waypoints": [],
-        });
         let state = Arc::new(Mutex::new(State {
             status: 200,
-            answer: answer.to_string(),
+            answer: way(meters, seconds),
             questions: Vec::new(),
         }));
         let served = Arc::clone(&state);
@@ -50,6 +45,11 @@ impl RoutingServer {
             state,
             accepting,
         }
+    }
+
+    /// Knows another way from now on.
+    pub(crate) fn knows(&self, meters: f64, seconds: f64) {
+        self.answer(200, &way(meters, seconds));
     }
 
     /// Answers something else from now on.
@@ -69,6 +69,15 @@ impl Drop for RoutingServer {
     fn drop(&mut self) {
         self.accepting.abort();
     }
+}
+
+fn way(meters: f64, seconds: f64) -> String {
+    let answer = serde_json::json!({
+        "code": "Ok",
+        "routes": [{ "distance": meters, "duration": seconds, "legs": [] }],
+        "waypoints": [],
+    });
+    answer.to_string()
 }
 
 /// Answers one question and closes.

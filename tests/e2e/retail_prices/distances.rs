@@ -10,10 +10,15 @@ use crate::harness::{
     assertions::{assert_violations, json_ld},
 };
 
+const ASSERT: &str = "/api/deliveries/assert";
 const NO_ROUTE: &str = r#"{"code":"NoRoute","message":"Impossible route between points"}"#;
 
 async fn platform(router: &RoutingServer, fallback: Fallback) -> Platform {
-    Platform::start_with(Database::sqlite(), |settings| {
+    platform_on(Database::sqlite(), router, fallback).await
+}
+
+async fn platform_on(database: Database, router: &RoutingServer, fallback: Fallback) -> Platform {
+    Platform::start_with(database, |settings| {
         settings.router.osrm_url = Some(router.url.parse().unwrap());
         settings.router.osrm_fallback = fallback;
     })
@@ -21,12 +26,12 @@ async fn platform(router: &RoutingServer, fallback: Fallback) -> Platform {
 }
 
 async fn distance(client: &ApiClient, order: Value) -> Value {
-    let price = json_ld(&client.post(CALCULATE, order).await, 200);
-    json!([
-        price["distance"],
-        price["duration"],
-        price["distanceSource"]
-    ])
+    of(&json_ld(&client.post(CALCULATE, order).await, 200))
+}
+
+/// How far it is, of a price or of a delivery.
+fn of(told: &Value) -> Value {
+    json!([told["distance"], told["duration"], told["distanceSource"]])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,11 +56,46 @@ async fn a_router_says_how_far_it_is_and_the_straight_line_while_it_is_away() {
     assert!(estimate[0].as_u64().unwrap() > 8000, "{estimate}");
 
     router.answer(400, NO_ROUTE);
-    for path in [CALCULATE, "/api/deliveries/assert", "/api/deliveries"] {
+    for path in [CALCULATE, ASSERT, "/api/deliveries"] {
         let answer = client.post(path, far_order()).await;
         assert_violations(&answer, &["dropoff.address"]);
     }
     platform.stop().await;
+}
+
+/// "Falling back to the straight line is visible", and stays so: whoever was charged by an
+/// estimate can see it on the delivery.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_keeps_whose_distance_it_is_charged_by() {
+    for database in [Some(Database::sqlite()), Database::postgres()] {
+        let Some(database) = database else { continue };
+        let router = RoutingServer::start(1886.3, 260.6).await;
+        router.answer(500, "");
+        let platform = platform_on(database, &router, Fallback::StraightLine).await;
+        let client = platform.client().await;
+
+        let promise = client.post(CALCULATE, far_order()).await.expect(200);
+        let estimate = of(&promise);
+        assert_eq!(estimate[2], "straight_line");
+        let asserted = client.post(ASSERT, far_order()).await.expect(200);
+        assert_eq!(of(&asserted), estimate);
+        let estimated = client.create_delivery(far_order()).await;
+        assert_eq!(of(&estimated), estimate);
+
+        // The router is back, and what was promised stays.
+        router.knows(9123.4, 1234.5);
+        let mut at_price = far_order();
+        at_price["retailPrice"] = promise["@id"].clone();
+        let promised = client.create_delivery(at_price).await;
+        assert_eq!(of(&promised), estimate);
+        let known = client.create_delivery(far_order()).await;
+        assert_eq!(of(&known), json!([9123, 1235, "osrm"]));
+        for delivery in [&estimated, &promised, &known] {
+            let read = client.get(delivery["@id"].as_str().unwrap()).await;
+            assert_eq!(json_ld(&read, 200), *delivery);
+        }
+        platform.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,7 +105,7 @@ async fn without_its_router_a_strict_platform_asks_to_try_again() {
     let platform = platform(&router, Fallback::Refuse).await;
     let client = platform.client().await;
 
-    for path in [CALCULATE, "/api/deliveries/assert", "/api/deliveries"] {
+    for path in [CALCULATE, ASSERT, "/api/deliveries"] {
         let answer = client.post(path, order()).await;
         let error = json_ld(&answer, 503);
         assert_eq!(

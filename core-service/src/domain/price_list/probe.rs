@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::{
     address::{Address, LatLng},
-    delivery::{DeliveryPlan, Route},
+    delivery::{DeliveryPlan, DistanceSource, Route},
     id::AddressId,
     task::{Package, TaskKind, TaskPlan, TimeWindow},
 };
@@ -121,6 +121,7 @@ fn plan(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> Deli
         route: Route {
             meters: 1,
             seconds: 1,
+            source: DistanceSource::StraightLine,
         },
     }
 }

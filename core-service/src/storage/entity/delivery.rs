@@ -13,6 +13,7 @@ pub(crate) struct Model {
     pub(crate) id: Uuid,
     pub(crate) meters: i64,
     pub(crate) seconds: i64,
+    pub(crate) distance_source: String,
     pub(crate) price_net: Option<i64>,
     pub(crate) price_tax: Option<i64>,
     pub(crate) price_currency: Option<String>,

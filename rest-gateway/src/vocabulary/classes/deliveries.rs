@@ -2,7 +2,7 @@
 
 use super::{
     ID, NAME,
-    prices::{PRICE, PROMISE},
+    prices::{DISTANCE_SOURCE, PRICE, PROMISE},
 };
 use crate::vocabulary::{
     Class, Field,
@@ -45,6 +45,7 @@ pub(in crate::vocabulary) static DELIVERY: Class = Class {
             .about("Where and when the parcel is brought."),
         Field::new("distance", Integer).about("Metres."),
         Field::new("duration", Integer).about("Seconds."),
+        DISTANCE_SOURCE,
         Field::new("trackingUrl", Url)
             .schema()
             .nullable()

@@ -29,13 +29,15 @@ pub(in crate::vocabulary) static RETAIL_PRICE: Class = Class {
         Field::new("expiresAt", Instant).means(Schema("expires")),
         Field::new("distance", Integer).about("Metres."),
         Field::new("duration", Integer).about("Seconds."),
-        Field::new("distanceSource", Text).nullable().about(
-            "Who says how far it is: `osrm`, which knows the streets, or `straight_line`, an estimate.",
-        ),
+        DISTANCE_SOURCE,
         CALCULATION,
     ],
 };
 
+/// Of a delivery, too.
+pub(super) const DISTANCE_SOURCE: Field = Field::new("distanceSource", Text).nullable().about(
+    "Who says how far it is: `osrm`, which knows the streets, or `straight_line`, an estimate.",
+);
 /// Of a delivery's price, and of the request that asks for it.
 pub(super) const PROMISE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE)))
     .about("The promise that a delivery is charged by: used once, before it expires.");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use proto::{Address, Delivery, LatLng, Package, Price, Task, task};
+use proto::{Address, Delivery, DistanceSource, LatLng, Package, Price, Task, task};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -124,6 +124,7 @@ pub(crate) fn delivery() -> Delivery {
         dropoff: Some(task(task::Kind::Dropoff)),
         distance_meters: 1234,
         duration_seconds: 567,
+        distance_source: DistanceSource::Osrm.into(),
         price: Some(price()),
         time_zone: "Europe/Paris".to_owned(),
         create_time: instant(NOON),
@@ -143,6 +144,7 @@ pub(crate) fn delivery_json() -> Value {
         "dropoff": task_json("DROPOFF"),
         "distance": 1234,
         "duration": 567,
+        "distanceSource": "osrm",
         "trackingUrl": null,
         "price": {
             "amount": 499,

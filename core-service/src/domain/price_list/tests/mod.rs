@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{
     address::{Address, LatLng},
-    delivery::Route,
+    delivery::{DistanceSource, Route},
     id::AddressId,
     task::{Package, TaskPlan, TimeWindow},
     zone::{Area, Polygon, Zones},
@@ -72,6 +72,7 @@ pub(super) fn plan(meters: u32) -> DeliveryPlan {
         route: Route {
             meters,
             seconds: meters / 4,
+            source: DistanceSource::StraightLine,
         },
     }
 }
