@@ -44,7 +44,6 @@ use documentation::Documentation;
 
 mod across_cores;
 mod away;
-mod cost;
 mod disks;
 mod ending;
 mod flushing;

@@ -164,22 +164,6 @@ impl Postgres {
             .to_owned()
     }
 
-    /// The server's process and those it has started.
-    pub(crate) fn processes(&self) -> Vec<u32> {
-        let file = format!("{}/data/postmaster.pid", self.directory);
-        let postmaster = std::fs::read_to_string(file).unwrap();
-        let postmaster = postmaster.lines().next().unwrap().to_owned();
-        let children = Command::new("ps")
-            .args(["-o", "pid=", "--ppid", &postmaster])
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&children.stdout)
-            .split_whitespace()
-            .chain([postmaster.as_str()])
-            .map(|id| id.parse().unwrap())
-            .collect()
-    }
-
     /// Starts statements, all in one transaction, that are to be waited for.
     pub(crate) fn start_sql(&self, statements: &str) -> Child {
         let mut psql = self.psql();

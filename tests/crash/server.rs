@@ -119,8 +119,7 @@ impl Server {
 
     /// Sends a signal, such as `-TERM`.
     pub(crate) fn send(&self, signal: &str) {
-        let running = self.running.as_ref().unwrap();
-        let kill = format!("kill {signal} {}", running.process.id());
+        let kill = format!("kill {signal} {}", self.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(sent.success());
     }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::receiver::Receiver;
-use crate::postgres::Postgres;
+use crate::{postgres::Postgres, receiver::Receiver};
 
-/// How long after the commit of a completion its receiver was told, in milliseconds.
+/// In milliseconds, the shortest first.
 pub(super) struct Latencies(Vec<f64>);
 
 impl Latencies {
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    /// From the commit of a completion, by PostgreSQL's clock, to the last byte of the request at
+    /// its receiver.
     pub(super) fn of(
         deliveries: &[(String, String)],
         receiver: &Receiver,
@@ -25,14 +25,23 @@ impl Latencies {
             .filter_map(|line| line.split_once('|'))
             .filter_map(|(id, at)| Some((id, at.parse().ok()?)))
             .collect();
-        let mut latencies: Vec<_> = deliveries
+        deliveries
             .iter()
             .map(|(iri, _)| {
                 let id = iri.rsplit('/').next().unwrap();
                 let arrived = receiver.arrival(iri).expect("it was told");
-                (arrived - committed[id]) as f64 / 1000.0
+                arrived - committed[id]
             })
-            .collect();
+            .collect()
+    }
+}
+
+impl FromIterator<i64> for Latencies {
+    /// Of microseconds.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    fn from_iter<I: IntoIterator<Item = i64>>(microseconds: I) -> Self {
+        let microseconds = microseconds.into_iter();
+        let mut latencies: Vec<_> = microseconds.map(|time| time as f64 / 1000.0).collect();
         latencies.sort_by(f64::total_cmp);
         Self(latencies)
     }
@@ -42,6 +51,6 @@ impl std::fmt::Display for Latencies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percentile = |percent| self.0[self.0.len() * percent / 100];
         let (half, most) = (percentile(50), percentile(99));
-        write!(f, "commit to receiver p50 {half:.2} ms, p99 {most:.2} ms")
+        write!(f, "p50 {half:.2} ms, p99 {most:.2} ms")
     }
 }

@@ -21,11 +21,12 @@ use hyper_util::{
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::rate;
+use crate::latency::Latencies;
 
-/// One that answers at once.
+/// One whose answers all take the same time.
 pub(super) struct Receiver {
     url: String,
+    takes: Duration,
     heard: Arc<Heard>,
 }
 
@@ -40,7 +41,7 @@ struct Heard {
 }
 
 impl Receiver {
-    pub(super) async fn start() -> Self {
+    pub(super) async fn start(takes: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let heard = Arc::new(Heard::default());
@@ -52,7 +53,7 @@ impl Receiver {
                 tokio::spawn(async move {
                     let open = heard.open.fetch_add(1, Relaxed) + 1;
                     heard.most_open.fetch_max(open, Relaxed);
-                    let service = service_fn(|request| note(request, &heard));
+                    let service = service_fn(|request| note(request, takes, &heard));
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(connection), service)
                         .await;
@@ -60,7 +61,7 @@ impl Receiver {
                 });
             }
         });
-        Self { url, heard }
+        Self { url, takes, heard }
     }
 
     pub(super) fn url(&self) -> &str {
@@ -79,8 +80,13 @@ impl Receiver {
         }
     }
 
+    /// How long an answer takes.
+    pub(super) fn takes(&self) -> Duration {
+        self.takes
+    }
+
     /// How many connections were open at most.
-    pub(super) fn connections(&self) -> usize {
+    pub(super) fn most_open(&self) -> usize {
         self.heard.most_open.load(Relaxed)
     }
 
@@ -92,15 +98,18 @@ impl Receiver {
 
 async fn note(
     request: Request<Incoming>,
+    takes: Duration,
     heard: &Heard,
 ) -> Result<Response<Empty<Bytes>>, hyper::Error> {
     let body = request.into_body().collect().await?.to_bytes();
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let now = now();
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     if let Some(object) = json["data"]["object"].as_str() {
         let mut arrivals = heard.arrivals.lock().unwrap();
         arrivals.entry(object.to_owned()).or_insert(now);
+    }
+    if !takes.is_zero() {
+        tokio::time::sleep(takes).await;
     }
     heard.count.fetch_add(1, Relaxed);
     Ok(Response::new(Empty::new()))
@@ -120,21 +129,60 @@ pub(super) async fn hanging() -> String {
     url
 }
 
-/// How many requests a second a client makes that does nothing else, over so many connections.
-pub(super) async fn bare_client(url: &str, count: usize, connections: usize) -> f64 {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new())
-        .pool_max_idle_per_host(connections)
-        .build(connector);
-    let body = Bytes::from_static(br#"{"data":{"object":"none","event":"delivery.completed"}}"#);
-    let begin = Instant::now();
-    stream::iter(0..count)
-        .for_each_concurrent(connections, |_| async {
-            let request = Request::post(url).body(Full::new(body.clone())).unwrap();
-            let response = client.request(request).await.unwrap();
-            response.into_body().collect().await.unwrap();
-        })
-        .await;
-    rate(count, begin.elapsed())
+/// Microseconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A client that does nothing but send, over a number of connections.
+pub(super) struct BareClient {
+    http: Client<HttpConnector, Full<Bytes>>,
+    connections: usize,
+}
+
+impl BareClient {
+    pub(super) fn new(connections: usize) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let http = Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(connections)
+            .build(connector);
+        Self { http, connections }
+    }
+
+    /// Sends so many requests, each connection's one after the other; how long that took.
+    pub(super) async fn send(&self, url: &str, count: usize) -> Duration {
+        let begin = Instant::now();
+        stream::iter(0..count)
+            .for_each_concurrent(self.connections, |_| self.post(url, "none"))
+            .await;
+        begin.elapsed()
+    }
+
+    /// Sends so many requests, one at each tick; how soon they came.
+    pub(super) async fn paced(
+        &self,
+        receiver: &Receiver,
+        count: usize,
+        pace: Duration,
+    ) -> Latencies {
+        let mut tick = tokio::time::interval(pace);
+        let mut latencies = Vec::with_capacity(count);
+        for number in 0..count {
+            tick.tick().await;
+            let object = number.to_string();
+            let begin = now();
+            self.post(receiver.url(), &object).await;
+            latencies.push(receiver.arrival(&object).expect("it was answered") - begin);
+        }
+        latencies.into_iter().collect()
+    }
+
+    async fn post(&self, url: &str, object: &str) {
+        let body = format!(r#"{{"data":{{"object":"{object}","event":"delivery.completed"}}}}"#);
+        let request = Request::post(url).body(Full::from(body)).unwrap();
+        let response = self.http.request(request).await.unwrap();
+        response.into_body().collect().await.unwrap();
+    }
 }

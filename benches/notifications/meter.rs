@@ -1,8 +1,8 @@
 //! What the platform's processes and PostgreSQL use.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
-use crate::{cluster::Cluster, server::Server};
+use crate::{cluster::Cluster, postgres::Postgres, server::Server};
 
 /// After so long, PostgreSQL's idle sessions have told what they did.
 const STATISTICS: Duration = Duration::from_secs(12);
@@ -24,7 +24,7 @@ impl Meter {
         tokio::time::sleep(STATISTICS).await;
         let cores = cluster.cores.each_ref().map(Server::id);
         let dispatchers = cluster.dispatchers.each_ref().map(Server::id);
-        let postgres = cluster.postgres.processes();
+        let postgres = processes(&cluster.postgres);
         let all = cores.iter().chain(&dispatchers).chain(&postgres);
         let number = |statement| cluster.postgres.query(statement).parse().unwrap();
         Self {
@@ -74,6 +74,22 @@ impl std::fmt::Display for Meter {
             self.flushes
         )
     }
+}
+
+/// The server's process and those it has started.
+fn processes(postgres: &Postgres) -> Vec<u32> {
+    let file = format!("{}/data/postmaster.pid", postgres.directory());
+    let postmaster = std::fs::read_to_string(file).unwrap();
+    let postmaster = postmaster.lines().next().unwrap().to_owned();
+    let children = Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &postmaster])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&children.stdout)
+        .split_whitespace()
+        .chain([postmaster.as_str()])
+        .map(|id| id.parse().unwrap())
+        .collect()
 }
 
 /// Seconds of processor time of a process; ticks are hundredths wherever Linux runs.
