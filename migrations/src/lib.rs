@@ -28,6 +28,7 @@ mod m0015_create_geocodes;
 mod m0016_add_service_areas;
 mod m0017_find_failed_notifications;
 mod m0018_tell_distance_sources;
+mod m0019_tell_slow_webhooks;
 
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
@@ -58,6 +59,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0016_add_service_areas::Migration),
             Box::new(m0017_find_failed_notifications::Migration),
             Box::new(m0018_tell_distance_sources::Migration),
+            Box::new(m0019_tell_slow_webhooks::Migration),
         ]
     }
 }

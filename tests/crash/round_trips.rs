@@ -109,7 +109,7 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {NOTIFICATIONS} / {WEBHOOKS}) AS number;
          ANALYZE notifications;
-         UPDATE webhooks SET timed_out = false, next_due_at = 1"
+         UPDATE webhooks SET was_slow = false, next_due_at = 1"
     ));
 
     let mut dispatcher = Dispatcher::open(&cluster).await;

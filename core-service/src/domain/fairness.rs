@@ -1,16 +1,41 @@
-//! Fairness: how the places of a dispatcher are shared, so that a receiver that never answers
-//! holds up nobody but itself.
+//! Fairness: how the places of a dispatcher are shared, so that a receiver that answers late or
+//! never holds up nobody but itself.
+
+use std::time::Duration;
+
+use super::notification::{Failure, Outcome};
 
 /// How a webhook's receiver has answered so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// No attempt has ended yet.
     New,
-    /// The last attempt ended by itself, well or badly.
+    /// The last attempt ended soon, well or badly.
     Answering,
-    /// The last attempt ended at the deadline.
-    TimedOut,
+    /// The last attempt took long, however it ended.
+    Slow,
 }
+
+impl Standing {
+    /// As an attempt leaves it that took so long.
+    ///
+    /// What counts is for how long a place was taken: an answer just before the deadline, or a
+    /// status whose body never comes, holds up others as much as no answer at all.
+    pub fn after(outcome: &Outcome, took: Duration) -> Self {
+        // A dispatcher's own deadline may be a shorter one.
+        let ended_late = outcome.failure() == Some(Failure::Timeout);
+        if ended_late || took >= LONG {
+            Self::Slow
+        } else {
+            Self::Answering
+        }
+    }
+}
+
+/// From when on an attempt took long: a third of its deadline. A receiver may wake up, or do its
+/// work before it answers, and is not slow yet; and eight such that have all places between them
+/// give one back to others every 20 ms.
+const LONG: Duration = Duration::from_secs(5);
 
 /// The most notifications of one answering webhook that are on their way at once, over all
 /// dispatchers.
@@ -27,7 +52,7 @@ impl Places {
     pub fn of_one(self, standing: Standing) -> u32 {
         match standing {
             Standing::Answering => (self.0 / 8).clamp(1, MOST_IN_FLIGHT),
-            Standing::New | Standing::TimedOut => 1,
+            Standing::New | Standing::Slow => 1,
         }
     }
 
@@ -38,7 +63,7 @@ impl Places {
         match standing {
             Standing::Answering => self.0,
             Standing::New => (self.0 / 2).max(1),
-            Standing::TimedOut => (self.0 / 4).max(1),
+            Standing::Slow => (self.0 / 4).max(1),
         }
     }
 }
@@ -52,8 +77,8 @@ pub struct Room {
     pub free: u32,
     /// How many of them new webhooks may have.
     pub free_for_new: u32,
-    /// How many of them webhooks that timed out may have.
-    pub free_for_timed_out: u32,
+    /// How many of them slow webhooks may have.
+    pub free_for_slow: u32,
 }
 
 impl Room {
@@ -62,7 +87,7 @@ impl Room {
     /// before all had one.
     pub fn share(self, webhooks: &[(Standing, u32)]) -> Vec<u32> {
         let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
-        let (mut new, mut timed_out) = (self.free_for_new, self.free_for_timed_out);
+        let (mut new, mut slow) = (self.free_for_new, self.free_for_slow);
         let wanted: Vec<u32> = webhooks
             .iter()
             .map(|&(standing, in_flight)| {
@@ -70,7 +95,7 @@ impl Room {
                 let of_all = match standing {
                     Standing::Answering => return own,
                     Standing::New => &mut new,
-                    Standing::TimedOut => &mut timed_out,
+                    Standing::Slow => &mut slow,
                 };
                 let granted = own.min(*of_all);
                 *of_all -= granted;
@@ -95,12 +120,31 @@ impl Room {
 mod tests {
     use super::{Standing::*, *};
 
+    #[test]
+    fn who_took_long_is_slow_whatever_came_of_it() {
+        let failed = |failure, status| Outcome::Failed {
+            failure,
+            status,
+            retry_after: None,
+        };
+        let refused = failed(Failure::Status, Some(500));
+        let reset = failed(Failure::Protocol, None);
+        for outcome in [Outcome::Delivered, refused, reset] {
+            for (millis, expected) in [(0, Answering), (4_999, Answering), (5_000, Slow)] {
+                let standing = Standing::after(&outcome, Duration::from_millis(millis));
+                assert_eq!(standing, expected, "{outcome:?} after {millis} ms");
+            }
+        }
+        let late = failed(Failure::Timeout, None);
+        assert_eq!(Standing::after(&late, Duration::from_secs(1)), Slow);
+    }
+
     fn room(free: u32) -> Room {
         Room {
             places: Places(256),
             free,
             free_for_new: 3,
-            free_for_timed_out: 2,
+            free_for_slow: 2,
         }
     }
 
@@ -109,16 +153,16 @@ mod tests {
         for (places, answering) in [(1, 1), (8, 1), (64, 8), (256, 32), (100_000, 32)] {
             assert_eq!(Places(places).of_one(Answering), answering);
             assert_eq!(Places(places).of_one(New), 1);
-            assert_eq!(Places(places).of_one(TimedOut), 1);
+            assert_eq!(Places(places).of_one(Slow), 1);
         }
     }
 
     #[test]
     fn those_that_do_not_answer_never_have_all_places_together() {
         for places in 4..1000 {
-            let doubtful = Places(places).of_all(New) + Places(places).of_all(TimedOut);
+            let doubtful = Places(places).of_all(New) + Places(places).of_all(Slow);
             assert!(doubtful * 4 <= places * 3, "{places}");
-            assert!(Places(places).of_all(TimedOut) * 4 <= places, "{places}");
+            assert!(Places(places).of_all(Slow) * 4 <= places, "{places}");
         }
     }
 
@@ -133,12 +177,9 @@ mod tests {
         assert_eq!(share(10, &[(Answering, 30), (Answering, 0)]), [2, 8]);
         assert_eq!(share(2, &[(Answering, 0); 3]), [1, 1, 0]);
         assert_eq!(share(100, &[(New, 0); 5]), [1, 1, 1, 0, 0]);
-        assert_eq!(share(100, &[(New, 1), (TimedOut, 1)]), [0, 0]);
+        assert_eq!(share(100, &[(New, 1), (Slow, 1)]), [0, 0]);
         assert_eq!(
-            share(
-                100,
-                &[(TimedOut, 0), (TimedOut, 0), (TimedOut, 0), (Answering, 0)]
-            ),
+            share(100, &[(Slow, 0), (Slow, 0), (Slow, 0), (Answering, 0)]),
             [1, 1, 0, 32],
         );
         assert!(share(100, &[]).is_empty());

@@ -179,7 +179,7 @@ pub(crate) async fn delete(
 pub(super) struct Subscriber {
     pub(super) event: EventName,
     pub(super) next_due_at: Option<Instant>,
-    pub(super) timed_out: Option<bool>,
+    pub(super) was_slow: Option<bool>,
     pub(super) target: Target,
 }
 
@@ -200,7 +200,7 @@ pub(super) async fn for_events(
             Ok(Subscriber {
                 event: parse_event(&row.event)?,
                 next_due_at: row.next_due_at,
-                timed_out: row.timed_out,
+                was_slow: row.was_slow,
                 target: row.try_into()?,
             })
         })

@@ -20,7 +20,7 @@ pub(super) struct Account {
     held: HashMap<NotificationId, Held>,
     by_webhook: HashMap<WebhookId, u32>,
     of_new: u32,
-    of_timed_out: u32,
+    of_slow: u32,
     is_closed: bool,
 }
 
@@ -50,7 +50,7 @@ impl Account {
         let of_all = match held.standing {
             Standing::Answering => 0,
             Standing::New => self.of_new,
-            Standing::TimedOut => self.of_timed_out,
+            Standing::Slow => self.of_slow,
         };
         let is_free = self.credit > self.set_aside
             && of_one < places.of_one(held.standing)
@@ -88,7 +88,7 @@ impl Account {
             places,
             free,
             free_for_new: of_all(Standing::New, self.of_new),
-            free_for_timed_out: of_all(Standing::TimedOut, self.of_timed_out),
+            free_for_slow: of_all(Standing::Slow, self.of_slow),
         })
     }
 
@@ -137,7 +137,7 @@ impl Account {
         self.credit = 0;
         self.by_webhook.clear();
         self.of_new = 0;
-        self.of_timed_out = 0;
+        self.of_slow = 0;
         self.held
             .drain()
             .map(|(id, held)| (id, held.lease_token))
@@ -155,7 +155,7 @@ impl Account {
         match held.standing {
             Standing::Answering => {}
             Standing::New => self.of_new += 1,
-            Standing::TimedOut => self.of_timed_out += 1,
+            Standing::Slow => self.of_slow += 1,
         }
         if let Some(before) = self.held.insert(id, held) {
             self.let_go(before);
@@ -172,7 +172,7 @@ impl Account {
         match held.standing {
             Standing::Answering => {}
             Standing::New => self.of_new = self.of_new.saturating_sub(1),
-            Standing::TimedOut => self.of_timed_out = self.of_timed_out.saturating_sub(1),
+            Standing::Slow => self.of_slow = self.of_slow.saturating_sub(1),
         }
     }
 }
@@ -237,7 +237,7 @@ mod tests {
         assert!((0..8).all(|_| place(&mut account, Answering)));
         assert!(!place(&mut account, Answering));
 
-        assert_eq!(fill(&mut account, TimedOut).len(), 16);
+        assert_eq!(fill(&mut account, Slow).len(), 16);
         assert_eq!(fill(&mut account, New).len(), 32);
         assert_eq!(fill(&mut account, Answering).len(), 8);
     }

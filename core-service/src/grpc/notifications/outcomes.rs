@@ -8,7 +8,7 @@ use proto::iri::Collection;
 use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
-use super::STATEMENT;
+use super::{LEASE, STATEMENT};
 use crate::{
     domain::{
         id::{NotificationId, StoreId, WebhookId},
@@ -152,7 +152,6 @@ pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
         .retry_after
         .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    let duration = outcome.duration.unwrap_or_default();
     Some(Report {
         id,
         lease_token,
@@ -165,14 +164,19 @@ pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
             },
         },
         status,
-        duration: duration
-            .seconds
-            .saturating_mul(1_000_000)
-            .saturating_add(i64::from(duration.nanos) / 1_000),
+        duration: duration(outcome.duration),
         // PostgreSQL keeps no NUL in a text.
         answer: outcome.answer.replace('\0', "\u{fffd}"),
         jitter: random::below(u64::MAX),
     })
+}
+
+/// No attempt takes less than nothing, nor longer than its lease.
+fn duration(reported: Option<prost_types::Duration>) -> Duration {
+    reported
+        .and_then(|reported| Duration::try_from(reported).ok())
+        .unwrap_or_default()
+        .min(LEASE)
 }
 
 /// A notification that could not even be handed out, as a failed attempt: the schedule goes on
@@ -187,7 +191,7 @@ pub(super) fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
             retry_after: None,
         },
         status: None,
-        duration: 0,
+        duration: Duration::ZERO,
         answer: String::new(),
         jitter: random::below(u64::MAX),
     }
@@ -210,5 +214,23 @@ pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Fail
         Reported::Timeout => Some(Failure::Timeout),
         Reported::Status => Some(Failure::Status),
         Reported::Protocol => Some(Failure::Protocol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_took_no_less_than_nothing_and_no_longer_than_its_lease() {
+        let reported = |seconds, nanos| duration(Some(prost_types::Duration { seconds, nanos }));
+        assert_eq!(duration(None), Duration::ZERO);
+        assert_eq!(reported(14, 5_000_000), Duration::from_millis(14_005));
+        assert_eq!(reported(0, i32::MAX), Duration::from_nanos(2_147_483_647));
+        for (seconds, nanos) in [(-1, 0), (0, -1), (i64::MIN, i32::MIN)] {
+            assert_eq!(reported(seconds, nanos), Duration::ZERO);
+        }
+        assert_eq!(reported(61, 0), LEASE);
+        assert_eq!(reported(i64::MAX, i32::MAX), LEASE);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Model {
     pub(crate) missed_until: Option<Instant>,
     /// See `notifications::queue`.
     pub(crate) next_due_at: Option<Instant>,
-    pub(crate) timed_out: Option<bool>,
+    pub(crate) was_slow: Option<bool>,
     pub(crate) failing_since: Option<Instant>,
 }
 

@@ -1,7 +1,10 @@
 //! Outcomes: what becomes of notifications after their attempts. A batch costs as many
 //! statements as one does.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
@@ -21,8 +24,9 @@ use super::{
 use crate::{
     domain::{
         event::{Object, WEBHOOK_DISABLED},
+        fairness::Standing,
         id::{EventId, NotificationId, StoreId, WebhookId},
-        notification::{Failure, Next, Outcome, after, is_failing_for_too_long},
+        notification::{Next, Outcome, after, is_failing_for_too_long},
         webhook::DisabledReason,
     },
     storage::{
@@ -46,8 +50,7 @@ pub(crate) struct Report {
     pub(crate) outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub(crate) status: Option<u16>,
-    /// Microseconds.
-    pub(crate) duration: i64,
+    pub(crate) duration: Duration,
     pub(crate) answer: String,
     /// A random number, for the delay of the next attempt.
     pub(crate) jitter: u64,
@@ -123,7 +126,7 @@ pub(crate) async fn record(
                 gone.push(owner);
             }
         }
-        note(&mut endings, owner, &report.outcome);
+        note(&mut endings, owner, report);
         attempts.push(Attempt {
             store_id: owner.0,
             number,
@@ -168,20 +171,19 @@ fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
 }
 
-fn note(endings: &mut Endings, owner: Owner, outcome: &Outcome) {
-    match outcome {
+fn note(endings: &mut Endings, owner: Owner, report: &Report) {
+    match Standing::after(&report.outcome, report.duration) {
+        Standing::Slow => endings.slow.insert(owner),
+        Standing::New | Standing::Answering => endings.slow.remove(&owner),
+    };
+    match report.outcome {
         Outcome::Delivered => {
             endings.succeeded.insert(owner);
             endings.last_succeeded.insert(owner);
         }
-        Outcome::Failed { failure, .. } => {
+        Outcome::Failed { .. } => {
             endings.last_succeeded.remove(&owner);
             endings.failed.insert(owner);
-            if *failure == Failure::Timeout {
-                endings.timed_out.insert(owner);
-            } else {
-                endings.timed_out.remove(&owner);
-            }
         }
     }
 }
@@ -320,7 +322,7 @@ pub(crate) async fn insert_attempts(
                 .failure()
                 .map(|failure| failure.as_str().to_owned())),
             status: Set(attempt.report.status.map(i64::from)),
-            duration: Set(attempt.report.duration),
+            duration: Set(i64::try_from(attempt.report.duration.as_micros()).unwrap_or(i64::MAX)),
             answer: Set(attempt.report.answer.clone()),
             recorded_at: Set(now.into()),
         });

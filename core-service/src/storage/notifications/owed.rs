@@ -75,7 +75,7 @@ pub(crate) async fn record_events(
                 event,
                 store_id,
                 delivery_id,
-                standing: standing(subscriber.timed_out),
+                standing: standing(subscriber.was_slow),
                 has_backlog: subscriber
                     .next_due_at
                     .is_some_and(|due| due <= Instant::from(now)),

@@ -113,7 +113,7 @@ pub(super) async fn turns(
             let in_flight: i64 = row.try_get("", "in_flight")?;
             Ok(Turn {
                 owner: (StoreId(webhook.store_id), WebhookId(webhook.id)),
-                standing: standing(webhook.timed_out),
+                standing: standing(webhook.was_slow),
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 target: webhook.try_into()?,
             })
@@ -233,13 +233,13 @@ pub(super) fn brought_forward(due: &BTreeMap<Owner, Timestamp>) -> SimpleExpr {
 }
 
 fn has_turn(room: &Room, now: Timestamp) -> Condition {
-    let answering = Column::TimedOut.eq(false);
+    let answering = Column::WasSlow.eq(false);
     let mut standings = Condition::any().add(answering.clone());
     if room.free_for_new > 0 {
-        standings = standings.add(Column::TimedOut.is_null());
+        standings = standings.add(Column::WasSlow.is_null());
     }
-    if room.free_for_timed_out > 0 {
-        standings = standings.add(Column::TimedOut.eq(true));
+    if room.free_for_slow > 0 {
+        standings = standings.add(Column::WasSlow.eq(true));
     }
     let of_one = |standing| i64::from(room.places.of_one(standing));
     let places = CaseStatement::new()

@@ -34,8 +34,8 @@ pub(super) struct Endings {
     pub(super) last_succeeded: BTreeSet<Owner>,
     /// Those of whom one failed.
     pub(super) failed: BTreeSet<Owner>,
-    /// Those of whom the last to fail did so at the deadline.
-    pub(super) timed_out: BTreeSet<Owner>,
+    /// Those of whom the last took long.
+    pub(super) slow: BTreeSet<Owner>,
     /// When what failed is due again.
     pub(super) due: BTreeMap<Owner, Timestamp>,
 }
@@ -50,20 +50,20 @@ pub(super) struct Failing {
 }
 
 /// Notes how attempts ended, and gives what is to be known of webhooks with a failure. Until the
-/// end of the transaction nobody disables those. A success of one that has not failed before
-/// writes nothing.
+/// end of the transaction nobody disables those. A success of one that has not failed before, and
+/// is as quick or slow as before, writes nothing.
 pub(super) async fn note(
     transaction: &impl ConnectionTrait,
     endings: &Endings,
     now: Timestamp,
 ) -> Result<Failing, Error> {
-    succeed(transaction, &endings.succeeded).await?;
+    succeed(transaction, endings, &endings.succeeded).await?;
     if endings.failed.is_empty() {
         return Ok(Failing::default());
     }
-    let ids = endings.timed_out.iter().map(|(_, id)| id.0);
+    let ids = endings.slow.iter().map(|(_, id)| id.0);
     let rows = Entity::update_many()
-        .col_expr(Column::TimedOut, Column::Id.is_in(ids))
+        .col_expr(Column::WasSlow, Column::Id.is_in(ids))
         .col_expr(
             Column::FailingSince,
             Expr::col(Column::FailingSince).if_null(Expr::value(Instant::from(now))),
@@ -80,7 +80,7 @@ pub(super) async fn note(
         .exec_with_returning(transaction)
         .await?;
     let mixed = endings.failed.intersection(&endings.last_succeeded);
-    succeed(transaction, &mixed.copied().collect()).await?;
+    succeed(transaction, endings, &mixed.copied().collect()).await?;
     let mut failing = Failing::default();
     for row in rows {
         let owner = (StoreId(row.store_id), WebhookId(row.id));
@@ -98,30 +98,37 @@ pub(super) async fn note(
 
 async fn succeed(
     transaction: &impl ConnectionTrait,
+    endings: &Endings,
     owners: &BTreeSet<Owner>,
 ) -> Result<(), Error> {
-    if owners.is_empty() {
-        return Ok(());
+    let (slow, quick): (Vec<_>, Vec<_>) = owners
+        .iter()
+        .copied()
+        .partition(|owner| endings.slow.contains(owner));
+    for (owners, was_slow) in [(quick, false), (slow, true)] {
+        if owners.is_empty() {
+            continue;
+        }
+        let otherwise = Condition::any()
+            .add(Column::WasSlow.is_null())
+            .add(Column::WasSlow.eq(!was_slow))
+            .add(Column::FailingSince.is_not_null());
+        Entity::update_many()
+            .col_expr(Column::WasSlow, Expr::value(was_slow))
+            .col_expr(Column::FailingSince, Expr::value(None::<i64>))
+            .filter(any_of(owners))
+            .filter(otherwise)
+            .exec(transaction)
+            .await?;
     }
-    let otherwise = Condition::any()
-        .add(Column::TimedOut.is_null())
-        .add(Column::TimedOut.eq(true))
-        .add(Column::FailingSince.is_not_null());
-    Entity::update_many()
-        .col_expr(Column::TimedOut, Expr::value(false))
-        .col_expr(Column::FailingSince, Expr::value(None::<i64>))
-        .filter(any_of(owners.iter().copied()))
-        .filter(otherwise)
-        .exec(transaction)
-        .await?;
     Ok(())
 }
 
-/// As it is stored: how the last attempt ended, if one has.
-pub(super) fn standing(timed_out: Option<bool>) -> Standing {
-    match timed_out {
+/// As it is stored: whether the last attempt took long, if one has ended.
+pub(super) fn standing(was_slow: Option<bool>) -> Standing {
+    match was_slow {
         None => Standing::New,
         Some(false) => Standing::Answering,
-        Some(true) => Standing::TimedOut,
+        Some(true) => Standing::Slow,
     }
 }

@@ -38,7 +38,7 @@ async fn a_backlog_of_ten_thousand_does_not_hold_up_what_is_due_after_it() {
 }
 
 #[tokio::test]
-async fn one_that_timed_out_has_one_place_until_it_answers() {
+async fn one_that_timed_out_has_one_place_until_it_answers_soon() {
     let (shop, webhook_id) = Shop::with_a_webhook().await;
     shop.has_answered(NOW).await;
     shop.complete(100, NOW).await;
@@ -51,7 +51,7 @@ async fn one_that_timed_out_has_one_place_until_it_answers() {
     assert!(shop.claim_for(LONG, 128, NOW).await.is_empty());
     shop.report_all(&held, &refused(), NOW).await;
 
-    assert_eq!(shop.row(webhook_id).await.timed_out, Some(false));
+    assert_eq!(shop.row(webhook_id).await.was_slow, Some(false));
     assert_eq!(
         shop.claim_for(LONG, 128, NOW).await.len(),
         32,
@@ -59,8 +59,40 @@ async fn one_that_timed_out_has_one_place_until_it_answers() {
     );
 }
 
+/// A `500` whose body never comes ends at the deadline, and is a status; an answer may come just
+/// before it. Their places are taken for as long.
 #[tokio::test]
-async fn those_that_timed_out_wait_while_their_places_are_taken_and_take_turns() {
+async fn one_that_answers_late_has_one_place_whatever_it_answers() {
+    let late = Duration::from_secs(14);
+    for outcome in [Outcome::Delivered, refused()] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        shop.has_answered(NOW).await;
+        shop.complete(100, NOW).await;
+        let held = shop.claim_for(LONG, 128, NOW).await;
+        assert_eq!(held.len(), 32);
+        let all: Vec<_> = held.iter().map(|held| (held, outcome.clone())).collect();
+
+        shop.report_after(late, &all, NOW).await;
+
+        let row = shop.row(webhook_id).await;
+        assert_eq!(row.was_slow, Some(true), "{outcome:?}");
+        let delivered = outcome == Outcome::Delivered;
+        assert_eq!(row.failing_since.is_none(), delivered, "{outcome:?}");
+        let one = shop.claim_for(LONG, 128, NOW).await;
+        assert_eq!(one.len(), 1, "{outcome:?}");
+        assert!(shop.claim_for(LONG, 128, NOW).await.is_empty());
+        shop.report_after(late, &[(&one[0], outcome.clone())], NOW)
+            .await;
+        let one = shop.claim_for(LONG, 128, NOW).await;
+        assert_eq!(one.len(), 1, "it is as slow as before");
+        shop.report_all(&one, &Outcome::Delivered, NOW).await;
+        assert_eq!(shop.row(webhook_id).await.was_slow, Some(false));
+        assert_eq!(shop.claim_for(LONG, 128, NOW).await.len(), 32);
+    }
+}
+
+#[tokio::test]
+async fn slow_ones_wait_while_their_places_are_taken_and_take_turns() {
     let shop = Shop::new().await;
     let mut ids = Vec::new();
     for _ in 0..5 {
@@ -70,11 +102,11 @@ async fn those_that_timed_out_wait_while_their_places_are_taken_and_take_turns()
     let held = shop.claim(NOW).await;
     assert_eq!(counts(&held, &ids), [1; 5], "new ones have one place each");
     shop.report_all(&held, &timed_out(), NOW).await;
-    let room = |free_for_timed_out| Room {
+    let room = |free_for_slow| Room {
         places: Places(256),
         free: 100,
         free_for_new: 100,
-        free_for_timed_out,
+        free_for_slow,
     };
     assert!(
         !is_any_turn(shop.storage.reader(), &room(0), NOW)

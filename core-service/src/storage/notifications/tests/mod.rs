@@ -117,7 +117,7 @@ impl Shop {
             places: Places(256),
             free,
             free_for_new: free,
-            free_for_timed_out: free,
+            free_for_slow: free,
         };
         self.claim_within(room, lease, now).await
     }
@@ -144,6 +144,16 @@ impl Shop {
 
     /// Reports how attempts ended, in one batch. How many counted.
     async fn report(&self, outcomes: &[(&Held, Outcome)], now: Timestamp) -> usize {
+        self.report_after(Duration::ZERO, outcomes, now).await
+    }
+
+    /// As [`Shop::report`], of attempts that took so long.
+    async fn report_after(
+        &self,
+        duration: Duration,
+        outcomes: &[(&Held, Outcome)],
+        now: Timestamp,
+    ) -> usize {
         let reports: Vec<_> = outcomes
             .iter()
             .map(|((token, claimed), outcome)| Report {
@@ -151,7 +161,7 @@ impl Shop {
                 lease_token: *token,
                 outcome: outcome.clone(),
                 status: None,
-                duration: 1,
+                duration,
                 answer: String::new(),
                 jitter: 0,
             })
