@@ -38,7 +38,7 @@ use crate::{
     },
     grpc::{
         Attempts, Callers, Core, Definitions, Events, KeyRing, Notifications, Streams, Unsent,
-        WebhookTests, attempt_log,
+        WebhookTests, attempt_log, take_over,
     },
     patience,
     readiness::CoreReadiness,
@@ -262,16 +262,8 @@ fn cannot_listen(addr: SocketAddr, flag: &'static str, source: std::io::Error) -
 async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartError> {
     let storage = Arc::new(Storage::connect(&config.database_url()?).await?);
     let vault = open_vault(&storage, &config.master_key_file, config.all_in_one).await?;
-    if config.all_in_one && storage.has_one_process() {
-        let now = clock.now();
-        storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    storage::notifications::release_all(transaction, now).await?;
-                    storage::events::give_up(transaction, None).await?;
-                    Ok(())
-                })
-            })
+    if storage.has_one_process() {
+        take_over(&storage, config.all_in_one, clock.now())
             .await
             .map_err(StartError::Leases)?;
     }

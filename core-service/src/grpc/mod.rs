@@ -56,7 +56,7 @@ pub(crate) use self::{
     definitions::Definitions,
     events::Events,
     key_ring::KeyRing,
-    notifications::{AttemptLog, Attempts, Notifications, Streams, Unsent, attempt_log},
+    notifications::{AttemptLog, Attempts, Notifications, Streams, Unsent, attempt_log, take_over},
     webhook_tests::WebhookTests,
 };
 

@@ -25,6 +25,7 @@ mod connect;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod lease_clock;
 mod padding;
 mod pulse;
 mod reader;
@@ -180,13 +181,4 @@ where
 fn jitter(tries: u32) -> Duration {
     let most = 1000_u64 << tries.min(7);
     Duration::from_micros(crate::random::below(most))
-}
-
-/// The database's own time in microseconds since 1970, as SQL: leases are judged by one clock,
-/// whichever core takes or ends them.
-pub(crate) fn database_now(connection: &impl ConnectionTrait) -> &'static str {
-    match connection.get_database_backend() {
-        sea_orm::DbBackend::Sqlite => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-        _ => "CAST(extract(epoch from clock_timestamp()) * 1000000 AS BIGINT)",
-    }
 }

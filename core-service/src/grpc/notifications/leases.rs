@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use proto::iri::Collection;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ use crate::{
     error::Error,
     grpc::Core,
     storage::{
-        self,
+        self, Storage,
         notifications::{Claim, Claimed},
     },
 };
@@ -33,6 +34,28 @@ pub(super) enum Found {
     NoPlace,
     /// What is leased now, and whether there may be more.
     Some(Vec<proto::Notification>, bool),
+}
+
+/// Deals with the leases that a dead process left, where there is one process at a time. That of
+/// an all-in-one sent what they were for itself; another's dispatchers may be at it still.
+pub(crate) async fn take_over(
+    storage: &Storage,
+    all_in_one: bool,
+    now: Timestamp,
+) -> Result<(), Error> {
+    storage
+        .write(move |transaction| {
+            Box::pin(async move {
+                if all_in_one {
+                    storage::notifications::release_all(transaction, now).await?;
+                } else {
+                    storage::notifications::renew_all(transaction, LEASE).await?;
+                }
+                storage::events::give_up(transaction, None).await?;
+                Ok(())
+            })
+        })
+        .await
 }
 
 impl Core {

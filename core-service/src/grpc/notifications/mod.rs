@@ -24,6 +24,7 @@ use self::{
     streams::{Birth, Line},
 };
 pub(crate) use self::{
+    leases::take_over,
     outcomes::{AttemptLog, Attempts, attempt_log},
     owing::{Owing, owe},
     streams::{Streams, Unsent},

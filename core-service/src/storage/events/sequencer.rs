@@ -1,6 +1,6 @@
 //! The sequencer: gives committed events their numbers, one core at a time.
 //!
-//! Who numbers holds a lease, by the database's clock, so that others need not try. What makes it
+//! Who numbers holds a lease, by the leases' clock, so that others need not try. What makes it
 //! safe is not the lease but its row: it is locked for as long as a batch is numbered, and the
 //! counters move in the same transaction. A core that dies in the middle has numbered nothing. An
 //! event that is committed late, whenever it was created, gets a later number.
@@ -15,11 +15,12 @@ use sea_orm::{
 use uuid::Uuid;
 
 use crate::storage::{
-    Error, database_now,
+    Error,
     entity::{
         event, event_counter,
         event_sequencer::{Column, Entity, ONLY},
     },
+    lease_clock,
 };
 
 /// What came of a turn at numbering.
@@ -51,11 +52,10 @@ pub(crate) async fn number(
     (holder, lease): (Uuid, Duration),
     most: usize,
 ) -> Result<Round, Error> {
-    let now = database_now(transaction);
     let ours = Condition::any()
         .add(Column::Holder.is_null())
         .add(Column::Holder.eq(holder))
-        .add(Expr::col(Column::HeldUntil).lte(Expr::cust(now)));
+        .add(Expr::col(Column::HeldUntil).lte(lease_clock::now(transaction)));
     // Whoever holds the row's lock is numbering at this moment.
     let sequencer = Entity::find_by_id(ONLY)
         .filter(ours)
@@ -77,10 +77,9 @@ pub(crate) async fn number(
     let last_position = sequencer
         .last_position
         .saturating_add(i64::try_from(numbered.len()).unwrap_or(i64::MAX));
-    let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     Entity::update_many()
         .col_expr(Column::Holder, Expr::value(holder))
-        .col_expr(Column::HeldUntil, Expr::cust(format!("{now} + {lease}")))
+        .col_expr(Column::HeldUntil, lease_clock::end_of(transaction, lease))
         .col_expr(Column::LastPosition, Expr::value(last_position))
         .filter(Column::Id.eq(ONLY))
         .exec(transaction)

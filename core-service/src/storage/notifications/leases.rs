@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{Alias, Expr, ExprTrait as _, Query, SimpleExpr},
+    sea_query::{Alias, Expr, ExprTrait as _, Query},
 };
 use uuid::Uuid;
 
@@ -22,8 +22,9 @@ use crate::{
         id::{DeliveryId, NotificationId, StoreId, WebhookId},
     },
     storage::{
-        ConnectionTrait, Error, database_now,
+        ConnectionTrait, Error,
         entity::notification::{Column, Entity, Model},
+        lease_clock,
         padding::padded,
         webhooks::Target,
     },
@@ -127,7 +128,7 @@ async fn take(
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(LEASED))
         .col_expr(Column::LeaseToken, Expr::value(lease_token))
-        .col_expr(Column::LeasedUntil, lease_end(transaction, lease))
+        .col_expr(Column::LeasedUntil, lease_clock::end_of(transaction, lease))
         .filter(Column::Id.is_in(padded(ids)))
         .filter(is_pending())
         .exec_with_returning(transaction)
@@ -177,7 +178,21 @@ pub(crate) async fn release_all(
     make_pending(transaction, Condition::all().add(is_leased()), now).await
 }
 
-/// Makes what was leased pending again once its lease is over, by the database's clock.
+/// Gives whatever is leased a whole lease from now on: the clock of a process before this one was
+/// another, by which none is surely over, or is soon.
+pub(crate) async fn renew_all(
+    transaction: &impl ConnectionTrait,
+    lease: Duration,
+) -> Result<u64, Error> {
+    let renewed = Entity::update_many()
+        .col_expr(Column::LeasedUntil, lease_clock::end_of(transaction, lease))
+        .filter(is_leased())
+        .exec(transaction)
+        .await?;
+    Ok(renewed.rows_affected)
+}
+
+/// Makes what was leased pending again once its lease is over, by the leases' clock.
 /// How many that were.
 pub(crate) async fn release_expired(
     transaction: &impl ConnectionTrait,
@@ -249,11 +264,5 @@ pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uui
 fn expired(connection: &impl ConnectionTrait) -> Condition {
     Condition::all()
         .add(is_leased())
-        .add(Expr::col(Column::LeasedUntil).lt(lease_end(connection, Duration::ZERO)))
-}
-
-/// When a lease that begins now ends, by the database's clock.
-pub(super) fn lease_end(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
-    let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
-    Expr::cust(format!("{} + {microseconds}", database_now(connection)))
+        .add(Expr::col(Column::LeasedUntil).lt(lease_clock::now(connection)))
 }

@@ -17,7 +17,9 @@ mod tests;
 use sea_orm::sea_query::{Expr, SimpleExpr};
 
 pub(crate) use self::{
-    leases::{Claim, Claimed, claim, is_any_expired, release, release_all, release_expired},
+    leases::{
+        Claim, Claimed, claim, is_any_expired, release, release_all, release_expired, renew_all,
+    },
     outcomes::{Attempt, Report, insert_attempts, record},
     owed::{Owed, drop_owed, insert, record_events},
     queue::{is_any_due, is_any_turn, wake},

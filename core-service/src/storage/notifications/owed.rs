@@ -9,9 +9,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::{
-    DROPPED, LEASED, PENDING, is_leased, is_pending, leases::lease_end, queue, standing::standing,
-};
+use super::{DROPPED, LEASED, PENDING, is_leased, is_pending, queue, standing::standing};
 use crate::{
     domain::{
         event::{EventName, Object},
@@ -24,7 +22,7 @@ use crate::{
             instant::Instant,
             notification::{Column, Entity},
         },
-        events as log,
+        events as log, lease_clock,
         padding::padded,
         webhooks::{self, Target},
     },
@@ -131,7 +129,7 @@ pub(crate) async fn insert(
         let leased_until = CaseStatement::new()
             .case(
                 Expr::value(lease_token.is_some()),
-                lease_end(transaction, lease),
+                lease_clock::end_of(transaction, lease),
             )
             .finally(Expr::value(None::<i64>));
         is_empty = false;

@@ -74,7 +74,57 @@ async fn a_lease_is_never_mistaken_for_anothers() {
     assert_eq!(shop.count("leased").await, 1);
 }
 
-/// By the clock that decides what is due, which may jump: leases are the database's.
+/// In these tests the host's clock is an hour ahead of what it was when the process began.
+#[tokio::test]
+async fn a_lease_goes_by_a_clock_that_does_not_jump_with_the_hosts() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    let minute = Duration::from_mins(1);
+    let host = || Clock::system().now().as_microsecond();
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap();
+    shop.complete(1, NOW).await;
+    let before = host() - micros(LONG);
+    let held = shop.claim_for(minute, 10, NOW).await;
+    let after = host() - micros(LONG);
+
+    let row = notification::Entity::find().one(shop.storage.reader());
+    let until = row.await.unwrap().unwrap().leased_until.unwrap().0;
+    let taken = before + micros(minute)..=after + micros(minute);
+    assert!(taken.contains(&until), "{until} is not within {taken:?}");
+    assert!(!is_any_expired(shop.storage.reader()).await.unwrap());
+    assert_eq!(shop.release_expired().await, 0);
+    assert_eq!(shop.report(&[(&held[0], Outcome::Delivered)], NOW).await, 1);
+}
+
+/// As when a core that dispatchers are at work for starts again: by another clock, perhaps.
+#[tokio::test]
+async fn leases_of_a_process_before_last_as_long_as_new_ones() {
+    let (shop, _) = Shop::with_a_webhook().await;
+    shop.has_answered(NOW).await;
+    shop.complete(2, NOW).await;
+    let over = shop.claim_for(Duration::ZERO, 1, NOW).await;
+    let endless = shop.claim_for(LONG * 10_000, 1, NOW).await;
+    let renew = async |lease| {
+        shop.storage
+            .write(move |transaction| {
+                Box::pin(async move { Ok(renew_all(transaction, lease).await?) })
+            })
+            .await
+            .unwrap()
+    };
+
+    assert_eq!(renew(LONG).await, 2);
+    assert_eq!(shop.release_expired().await, 0);
+    shop.report_all(&over, &Outcome::Delivered, NOW).await;
+
+    assert_eq!(renew(Duration::ZERO).await, 1);
+    assert_eq!(shop.release_expired().await, 1);
+    assert_eq!(
+        shop.report(&[(&endless[0], Outcome::Delivered)], NOW).await,
+        0
+    );
+}
+
+/// By the clock that decides what is due, which may jump: leases have one of their own.
 #[tokio::test]
 async fn a_jump_of_the_clock_ends_no_lease_and_sends_nothing_early_or_twice() {
     let (shop, webhook_id) = Shop::with_a_webhook().await;

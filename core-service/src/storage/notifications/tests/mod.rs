@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
+    clock::Clock,
     domain::{
         event::EventName,
         fairness::{Places, Room},
