@@ -19,7 +19,7 @@ use crate::{
     grpc::Core,
     storage::{
         self, Storage,
-        notifications::{Claim, Claimed},
+        notifications::{Claim, Claimed, Report},
     },
 };
 
@@ -33,7 +33,15 @@ pub(super) enum Found {
     /// There is no credit, or what is due is owed to webhooks without a free place.
     NoPlace,
     /// What is leased now, and whether there may be more.
-    Some(Vec<proto::Notification>, bool),
+    Some(HandedOut, bool),
+}
+
+/// What is under a lease, as it goes on.
+#[derive(Debug, Default)]
+pub(super) struct HandedOut {
+    pub(super) notifications: Vec<proto::Notification>,
+    /// How those failed that can't be sent.
+    pub(super) unreadable: Vec<Report>,
 }
 
 /// Deals with the leases that a dead process left, where there is one process at a time. That of
@@ -95,8 +103,8 @@ impl Core {
             return Ok(Found::NoPlace);
         }
         let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
-        let notifications = self.notifications(line, claimed, leased_at).await?;
-        Ok(Found::Some(notifications, !is_all))
+        let found = self.notifications(line, claimed, leased_at);
+        Ok(Found::Some(found, !is_all))
     }
 
     async fn claim_within(&self, room: Room, lease_token: Uuid) -> Result<Claim, Error> {
@@ -112,20 +120,19 @@ impl Core {
     }
 
     /// Notifications as they are sent down a stream. One that can't be, because its secret can't
-    /// be read, counts as a failed attempt.
-    pub(super) async fn notifications(
+    /// be read, counts as a failed attempt, to be recorded once the others are on their way.
+    pub(super) fn notifications(
         &self,
         line: &Line,
         claimed: impl IntoIterator<Item = (Claimed, Uuid)>,
         leased_at: Instant,
-    ) -> Result<Vec<proto::Notification>, Error> {
+    ) -> HandedOut {
         let lease = LEASE.saturating_sub(leased_at.elapsed());
-        let mut notifications = Vec::new();
-        let mut unreadable = Vec::new();
+        let mut handed_out = HandedOut::default();
         for (claimed, lease_token) in claimed {
             let id = claimed.id;
             match self.notification(claimed, lease_token, lease) {
-                Ok(notification) => notifications.push(notification),
+                Ok(notification) => handed_out.notifications.push(notification),
                 Err(error) => {
                     tracing::error!(
                         error = &error as &dyn std::error::Error,
@@ -133,12 +140,21 @@ impl Core {
                         "a notification cannot be sent"
                     );
                     line.account().give_place_back(id, lease_token);
-                    unreadable.push(unsent(id, lease_token));
+                    handed_out.unreadable.push(unsent(id, lease_token));
                 }
             }
         }
-        self.record(&unreadable).await?;
-        Ok(notifications)
+        handed_out
+    }
+
+    /// Records what could not be sent. Where that fails, it is found again when its lease is over.
+    pub(super) async fn record_unreadable(&self, unreadable: &[Report]) {
+        if let Err(error) = self.record(unreadable).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "notifications that cannot be sent could not be recorded"
+            );
+        }
     }
 
     fn notification(

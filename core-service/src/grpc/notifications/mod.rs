@@ -2,6 +2,7 @@
 //! claims while there is credit; the other records what comes back. Neither waits for the other.
 
 mod account;
+mod attempt_log;
 mod gathering;
 mod leases;
 mod outcomes;
@@ -18,16 +19,16 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response as Reply, Status, Streaming};
 
 pub(super) use self::outcomes::failure;
-use self::{
-    gathering::Gathered,
-    leases::Found,
-    streams::{Birth, Line},
-};
 pub(crate) use self::{
+    attempt_log::{AttemptLog, Attempts, attempt_log},
     leases::take_over,
-    outcomes::{AttemptLog, Attempts, attempt_log},
     owing::{Owing, owe},
     streams::{Streams, Unsent},
+};
+use self::{
+    gathering::Gathered,
+    leases::{Found, HandedOut},
+    streams::{Birth, Line},
 };
 use super::{Core, caller::Caller, webhook_tests::TestLine};
 use crate::{domain::api_client::Scope, error::Error};
@@ -207,8 +208,9 @@ async fn hand_out(
                 let Some(room) = room(responses, ended).await else {
                     return core.release(vec![first.lease()]).await;
                 };
-                let notifications = born(core, line, first, births).await?;
+                let HandedOut { notifications, unreadable } = born(core, line, first, births);
                 room.send(Ok(handed_over(notifications)));
+                core.record_unreadable(&unreadable).await;
                 continue;
             }
             _ = bell.changed() => poll = SHORTEST_POLL,
@@ -231,11 +233,12 @@ async fn hand_out(
             };
             let found = core.claim(line).await?;
             is_any_due = !matches!(found, Found::Nothing);
-            let Found::Some(notifications, may_go_on) = found else {
+            let Found::Some(found, may_go_on) = found else {
                 break;
             };
             poll = SHORTEST_POLL;
-            room.send(Ok(handed_over(notifications)));
+            room.send(Ok(handed_over(found.notifications)));
+            core.record_unreadable(&found.unreadable).await;
             if !may_go_on {
                 break;
             }
@@ -264,12 +267,12 @@ fn handed_over(notifications: Vec<proto::Notification>) -> proto::StreamResponse
 }
 
 /// What was born to a stream, as it is sent: one, and those that wait behind it.
-async fn born(
+fn born(
     core: &Core,
     line: &Line,
     first: Birth,
     births: &mut mpsc::UnboundedReceiver<Birth>,
-) -> Result<Vec<proto::Notification>, Error> {
+) -> HandedOut {
     let leased_at = first.leased_at;
     let behind = std::iter::from_fn(|| births.try_recv().ok());
     let born: Vec<_> = std::iter::once(first)
@@ -278,5 +281,5 @@ async fn born(
         .map(|birth| (birth.claimed, birth.lease_token))
         .collect();
     // The first has waited longest: none has less of its lease left.
-    core.notifications(line, born, leased_at).await
+    core.notifications(line, born, leased_at)
 }

@@ -1,11 +1,9 @@
-//! What comes back on the streams: outcomes, recorded first; and the log of attempts, which
-//! follows as well as it can.
+//! What comes back on the streams: outcomes, recorded first. The log of attempts follows.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jiff::SignedDuration;
 use proto::iri::Collection;
-use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
 use super::{LEASE, STATEMENT};
@@ -17,29 +15,8 @@ use crate::{
     error::Error,
     grpc::Core,
     random,
-    storage::{
-        self,
-        notifications::{Attempt, Report},
-    },
+    storage::{self, notifications::Report},
 };
-
-/// How many batches of attempts may wait to be written.
-const WAITING: usize = 256;
-
-/// How many attempts are written by one transaction at most, or a batch more.
-const ATTEMPTS: usize = 512;
-
-/// How long attempts gather after the first.
-const GATHERING: Duration = Duration::from_millis(100);
-
-/// Takes attempts to be logged.
-pub(crate) type AttemptLog = mpsc::Sender<Vec<Attempt>>;
-/// What waits to be logged.
-pub(crate) type Attempts = mpsc::Receiver<Vec<Attempt>>;
-
-pub(crate) fn attempt_log() -> (AttemptLog, Attempts) {
-    mpsc::channel(WAITING)
-}
 
 impl Core {
     /// Records what became of attempts.
@@ -65,7 +42,7 @@ impl Core {
             .await?;
         self.tell_disabled(&recorded.gone, "its receiver says that it is gone");
         self.tell_disabled(&recorded.failing, "it has only failed for too long");
-        if !recorded.attempts.is_empty() && self.attempts.try_send(recorded.attempts).is_err() {
+        if !self.attempts.add(recorded.attempts) {
             tracing::warn!("attempts were recorded but are not logged: too many wait");
         }
         Ok(())
@@ -86,52 +63,6 @@ impl Core {
         }
         if !webhooks.is_empty() {
             self.happened.send_replace(());
-        }
-    }
-
-    /// Logs attempts until told to stop and nothing waits. What comes soon after the first, or
-    /// while some are written, is written together: nobody waits for it.
-    pub(crate) async fn log_attempts(&self, mut waiting: Attempts) {
-        loop {
-            let first = tokio::select! {
-                first = waiting.recv() => first,
-                // The streams have ended by then, or end without an outcome more.
-                () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
-            };
-            let Some(mut attempts) = first else {
-                return;
-            };
-            let gathered_by = Instant::now() + GATHERING;
-            while attempts.len() < ATTEMPTS {
-                let more = tokio::select! {
-                    biased;
-                    more = waiting.recv() => more,
-                    () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
-                    () = tokio::time::sleep_until(gathered_by) => None,
-                };
-                match more {
-                    Some(more) => attempts.extend(more),
-                    None => break,
-                }
-            }
-            let now = self.clock.now();
-            let logged = self
-                .storage
-                .write(move |transaction| {
-                    let attempts = attempts.clone();
-                    Box::pin(async move {
-                        storage::notifications::insert_attempts(transaction, &attempts, now)
-                            .await?;
-                        Ok(())
-                    })
-                })
-                .await;
-            if let Err(error) = logged {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "attempts were recorded but not logged"
-                );
-            }
         }
     }
 }
@@ -173,10 +104,13 @@ pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
 
 /// No attempt takes less than nothing, nor longer than its lease.
 fn duration(reported: Option<prost_types::Duration>) -> Duration {
-    reported
-        .and_then(|reported| Duration::try_from(reported).ok())
-        .unwrap_or_default()
-        .min(LEASE)
+    let reported = reported.unwrap_or_default();
+    match (reported.seconds.try_into(), reported.nanos.try_into()) {
+        (Ok(seconds), Ok(nanos)) => Duration::from_secs(seconds)
+            .saturating_add(Duration::from_nanos(nanos))
+            .min(LEASE),
+        _ => Duration::ZERO,
+    }
 }
 
 /// A notification that could not even be handed out, as a failed attempt: the schedule goes on
