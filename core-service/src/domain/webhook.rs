@@ -1,7 +1,7 @@
 //! Webhooks: who is told of which event, where, and signed with what.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::{
     event::EventName,
@@ -40,7 +40,24 @@ impl Webhook {
         self.missed = Some((disabled.at, now));
         true
     }
+
+    /// When what it was not told of happened, as far as that was not before an instant: both ends
+    /// are included. It may have been told of some of it.
+    pub fn missed_since(&self, since: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let (from, until) = self.missed?;
+        let registered = self
+            .created_at
+            .saturating_add(SignedDuration::from_micros(1));
+        let earlier = from.saturating_sub(UNDER_WAY);
+        let earliest = from.min(earlier.ok()?.max(registered.ok()?));
+        let latest = until.saturating_add(UNDER_WAY);
+        Some((earliest.max(since), latest.ok()?))
+    }
 }
+
+/// Longer than a request takes. What it brings about has its instant from its beginning, and asks
+/// in the end who is to be told of it: then a webhook may have been disabled or enabled meanwhile.
+const UNDER_WAY: SignedDuration = SignedDuration::from_secs(30);
 
 /// Since when and why a webhook is told nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,5 +126,59 @@ impl Secret {
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A webhook registered, disabled and enabled at these seconds.
+    fn webhook(registered: i64, disabled: i64, enabled: i64) -> Webhook {
+        let mut webhook = Webhook {
+            id: WebhookId::new(),
+            store_id: StoreId::new(),
+            api_client_id: ApiClientId::new(),
+            event: EventName::DeliveryCompleted,
+            url: String::new(),
+            created_at: second(registered),
+            overlap_ends_at: None,
+            disabled: None,
+            missed: None,
+        };
+        assert!(webhook.disable(Disabled {
+            at: second(disabled),
+            reason: DisabledReason::Client,
+        }));
+        assert!(webhook.enable(second(enabled)));
+        webhook
+    }
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn what_was_under_way_as_it_was_disabled_or_enabled_may_have_been_missed() {
+        let missed = webhook(0, 100, 200).missed_since(second(0));
+        assert_eq!(missed, Some((second(70), second(230))));
+        let missed = webhook(0, 100, 200).missed_since(second(90));
+        assert_eq!(missed, Some((second(90), second(230))));
+        let missed = webhook(0, 100, 200).missed_since(Timestamp::MIN);
+        assert_eq!(missed, Some((second(70), second(230))));
+    }
+
+    #[test]
+    fn nothing_was_missed_before_it_was_registered() {
+        let after = second(90) + SignedDuration::from_micros(1);
+        let missed = webhook(90, 100, 200).missed_since(second(0));
+        assert_eq!(missed, Some((after, second(230))));
+        let missed = webhook(100, 100, 200).missed_since(second(0));
+        assert_eq!(missed, Some((second(100), second(230))));
+        let never = Webhook {
+            missed: None,
+            ..webhook(0, 1, 2)
+        };
+        assert_eq!(never.missed_since(second(0)), None);
     }
 }

@@ -10,7 +10,11 @@ use super::{
     webhook_notifications::require_enabled,
 };
 use crate::{
-    domain::{id::NotificationId, violation::Violations, webhook::Webhook},
+    domain::{
+        id::{NotificationId, StoreId, WebhookId},
+        violation::Violations,
+        webhook::Webhook,
+    },
     error::Error,
     storage::{
         self, DatabaseTransaction,
@@ -59,17 +63,18 @@ impl Core {
         };
         require_enabled(&webhook)?;
 
+        let owner = (webhook.store_id, webhook.id);
         let time_zone = store.time_zone_name().to_owned();
         let mut progress = Progress::default();
         loop {
-            let (webhook, time_zone) = (webhook.clone(), time_zone.clone());
+            let time_zone = time_zone.clone();
             let now = self.clock.now();
             let step = self
                 .write_step(once, progress, move |transaction, progress| {
-                    let (webhook, time_zone) = (webhook.clone(), time_zone.clone());
+                    let time_zone = time_zone.clone();
                     Box::pin(async move {
                         let period = (since, now);
-                        let progress = recover_more(transaction, &webhook, period, progress);
+                        let progress = recover_more(transaction, owner, period, progress);
                         Ok(match progress.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
@@ -95,16 +100,21 @@ impl Core {
 /// Owes a webhook a batch; in the end, how many notifications that were in all.
 async fn recover_more(
     transaction: &DatabaseTransaction,
-    webhook: &Webhook,
+    (store_id, id): (StoreId, WebhookId),
     (since, now): (Timestamp, Timestamp),
     progress: Progress,
 ) -> Result<Step<Progress, u64>, Error> {
+    // The lock keeps two who recover at once from owing the same twice, and the webhook from
+    // being disabled meanwhile: it may have been since it was looked at, or deleted.
+    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+    let (webhook, _) = found.ok_or_else(|| messages::no_webhook(id))?;
+    require_enabled(&webhook)?;
     let Some(number) = progress.missed_behind else {
-        return recover_failed(transaction, webhook, (since, now), progress)
+        return recover_failed(transaction, &webhook, (since, now), progress)
             .await
             .map(Step::Unfinished);
     };
-    let (more, last) = recover_missed(transaction, webhook, (since, now), number).await?;
+    let (more, last) = recover_missed(transaction, &webhook, (since, now), number).await?;
     let recovered = progress.recovered.saturating_add(more);
     Ok(match last {
         None => Step::Finished(recovered),
@@ -155,16 +165,12 @@ async fn recover_missed(
     (since, now): (Timestamp, Timestamp),
     behind: i64,
 ) -> Result<(u64, Option<i64>), Error> {
-    // The lock keeps two who recover at once from owing the same twice.
-    let found = storage::webhooks::find_and_lock(transaction, webhook.store_id, webhook.id).await?;
-    let missed = found.and_then(|(webhook, _)| Some((webhook.missed?, webhook)));
-    let Some(((from, until), webhook)) = missed else {
+    let Some(period) = webhook.missed_since(since) else {
         return Ok((0, None));
     };
-    let period = (from.max(since), until);
-    let page = webhook_notifications::missed(transaction, &webhook, period, behind, BATCH).await?;
+    let page = webhook_notifications::missed(transaction, webhook, period, behind, BATCH).await?;
     if !page.missed.is_empty() {
-        webhook_notifications::owe_missed(transaction, &webhook, &page.missed, now).await?;
+        webhook_notifications::owe_missed(transaction, webhook, &page.missed, now).await?;
     }
     let count = u64::try_from(page.missed.len()).unwrap_or(u64::MAX);
     Ok((count, page.last))

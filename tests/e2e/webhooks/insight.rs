@@ -147,7 +147,7 @@ on_both_databases! {
     }
 
     /// "Recover all failed since a time", and what happened while the webhook was disabled: each
-    /// once.
+    /// once, and at once: numbered or not.
     async fn a_shop_recovers_what_failed_and_what_it_missed(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
@@ -173,7 +173,6 @@ on_both_databases! {
         let missed = deliver(&client, &courier).await;
         let picked = client.create_delivery(order()).await;
         courier.complete(iri(&picked["pickup"])).await;
-        numbered(&client, 7).await;
         receiver.answer_with(204);
         act("enable", json!({})).await.expect(200);
 
@@ -298,15 +297,6 @@ async fn with_attempts(client: &ApiClient, notification: &Value, count: usize) -
             (attempts.len() == count).then(|| read.clone())
         })
         .await
-}
-
-/// Waits until the newest event of the log has a number.
-async fn numbered(client: &ApiClient, number: i64) {
-    client
-        .until("/api/events", |page| {
-            (page["lastNumber"] == number).then_some(())
-        })
-        .await;
 }
 
 fn objects(page: &Value) -> Vec<&str> {

@@ -6,7 +6,10 @@ mod sequencer;
 mod tests;
 
 use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::SelectStatement,
+};
 
 pub(crate) use self::{
     retention::{is_any_older, trim},
@@ -17,6 +20,7 @@ use super::{
     entity::{
         event::{ActiveModel, Column, Entity, Model},
         event_counter, event_sequencer,
+        instant::Instant,
     },
 };
 use crate::domain::{
@@ -92,6 +96,35 @@ pub(crate) async fn list(
     rows.into_iter().map(Event::try_from).collect()
 }
 
+/// A store's events of one name that are committed and have no number yet, of a period with both
+/// its ends, but for those with an id that a query gives; the oldest first.
+pub(crate) async fn unnumbered(
+    connection: &impl ConnectionTrait,
+    (store_id, name): (StoreId, &str),
+    (from, until): (Timestamp, Timestamp),
+    but_for: SelectStatement,
+    most: u64,
+) -> Result<Vec<(EventId, Object, Timestamp)>, Error> {
+    let rows = Entity::find()
+        .filter(Column::Number.is_null())
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Name.eq(name))
+        .filter(Column::CreatedAt.gte(Instant::from(from)))
+        .filter(Column::CreatedAt.lte(Instant::from(until)))
+        .filter(Column::Id.not_in_subquery(but_for))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .limit(most)
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            let object = object(&row)?;
+            Ok((EventId(row.id), object, row.created_at.try_into()?))
+        })
+        .collect()
+}
+
 /// How far a store's events are numbered and kept.
 pub(crate) async fn extent(
     connection: &impl ConnectionTrait,
@@ -134,6 +167,14 @@ pub(crate) async fn extent_of_all_stores(
     }))
 }
 
+fn object(row: &Model) -> Result<Object, Error> {
+    match row.object_collection.as_str() {
+        DELIVERIES => Ok(Object::Delivery(DeliveryId(row.object_id))),
+        WEBHOOKS => Ok(Object::Webhook(WebhookId(row.object_id))),
+        other => Err(Error::inconsistent("events", format!("object {other:?}"))),
+    }
+}
+
 impl TryFrom<Model> for Event {
     type Error = Error;
 
@@ -142,11 +183,7 @@ impl TryFrom<Model> for Event {
         Ok(Self {
             id: EventId(row.id),
             store_id: StoreId(row.store_id),
-            object: match row.object_collection.as_str() {
-                DELIVERIES => Object::Delivery(DeliveryId(row.object_id)),
-                WEBHOOKS => Object::Webhook(WebhookId(row.object_id)),
-                other => return Err(Error::inconsistent("events", format!("object {other:?}"))),
-            },
+            object: object(&row)?,
             name: row.name,
             created_at: row.created_at.try_into()?,
             number: row.number.ok_or_else(unnumbered)?,

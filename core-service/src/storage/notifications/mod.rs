@@ -26,11 +26,11 @@ pub(crate) use self::{
     retention::remove_finished,
 };
 
-const PENDING: &str = "pending";
-const LEASED: &str = "leased";
-const DELIVERED: &str = "delivered";
-const GIVEN_UP: &str = "given_up";
-const DROPPED: &str = "dropped";
+pub(super) const PENDING: &str = "pending";
+pub(super) const LEASED: &str = "leased";
+pub(super) const DELIVERED: &str = "delivered";
+pub(super) const GIVEN_UP: &str = "given_up";
+pub(super) const DROPPED: &str = "dropped";
 
 /// Spelled out, not a parameter: the indexes of what is pending and what is leased are partial,
 /// and found by that.

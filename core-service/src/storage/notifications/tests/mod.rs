@@ -4,12 +4,16 @@ mod fairness;
 mod leases;
 mod listing;
 mod outcomes;
+mod recovery;
 mod retention;
 
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use sea_orm::{ColumnTrait as _, EntityTrait as _, PaginatorTrait as _, QueryFilter as _};
+use sea_orm::{
+    ActiveModelTrait as _, ActiveValue::Set, ColumnTrait as _, EntityTrait as _,
+    PaginatorTrait as _, QueryFilter as _,
+};
 use uuid::Uuid;
 
 use super::*;
@@ -219,6 +223,17 @@ impl Shop {
             })
             .await
             .unwrap();
+    }
+
+    /// Disables a webhook and nothing more, as if what is owed to it came to be so just then.
+    async fn disable_alone(&self, id: WebhookId) {
+        let row = webhook::ActiveModel {
+            store_id: Set(self.store_id.0),
+            id: Set(id.0),
+            disabled_at: Set(Some(NOW.into())),
+            ..Default::default()
+        };
+        row.update(self.storage.reader()).await.unwrap();
     }
 
     async fn release_expired(&self) -> u64 {

@@ -1,7 +1,5 @@
 //! What becomes of notifications, and of webhooks, after attempts.
 
-use sea_orm::{ActiveModelTrait as _, ActiveValue::Set, IntoActiveModel as _};
-
 use super::*;
 use crate::storage::webhook_notifications::send_again;
 
@@ -189,20 +187,14 @@ async fn what_fails_while_its_webhook_is_disabled_or_deleted_is_dropped() {
         let (shop, webhook_id) = Shop::with_a_webhook().await;
         shop.complete(1, NOW).await;
         let held = shop.claim(NOW).await;
-        let row = webhook::Entity::find_by_id((shop.store_id.0, webhook_id.0));
-        let mut row = row
-            .one(shop.storage.reader())
-            .await
-            .unwrap()
-            .unwrap()
-            .into_active_model();
-        let changed = if is_deleted {
-            row.delete(shop.storage.reader()).await.map(|_| ())
+        if is_deleted {
+            webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
+                .exec(shop.storage.reader())
+                .await
+                .unwrap();
         } else {
-            row.disabled_at = Set(Some(NOW.into()));
-            row.update(shop.storage.reader()).await.map(|_| ())
-        };
-        changed.unwrap();
+            shop.disable_alone(webhook_id).await;
+        }
 
         shop.report_all(&held, &refused(), NOW).await;
 
