@@ -94,7 +94,13 @@ impl Core {
             .write_once(once, move |transaction| {
                 let (store, name) = (Arc::clone(&store), name.clone());
                 Box::pin(async move {
-                    let (store_id, _) = owner;
+                    let (store_id, webhook_id) = owner;
+                    let found =
+                        storage::webhooks::find_and_lock(transaction, store_id, webhook_id).await?;
+                    // It may have been disabled since it was looked at, or deleted.
+                    let (webhook, _) =
+                        found.ok_or_else(|| Error::NotFound { name: name.clone() })?;
+                    require_enabled(&webhook)?;
                     storage::webhook_notifications::send_again(transaction, owner, [id], now)
                         .await?;
                     let shown = storage::webhook_notifications::find(transaction, store_id, id)

@@ -8,6 +8,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Expr, ExprTrait as _},
 };
+use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error,
@@ -246,15 +247,29 @@ pub(super) async fn disable(
     why: DisabledReason,
     now: Timestamp,
 ) -> Result<Vec<(StoreId, WebhookId)>, Error> {
-    let rows = Entity::update_many()
-        .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
-        .col_expr(Column::DisabledReason, Expr::value(reason(why)))
+    // Whoever is making something pending holds a lock that an update alone would not wait for;
+    // what it adds must be there to be dropped.
+    let enabled: Vec<(Uuid, Uuid)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id])
         .filter(any_of(webhooks))
         .filter(Column::DisabledAt.is_null())
-        .exec_with_returning(connection)
+        .lock_exclusive()
+        .into_tuple()
+        .all(connection)
         .await?;
-    let owner = |row: Model| (StoreId(row.store_id), WebhookId(row.id));
-    Ok(rows.into_iter().map(owner).collect())
+    let owner = |(store_id, id)| (StoreId(store_id), WebhookId(id));
+    let enabled: Vec<_> = enabled.into_iter().map(owner).collect();
+    if enabled.is_empty() {
+        return Ok(enabled);
+    }
+    Entity::update_many()
+        .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::DisabledReason, Expr::value(reason(why)))
+        .filter(any_of(enabled.iter().copied()))
+        .exec(connection)
+        .await?;
+    Ok(enabled)
 }
 
 pub(super) fn any_of(webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>) -> Condition {

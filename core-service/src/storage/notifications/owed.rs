@@ -121,7 +121,7 @@ pub(crate) async fn insert(
         let webhook_id = owed.target.webhook_id;
         let state = match lease_token {
             Some(_) => LEASED,
-            // Deleted meanwhile.
+            // Deleted or disabled meanwhile.
             None if !there.contains(&webhook_id) => continue,
             None => PENDING,
         };

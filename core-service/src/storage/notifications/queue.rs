@@ -167,8 +167,8 @@ pub(super) async fn move_on(
 }
 
 /// Holds the places of webhooks for which something is about to be pending that is due now, and
-/// brings them forward. Those of them that are there. Such transactions don't wait for each
-/// other but while a place is moved.
+/// brings them forward. Those of them that are there and enabled, and stay so until the
+/// transaction ends. Such transactions don't wait for each other but while a place is moved.
 pub(super) async fn hold_places(
     transaction: &impl ConnectionTrait,
     owners: &[Owner],
@@ -178,6 +178,7 @@ pub(super) async fn hold_places(
         .select_only()
         .columns([Column::StoreId, Column::Id, Column::NextDueAt])
         .filter(any_of(owners.iter().copied()))
+        .filter(Column::DisabledAt.is_null())
         .lock(LockType::KeyShare)
         .into_tuple()
         .all(transaction)
@@ -200,7 +201,7 @@ pub(super) async fn hold_places(
 }
 
 /// Brings webhooks' places forward to when something of theirs, pending again, is due. Those of
-/// them that are there.
+/// them that are there and enabled, and stay so until the transaction ends.
 pub(crate) async fn wake(
     transaction: &impl ConnectionTrait,
     due: &BTreeMap<Owner, Timestamp>,
@@ -212,6 +213,7 @@ pub(crate) async fn wake(
     let rows = Entity::update_many()
         .col_expr(Column::NextDueAt, brought_forward(due))
         .filter(any_of(due.keys().copied()))
+        .filter(Column::DisabledAt.is_null())
         .exec_with_returning(transaction)
         .await?;
     Ok(rows.into_iter().map(|row| WebhookId(row.id)).collect())

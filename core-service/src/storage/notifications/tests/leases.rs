@@ -199,17 +199,55 @@ async fn what_is_born_leased_is_nobody_elses_until_its_lease_ends() {
     assert_eq!(shop.claim(NOW).await[0].1.id, owed[0].0.id);
 }
 
+/// Nobody would ever look at it again.
 #[tokio::test]
-async fn what_is_given_back_to_a_deleted_webhook_is_dropped() {
+async fn what_is_given_back_to_a_deleted_or_disabled_webhook_is_dropped() {
+    for is_deleted in [true, false] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        shop.complete(1, NOW).await;
+        shop.claim_for(Duration::ZERO, 10, NOW).await;
+        if is_deleted {
+            webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
+                .exec(shop.storage.reader())
+                .await
+                .unwrap();
+        } else {
+            shop.disable_alone(webhook_id).await;
+        }
+
+        assert_eq!(shop.release_expired().await, 1);
+
+        assert_eq!(shop.count("dropped").await, 1, "{is_deleted}");
+    }
+}
+
+/// Between the look at who is to be told and the write.
+#[tokio::test]
+async fn nothing_comes_to_be_pending_for_a_webhook_that_was_just_disabled() {
     let (shop, webhook_id) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    shop.claim_for(Duration::ZERO, 10, NOW).await;
-    webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
-        .exec(shop.storage.reader())
+    let store_id = shop.store_id;
+    let owed = shop
+        .storage
+        .write(move |transaction| {
+            Box::pin(async move {
+                let events = [EventName::DeliveryCompleted];
+                let of = DeliveryId::new();
+                Ok(record_events(transaction, store_id, of, &events, NOW).await?)
+            })
+        })
+        .await
+        .unwrap();
+    shop.set_enabled(webhook_id, false, NOW).await;
+
+    let is_any_pending = shop
+        .storage
+        .write(move |transaction| {
+            let owed: Vec<_> = owed.iter().map(|owed| (owed.clone(), None)).collect();
+            Box::pin(async move { Ok(insert(transaction, &owed, LONG, NOW).await?) })
+        })
         .await
         .unwrap();
 
-    assert_eq!(shop.release_expired().await, 1);
-
-    assert_eq!(shop.count("dropped").await, 1);
+    assert!(!is_any_pending);
+    assert_eq!(shop.count("pending").await, 0);
 }
