@@ -16,6 +16,8 @@ mod resolver;
 mod sender;
 mod service;
 mod signature;
+#[cfg(test)]
+mod silent_listener;
 mod strays;
 mod trust;
 mod webhook_tests;

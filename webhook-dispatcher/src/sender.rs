@@ -94,13 +94,23 @@ fn failure_without_answer(error: &legacy::Error) -> Failure {
     match connector {
         Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
         Some(connector::Error::Guard(Guard::Refused(_))) => Failure::AddressRefused,
-        Some(connector::Error::Guard(Guard::Connect(_))) => Failure::Connect,
+        // Nobody waits for an unwanted one, and so nobody hears of it.
+        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::Unwanted) => {
+            Failure::Connect
+        }
         Some(connector::Error::Tls(_)) => Failure::Tls,
         Some(connector::Error::Timeout(_)) => Failure::Timeout,
-        // There was a connection, and the pool lost it before it was used.
+        // The pool was to have a connection, and lost it.
         None if error.is_connect() => Failure::Connect,
+        // An HTTP/2 connection on which nobody answers any more.
+        None if is_timeout(error) => Failure::Timeout,
         None => Failure::Protocol,
     }
+}
+
+fn is_timeout(error: &legacy::Error) -> bool {
+    let cause: Option<&hyper::Error> = error.source().and_then(|source| source.downcast_ref());
+    cause.is_some_and(hyper::Error::is_timeout)
 }
 
 impl Sender {
@@ -122,6 +132,7 @@ impl Sender {
             client: client(
                 Connector::new(guard.clone(), tls.clone(), config.send_timeout),
                 MAX_IDLE_PER_HOST,
+                config.send_timeout,
             ),
             guard,
             tls,
@@ -131,9 +142,14 @@ impl Sender {
         })
     }
 
+    /// The longest one attempt may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Makes one attempt. Ends within the deadline, whatever the receiver does.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
-        let exchange = |request| self.exchange(request);
+        let exchange = |request| connector::attempt(self.exchange(request));
         self.attempt(notification, exchange).await.0
     }
 
@@ -238,11 +254,14 @@ impl Sender {
     }
 }
 
-/// A client that keeps at most so many idle connections to a host.
-pub(crate) fn client<C>(connector: C, max_idle: usize) -> HttpClient<C>
+/// A client that keeps at most so many idle connections to a host. One over HTTP/2 has to answer
+/// within a third of the deadline when it is asked whether it still does, which is as often: else
+/// every request to the host would share it and fail, until TCP gives up.
+pub(crate) fn client<C>(connector: C, max_idle: usize, deadline: Duration) -> HttpClient<C>
 where
     C: Connect + Clone,
 {
+    let patience = deadline / 3;
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
@@ -253,6 +272,8 @@ where
         .http2_initial_stream_window_size(BUFFER)
         .http2_initial_connection_window_size(BUFFER)
         .http2_max_header_list_size(BUFFER)
+        .http2_keep_alive_interval(patience)
+        .http2_keep_alive_timeout(patience)
         .build(connector)
 }
 
@@ -283,3 +304,6 @@ fn log(notification: &Notification, error: &Error) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

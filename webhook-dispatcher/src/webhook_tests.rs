@@ -5,7 +5,7 @@ use std::{
     error::Error as _,
     iter,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// How many tests run at once for a core. It asks for fewer: more are not of the contract.
-const MOST: usize = 64;
+const MAX_TESTS: usize = 64;
 
 /// The tests that one stream asked for. They end with it: who waits for them does so too.
 pub(crate) struct WebhookTests {
@@ -45,7 +45,7 @@ impl WebhookTests {
     }
 
     pub(crate) fn begin(&mut self, test: Notification) {
-        if self.running.len() >= MOST {
+        if self.running.len() >= MAX_TESTS {
             tracing::error!(test.name, "core asks for too many tests at once");
             return;
         }
@@ -85,7 +85,7 @@ async fn test_webhook(sender: &Sender, test: Notification) -> TestOutcome {
         connector: sender.traced(&trace),
         trace: Arc::clone(&trace),
     };
-    let client = sender::client(connector, 0);
+    let client = sender::client(connector, 0, sender.timeout());
 
     let (outcome, error) = sender
         .attempt(test, |request| client.request(request))
@@ -171,14 +171,17 @@ impl Trace {
     }
 
     fn phases(&self) -> Phases {
-        *self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lock()
     }
 
     fn note(&self, note: impl FnOnce(&mut Phases, Duration)) {
         let now = self.started.elapsed();
-        // What is behind the lock is changed by what can't panic.
-        let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
-        note(&mut phases, now);
+        note(&mut self.lock(), now);
+    }
+
+    /// What is behind the lock is changed by what can't panic.
+    fn lock(&self) -> MutexGuard<'_, Phases> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -22,11 +22,11 @@ use tokio::{
 use self::paces::{Pace, Paces};
 
 /// How many names are looked up at once: far fewer than the runtime has threads for what blocks.
-const MOST: usize = 64;
+const MAX_LOOK_UPS: usize = 64;
 /// How many of those may be names that have not been looked up before, and how many names that
 /// were too slow the last time, as it is with receivers: the rest is left to those that answer.
-const MOST_NEW: usize = MOST / 2;
-const MOST_SLOW: usize = MOST / 4;
+const MAX_NEW: usize = MAX_LOOK_UPS / 2;
+const MAX_SLOW: usize = MAX_LOOK_UPS / 4;
 
 /// A name that is not there by then is too slow.
 const SLOW: Duration = Duration::from_secs(2);
@@ -85,9 +85,9 @@ impl Resolver {
         Self(Arc::new(Shared {
             look_up,
             slow,
-            all_places: places(MOST),
-            new_places: places(MOST_NEW),
-            slow_places: places(MOST_SLOW),
+            all_places: places(MAX_LOOK_UPS),
+            new_places: places(MAX_NEW),
+            slow_places: places(MAX_SLOW),
             state: Mutex::default(),
         }))
     }

@@ -110,7 +110,7 @@ async fn names_that_hang_leave_room_for_those_that_answered() {
 
     let hanging = names.look_up_hanging(200);
 
-    assert_eq!(names.asked_so_far().await, MOST_NEW);
+    assert_eq!(names.asked_so_far().await, MAX_NEW);
     for _ in 0..3 {
         names.find("good.example").await;
         assert_eq!(names.asked().await, "good.example");
@@ -124,10 +124,10 @@ async fn names_that_hang_leave_room_for_those_that_answered() {
 #[tokio::test]
 async fn names_that_were_too_slow_leave_room_for_new_ones() {
     let mut names = Names::new(Duration::from_millis(1));
-    let first = names.look_up_hanging(MOST_NEW);
-    assert_eq!(names.asked_so_far().await, MOST_NEW);
+    let first = names.look_up_hanging(MAX_NEW);
+    assert_eq!(names.asked_so_far().await, MAX_NEW);
     let is_slow = |name: &str| names.resolver.state().paces.of(name) == Some(Pace::Slow);
-    while !(0..MOST_NEW).all(|number| is_slow(&format!("hanging-{number}.example"))) {
+    while !(0..MAX_NEW).all(|number| is_slow(&format!("hanging-{number}.example"))) {
         tokio::task::yield_now().await;
     }
     names.go.send_replace(true);
@@ -136,9 +136,9 @@ async fn names_that_were_too_slow_leave_room_for_new_ones() {
     }
     names.go.send_replace(false);
 
-    let _again = names.look_up_hanging(MOST_NEW);
+    let _again = names.look_up_hanging(MAX_NEW);
 
-    assert_eq!(names.asked_so_far().await, MOST_SLOW);
+    assert_eq!(names.asked_so_far().await, MAX_SLOW);
     names.find("new.example").await;
 }
 
@@ -146,8 +146,8 @@ async fn names_that_were_too_slow_leave_room_for_new_ones() {
 #[tokio::test]
 async fn who_goes_away_leaves_one_look_up_running_and_none_waiting() {
     let mut names = Names::patient();
-    let hanging = names.look_up_hanging(MOST_NEW);
-    assert_eq!(names.asked_so_far().await, MOST_NEW);
+    let hanging = names.look_up_hanging(MAX_NEW);
+    assert_eq!(names.asked_so_far().await, MAX_NEW);
     let waiting = names.look_up("late.example");
     assert_eq!(names.asked_so_far().await, 0);
 
@@ -156,7 +156,7 @@ async fn who_goes_away_leaves_one_look_up_running_and_none_waiting() {
         gone.abort();
     }
     for _ in 0..3 {
-        let again = names.look_up_hanging(MOST_NEW);
+        let again = names.look_up_hanging(MAX_NEW);
         assert_eq!(names.asked_so_far().await, 0);
         for gone in again {
             gone.abort();

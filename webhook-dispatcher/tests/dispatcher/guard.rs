@@ -31,6 +31,24 @@ async fn no_spelling_of_loopback_is_called() {
     assert!(canary.untouched().await);
 }
 
+/// Judged when it is called, over TLS or not: one of its addresses is permitted, and one not.
+#[tokio::test]
+async fn a_name_with_an_address_that_is_refused_is_not_called() {
+    let canary = Canary::start().await;
+    let port = canary.addr().port();
+    for scheme in ["http", "https"] {
+        let url = format!("{scheme}://localhost:{port}/");
+        let only_ipv6 = |config: &mut webhook_dispatcher::Config| {
+            config.allow_networks = vec!["::1".parse().unwrap()];
+        };
+
+        let outcome = attempt_with(only_ipv6, &url).await;
+
+        assert_eq!(outcome, failed(Failure::AddressRefused, None), "{scheme}");
+    }
+    assert!(canary.untouched().await);
+}
+
 #[tokio::test]
 async fn a_refused_port_or_scheme_is_not_called() {
     let canary = Canary::start().await;

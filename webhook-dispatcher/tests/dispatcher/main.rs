@@ -8,6 +8,7 @@ mod cores;
 mod crowd;
 mod guard;
 mod harness;
+mod http2;
 mod sending;
 mod stream;
 mod tls;

@@ -5,7 +5,8 @@ use proto::{Outcome, outcome::Failure};
 use standardwebhooks::Webhook;
 
 use crate::harness::{
-    Dispatcher, FakeCore, OK, SECRET, answering, attempt, config, delivered, failed, notification,
+    Dispatcher, FakeCore, OK, SECRET, answering, attempt, attempt_with, config, delivered, failed,
+    notification,
 };
 
 #[tokio::test]
@@ -43,6 +44,21 @@ async fn a_receiver_gets_the_signed_notification() {
         .unwrap()
         .verify(&request.body, &headers)
         .unwrap();
+}
+
+#[tokio::test]
+async fn the_platforms_header_bears_its_name() {
+    let (url, mut received) = answering(OK).await;
+
+    let outcome = attempt_with(|config| config.platform_name = "Coop".to_owned(), &url).await;
+
+    assert_eq!(outcome, delivered("thanks"));
+    let request = received.recv().await.unwrap();
+    assert_eq!(
+        request.header("X-Coop-Signature"),
+        Some("2MdpjA/aQ+zWZL9t7Fmq0fqrTN0YQ43ATm7S1brTk4Y=")
+    );
+    assert!(!request.head.contains("X-Service-Signature"));
 }
 
 #[tokio::test]

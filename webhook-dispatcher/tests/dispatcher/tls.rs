@@ -40,7 +40,7 @@ impl TlsReceiver {
     }
 
     async fn start_with(params: CertificateParams, protocols: &[&str], keep_alive: bool) -> Self {
-        let (acceptor, certificate) = acceptor(params, protocols);
+        let (acceptor, certificate) = acceptor(&params, protocols);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(serve(listener, acceptor, keep_alive));
@@ -57,7 +57,7 @@ impl TlsReceiver {
 
 /// TLS with a certificate of its own making, which the file has.
 pub(crate) fn acceptor(
-    params: CertificateParams,
+    params: &CertificateParams,
     protocols: &[&str],
 ) -> (TlsAcceptor, NamedTempFile) {
     let key = KeyPair::generate().unwrap();

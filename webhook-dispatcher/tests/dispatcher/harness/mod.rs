@@ -1,0 +1,128 @@
+//! The roles: a core that does what the test says, receivers that answer in bytes, and the
+//! dispatcher between them.
+
+mod core;
+mod receiver;
+
+use std::{future::Future, time::Duration};
+
+use proto::{Notification, Outcome, outcome::Failure};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
+
+pub(crate) use self::{
+    core::{CoreStream, FakeCore},
+    receiver::{Canary, OK, answering, receiver, receiver_at},
+};
+
+pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+/// The result of something that must happen soon.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future)
+        .await
+        .expect("this should have happened by now")
+}
+
+pub(crate) struct Dispatcher {
+    shutdown: CancellationToken,
+    run: JoinHandle<()>,
+}
+
+impl Dispatcher {
+    pub(crate) fn start(config: &Config) -> Self {
+        let shutdown = CancellationToken::new();
+        let dispatcher = WebhookDispatcher::new(config).unwrap();
+        let run = tokio::spawn(dispatcher.run(shutdown.clone()));
+        Self { shutdown, run }
+    }
+
+    pub(crate) fn shut_down(&self) {
+        self.shutdown.cancel();
+    }
+
+    /// Shuts down while core keeps to the contract: all is recorded, and it ends the stream once
+    /// the dispatcher has half-closed it.
+    pub(crate) async fn shut_down_with(self, mut stream: CoreStream) {
+        self.shut_down();
+        while stream.next_request().await.is_some() {}
+        drop(stream);
+        self.ended().await;
+    }
+
+    pub(crate) async fn ended(self) {
+        soon(self.run).await.unwrap();
+    }
+}
+
+/// A configuration for cores that may send to receivers on loopback.
+pub(crate) fn config(cores: &[&FakeCore]) -> Config {
+    Config {
+        core_urls: cores.iter().map(|core| core.url.parse().unwrap()).collect(),
+        client_key: Some("key".to_owned()),
+        client_secret: Some(ClientSecret::from("secret".to_owned())),
+        allow_http: true,
+        allow_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+        ..Config::default()
+    }
+}
+
+/// What comes of one attempt to send to a URL, without its duration.
+pub(crate) async fn attempt(url: &str) -> Outcome {
+    attempt_with(|_| {}, url).await
+}
+
+pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str) -> Outcome {
+    let mut core = FakeCore::start().await;
+    let mut config = config(&[&core]);
+    configure(&mut config);
+    let dispatcher = Dispatcher::start(&config);
+    let mut stream = core.stream().await;
+
+    stream.send(vec![notification(1, url)]).await;
+    let outcome = stream.next_outcome().await;
+    stream.record(&outcome).await;
+
+    dispatcher.shut_down_with(stream).await;
+    Outcome {
+        duration: None,
+        ..outcome
+    }
+}
+
+/// A deadline that a test can wait for.
+pub(crate) fn briefly(config: &mut Config) {
+    config.send_timeout = Duration::from_millis(300);
+}
+
+pub(crate) fn notification(number: u8, url: &str) -> Notification {
+    Notification {
+        name: format!("notifications/01932e5c-9f4a-7000-8000-0000000000{number:02x}"),
+        lease_token: format!("lease-{number}"),
+        url: url.to_owned(),
+        secrets: vec![SECRET.to_owned()],
+        event: "delivery.completed".to_owned(),
+        object: "deliveries/1".to_owned(),
+        attempt: 1,
+        ..Notification::default()
+    }
+}
+
+/// The outcome of the first notification.
+pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
+    Outcome {
+        name: notification(1, "").name,
+        lease_token: "lease-1".to_owned(),
+        failure: failure.into(),
+        status,
+        ..Outcome::default()
+    }
+}
+
+pub(crate) fn delivered(answer: &str) -> Outcome {
+    Outcome {
+        answer: answer.to_owned(),
+        ..failed(Failure::Unspecified, Some(200))
+    }
+}
