@@ -3,9 +3,8 @@
 
 use std::{num::NonZeroU32, time::Instant};
 
-use crate::{
-    harness::{CoreStream, Dispatcher, FakeCore, OK, answering, config, notification},
-    stream::PatientReceiver,
+use crate::harness::{
+    CoreStream, Dispatcher, FakeCore, OK, PatientReceiver, answering, config, notification,
 };
 
 /// Two cores, a dispatcher that may hold a few of each, and its streams to them.
@@ -132,4 +131,29 @@ async fn a_shutdown_reports_what_is_held_of_a_core_that_is_gone_and_ends_at_once
     dispatcher.ended().await;
     // Far less than the 30 s after which it would have given up.
     assert!(confirmed.elapsed().as_secs() < 10);
+}
+
+/// As one whose database is away: the other may have another way to it.
+#[tokio::test]
+async fn a_shutdown_leaves_a_core_that_confirms_nothing_for_another() {
+    let Platform {
+        cores: [_silent, mut other],
+        dispatcher,
+        streams: [mut silent, mut stream],
+    } = Platform::start().await;
+    let (url, _received) = answering(OK).await;
+    silent.send(vec![notification(1, &url)]).await;
+    let reported = silent.next_outcome().await;
+
+    dispatcher.shut_down();
+    while stream.next_request().await.is_some() {}
+    drop(stream);
+    while silent.next_request().await.is_some() {}
+
+    let mut stream = other.stream().await;
+    assert_eq!(stream.next_outcome().await, reported);
+    stream.record(&reported).await;
+    while stream.next_request().await.is_some() {}
+    drop((stream, silent));
+    dispatcher.ended().await;
 }

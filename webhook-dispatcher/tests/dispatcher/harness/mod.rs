@@ -2,17 +2,19 @@
 //! dispatcher between them.
 
 mod core;
+mod patient;
 mod receiver;
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, num::NonZeroU32, time::Duration};
 
-use proto::{Notification, Outcome, outcome::Failure};
+use proto::{Notification, Outcome, StreamRequest, outcome::Failure};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
 
 pub(crate) use self::{
     core::{CoreStream, FakeCore},
+    patient::PatientReceiver,
     receiver::{Canary, OK, answering, receiver, receiver_at},
 };
 
@@ -65,6 +67,30 @@ pub(crate) fn config(cores: &[&FakeCore]) -> Config {
         allow_http: true,
         allow_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
         ..Config::default()
+    }
+}
+
+/// A request for so many notifications.
+pub(crate) fn credit(credit: u32) -> StreamRequest {
+    StreamRequest {
+        credit,
+        ..StreamRequest::default()
+    }
+}
+
+/// The last request.
+pub(crate) fn finished() -> StreamRequest {
+    StreamRequest {
+        finished: true,
+        ..StreamRequest::default()
+    }
+}
+
+/// A configuration for one core, of which so many notifications may be in flight.
+pub(crate) fn limited(core: &FakeCore, max_in_flight: u32) -> Config {
+    Config {
+        max_in_flight: NonZeroU32::new(max_in_flight).unwrap(),
+        ..config(&[core])
     }
 }
 
