@@ -155,6 +155,7 @@ fn core_config(
     Ok(core_service::Config {
         listen: settings.core_listen,
         allow_plaintext: settings.allow_plaintext,
+        health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),
         router: settings.router.clone(),

@@ -96,6 +96,10 @@ pub struct Settings {
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
+    /// Where /healthz, /readyz and /metrics are served over HTTP; nowhere unless given.
+    #[arg(long, env = "DELIVERY_HEALTH_LISTEN", value_name = "ADDR")]
+    pub health_listen: Option<SocketAddr>,
+
     #[command(flatten)]
     pub platform: PlatformConfig,
 
@@ -117,6 +121,7 @@ impl Settings {
             database_url: None,
             database_url_file: None,
             allow_plaintext: false,
+            health_listen: None,
             public_url: None,
             platform_name: "Service".to_owned(),
             currency: Currency::EUR,

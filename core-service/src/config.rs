@@ -43,7 +43,7 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// Where `/healthz` and `/readyz` are served over HTTP; nowhere unless given.
+    /// Where `/healthz`, `/readyz` and `/metrics` are served over HTTP; nowhere unless given.
     #[arg(long, env = "DELIVERY_CORE_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 

@@ -11,6 +11,7 @@ pub mod domain;
 mod error;
 pub mod geocoding;
 mod grpc;
+mod metrics;
 mod patience;
 mod random;
 mod readiness;

@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicU64},
+    sync::Arc,
     time::Duration,
 };
 
@@ -40,6 +40,7 @@ use crate::{
         Attempts, Callers, Core, Definitions, Events, KeyRing, Notifications, Streams, Unsent,
         WebhookTests, attempt_log, take_over,
     },
+    metrics::Metrics,
     patience,
     readiness::CoreReadiness,
     routing::OsrmError,
@@ -179,6 +180,8 @@ impl CoreService {
         let calls = Calls::default();
         let _health_ends = self.health.map(|listener| {
             let readiness = CoreReadiness::new(&core.storage, shutdown.clone());
+            let metrics = Arc::clone(&core.metrics);
+            let listener = listener.with_metrics(Arc::new(move || metrics.render()));
             let running = tokio::spawn(listener.run(Arc::new(readiness)));
             AbortOnDropHandle::new(running)
         });
@@ -300,7 +303,7 @@ async fn open(config: Config, clock: Clock) -> Result<(Core, LeftBehind), StartE
         streams: Arc::new(streams),
         webhook_tests: WebhookTests::default(),
         attempts: log,
-        webhooks_disabled: AtomicU64::new(0),
+        metrics: Arc::new(Metrics::new()),
         happened: watch::Sender::new(()),
         numbered: watch::Sender::new(()),
         shutdown: CancellationToken::new(),

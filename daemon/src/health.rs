@@ -1,5 +1,5 @@
-//! `/healthz` and `/readyz` on a listener of their own, for programs that serve no HTTP
-//! otherwise.
+//! `/healthz`, `/readyz` and, of programs that count anything, `/metrics` on a listener of their
+//! own, for programs that serve no HTTP otherwise.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -29,17 +29,23 @@ const CONNECTIONS: usize = 64;
 /// After an accept failed for want of resources, which only time brings back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// What Prometheus and its kind ask for.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
 /// Whether a program can do its work.
 pub trait Readiness: Send + Sync + 'static {
     /// Nothing, or in one sentence why not.
     fn check(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
+/// What a program has counted since its start, as `OpenMetrics` text.
+pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// A listener that has its address, but answers only once it runs.
-#[derive(Debug)]
 pub struct Health {
     listener: TcpListener,
     addr: SocketAddr,
+    metrics: Option<Metrics>,
 }
 
 impl Health {
@@ -47,7 +53,18 @@ impl Health {
     pub async fn bind(addr: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
-        Ok(Self { listener, addr })
+        Ok(Self {
+            listener,
+            addr,
+            metrics: None,
+        })
+    }
+
+    /// Answers to `/metrics` too.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = Some(metrics);
+        self
     }
 
     /// Where it listens.
@@ -63,8 +80,9 @@ impl Health {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let readiness = Arc::clone(&readiness);
+                    let metrics = self.metrics.clone();
                     tokio::spawn(async move {
-                        serve(stream, readiness).await;
+                        serve(stream, readiness, metrics).await;
                         drop(permit);
                     });
                 }
@@ -77,14 +95,14 @@ impl Health {
     }
 }
 
-async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>) {
+async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Option<Metrics>) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let readiness = Arc::clone(&readiness);
+        let metrics = metrics.clone();
         async move {
             let (parts, _) = request.into_parts();
-            Ok::<_, Infallible>(
-                answer(&parts.method, parts.uri.path(), &*readiness, CHECK_TIMEOUT).await,
-            )
+            let asked = (&parts.method, parts.uri.path());
+            Ok::<_, Infallible>(answer(asked, &*readiness, metrics.as_ref(), CHECK_TIMEOUT).await)
         }
     });
     let served = http1::Builder::new()
@@ -98,13 +116,20 @@ async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>) {
 }
 
 async fn answer(
-    method: &Method,
-    path: &str,
+    (method, path): (&Method, &str),
     readiness: &impl Readiness,
+    metrics: Option<&Metrics>,
     patience: Duration,
 ) -> Response<Full<Bytes>> {
-    if !matches!(path, "/healthz" | "/readyz") {
-        return text(StatusCode::NOT_FOUND, "there are /healthz and /readyz");
+    let known = match metrics {
+        Some(_) => "/healthz, /readyz and /metrics",
+        None => "/healthz and /readyz",
+    };
+    if !matches!(
+        (path, metrics),
+        ("/healthz" | "/readyz", _) | ("/metrics", Some(_))
+    ) {
+        return text(StatusCode::NOT_FOUND, &format!("there are {known}"));
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD it");
@@ -112,6 +137,9 @@ async fn answer(
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
+    }
+    if let ("/metrics", Some(metrics)) = (path, metrics) {
+        return plain(StatusCode::OK, OPEN_METRICS, metrics());
     }
     if path == "/healthz" {
         return text(StatusCode::OK, "ok");
@@ -127,13 +155,14 @@ async fn answer(
 }
 
 fn text(status: StatusCode, sentence: &str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from(format!("{sentence}\n")));
+    plain(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+}
+
+fn plain(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
@@ -160,9 +189,12 @@ mod tests {
         }
     }
 
+    async fn listener() -> Health {
+        Health::bind(([127, 0, 0, 1], 0).into()).await.unwrap()
+    }
+
     /// Status line and body of the answer to one request over a socket.
-    async fn ask(readiness: impl Readiness, request: &str) -> (String, String) {
-        let health = Health::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    async fn ask(health: Health, readiness: impl Readiness, request: &str) -> (String, String) {
         let addr = health.addr();
         let running = tokio::spawn(health.run(Arc::new(readiness)));
         let mut stream = TcpStream::connect(addr).await.unwrap();
@@ -206,14 +238,38 @@ mod tests {
                 "GET or HEAD it\n",
             ),
         ] {
-            let answer = ask(says, request).await;
+            let answer = ask(listener().await, says, request).await;
+            assert_eq!(answer, (status.to_owned(), body.to_owned()), "{request}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_that_counts_tells_it_and_one_that_is_not_ready_too() {
+        let unready = || Says(Err("the database does not answer".to_owned()));
+        for (request, status, body) in [
+            ("GET /metrics", "HTTP/1.1 200 OK", "errors_total 3\n# EOF\n"),
+            (
+                "GET /",
+                "HTTP/1.1 404 Not Found",
+                "there are /healthz, /readyz and /metrics\n",
+            ),
+            (
+                "POST /metrics",
+                "HTTP/1.1 405 Method Not Allowed",
+                "GET or HEAD it\n",
+            ),
+        ] {
+            let health = listener().await;
+            let health = health.with_metrics(Arc::new(|| "errors_total 3\n# EOF\n".to_owned()));
+            let answer = ask(health, unready(), request).await;
             assert_eq!(answer, (status.to_owned(), body.to_owned()), "{request}");
         }
     }
 
     #[tokio::test]
     async fn a_check_without_end_is_not_ready() {
-        let response = answer(&Method::GET, "/readyz", &Silent, Duration::ZERO).await;
+        let asked = (&Method::GET, "/readyz");
+        let response = answer(asked, &Silent, None, Duration::ZERO).await;
 
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     }

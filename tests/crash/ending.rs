@@ -1,6 +1,9 @@
 //! Processes that are told to end: soon, whoever is connected, and at once when told twice.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -125,7 +128,7 @@ async fn a_dispatcher_starts_before_any_core_and_is_ready_once_there_is_one() {
 }
 
 /// Waits until `/readyz` says so: whoever looks for a core looks again a moment later.
-pub(crate) async fn becomes_ready(addr: std::net::SocketAddr) {
+pub(crate) async fn becomes_ready(addr: SocketAddr) {
     let is_ready = async {
         while ready(addr).await.0 != "200" {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -136,12 +139,15 @@ pub(crate) async fn becomes_ready(addr: std::net::SocketAddr) {
 }
 
 /// Status and body of `/readyz`.
-pub(crate) async fn ready(addr: std::net::SocketAddr) -> (String, String) {
+pub(crate) async fn ready(addr: SocketAddr) -> (String, String) {
+    ask(addr, "/readyz").await
+}
+
+/// What a health listener answers to a path: the status, and the body.
+pub(crate) async fn ask(addr: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(addr).await.unwrap();
-    stream
-        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .await
-        .unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -48,6 +48,7 @@ mod disks;
 mod ending;
 mod flushing;
 mod killing;
+mod metrics;
 mod races;
 mod refusing;
 mod restarting;

@@ -35,7 +35,7 @@ mod webhook_tests;
 mod webhooks;
 mod zones;
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::Arc;
 
 use jiff::Zoned;
 use tokio::sync::watch;
@@ -46,6 +46,7 @@ use crate::{
     config::Config,
     domain::{before::DateOrder, store::Store},
     geocoding::{Gazetteer, Geocoder},
+    metrics::Metrics,
     routing::Router,
     storage::Storage,
     vault::Vault,
@@ -82,8 +83,7 @@ pub(crate) struct Core {
     pub(crate) webhook_tests: WebhookTests,
     /// Takes attempts that were recorded.
     pub(crate) attempts: AttemptLog,
-    /// How many webhooks were disabled by their receivers' answers since the start.
-    pub(crate) webhooks_disabled: AtomicU64,
+    pub(crate) metrics: Arc<Metrics>,
     /// Rung when something has happened that has no number yet.
     pub(crate) happened: watch::Sender<()>,
     /// Rung when events were numbered here.

@@ -1,6 +1,6 @@
 //! What comes back on the streams: outcomes, recorded first. The log of attempts follows.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use proto::iri::Collection;
@@ -40,6 +40,7 @@ impl Core {
                 })
             })
             .await?;
+        self.metrics.count(&recorded);
         self.tell_disabled(&recorded.gone, "its receiver says that it is gone");
         self.tell_disabled(&recorded.failing, "it has only failed for too long");
         if !self.attempts.add(recorded.attempts) {
@@ -48,16 +49,13 @@ impl Core {
         Ok(())
     }
 
-    /// Tells the operator of webhooks that were disabled: in the log of events by now, here with
-    /// how many it has been since the start, to be counted by.
+    /// Tells the operator of webhooks that were disabled; in the log of events it is by now.
     fn tell_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
         for (store_id, webhook_id) in webhooks {
-            let before = self.webhooks_disabled.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 store.id = %store_id,
                 webhook.id = %webhook_id,
                 reason,
-                webhooks.disabled = before + 1,
                 "a webhook is disabled"
             );
         }

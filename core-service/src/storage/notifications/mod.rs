@@ -20,7 +20,7 @@ pub(crate) use self::{
     leases::{
         Claim, Claimed, claim, is_any_expired, release, release_all, release_expired, renew_all,
     },
-    outcomes::{Attempt, Report, insert_attempts, record},
+    outcomes::{Attempt, Recorded, Report, insert_attempts, record},
     owed::{Owed, drop_owed, insert, record_events},
     queue::{is_any_due, is_any_turn, wake},
     retention::remove_finished,
