@@ -96,10 +96,11 @@ impl Core {
                 return Ok(Some(known.list));
             }
         }
-        let (zones_version, zones) = self.read_zones().await?;
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
+        // After the list: it may name a zone that was applied just before it.
+        let (zones_version, zones) = self.read_zones().await?;
         let list = PriceList::parse(&stored.definition, &zones)
             .map_err(|mistakes| outdated("price list", store_id, &mistakes))?;
         let list = Arc::new(list);

@@ -234,7 +234,7 @@ async fn use_promise(
 
 impl Core {
     /// Fails if a delivery of the store is called so.
-    async fn check_reference(
+    pub(super) async fn check_reference(
         &self,
         store_id: StoreId,
         reference: Option<String>,

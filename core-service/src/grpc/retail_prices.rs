@@ -26,6 +26,8 @@ impl proto::retail_prices_server::RetailPrices for Core {
             freshness: Freshness::Recent,
         };
         let planned = self.plan(&caller, asked, Claim::None).await?;
+        self.check_reference(store.id, planned.external_reference.clone())
+            .await?;
 
         let no_list = || Error::PriceNotCalculated { rules: Vec::new() };
         let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;

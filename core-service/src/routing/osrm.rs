@@ -339,6 +339,20 @@ mod tests {
         assert!(osrm.route(from, to).await.is_ok());
     }
 
+    #[tokio::test]
+    async fn no_more_is_asked_at_once_than_may_be() {
+        let service = Service::start(|_, _| Reply::Silence).await;
+        let osrm = Osrm::new(&service.url, "bike", Duration::from_secs(1), 2).unwrap();
+        let to = |longitude| LatLng::new(48.0, longitude).unwrap();
+        let [from, _] = points();
+
+        let questions = [1.0, 2.0, 3.0, 4.0, 5.0].map(|longitude| osrm.route(from, to(longitude)));
+        let answers = futures_util::future::join_all(questions).await;
+
+        assert!(answers.iter().all(Result::is_err), "{answers:?}");
+        assert_eq!(service.targets().len(), 2);
+    }
+
     #[test]
     fn an_address_or_profile_that_cannot_be_asked_is_refused() {
         let new = |url: &str, profile: &str| {

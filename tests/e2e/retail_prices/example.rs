@@ -7,6 +7,7 @@ use crate::harness::{Platform, definitions::Definitions};
 
 const LIST: &str = include_str!("../../../examples/prices.toml");
 const ZONES: &str = include_str!("../../../examples/zones.geojson");
+const README: &str = include_str!("../../../README.md");
 
 on_both_databases! {
     async fn the_example_prices_a_cooperatives_deliveries(platform: &Platform) {
@@ -48,6 +49,38 @@ on_both_databases! {
         unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
         let refused = client.post(CALCULATE, unknown).await;
         assert_eq!(refused.violated(), ["dropoff.packages[0].type"]);
+    }
+
+    /// "A real example price list in the README": whole, and sound as it stands there.
+    async fn the_readmes_list_can_be_started_from(platform: &Platform) {
+        let (_, after) = README.split_once("```toml\n").unwrap();
+        let (list, _) = after.split_once("```\n").unwrap();
+        let definitions = Definitions::of_the_operator(platform).await;
+        definitions.apply_zones(ZONES).await.unwrap();
+        let applied = definitions.apply_price_list(&platform.store, list).await.unwrap();
+        assert_eq!(applied.warnings, [""; 0]);
+        let client = platform.client().await;
+
+        for (member, value, amount) in [
+            ("/dropoff/tags", json!([]), 590),
+            ("/dropoff/address/latLng", json!([48.9362, 2.3574]), 790 + 5 * 220),
+            ("/dropoff/weight", json!(10_001), 590 + 250),
+            ("/dropoff/packages", xl(3), 590 + 1240 + 2 * 420),
+            ("/dropoff/timeSlot", json!("2020-04-03 12:00-14:00"), 531),
+            ("/dropoff/before", json!("2020-04-05 13:00"), 708),
+        ] {
+            let mut order = order();
+            let (parent, name) = member.rsplit_once('/').unwrap();
+            order.pointer_mut(parent).unwrap()[name] = value;
+            let price = client.post(CALCULATE, order).await.expect(200);
+            assert_eq!(price["amount"], amount, "{member}: {}", price["calculation"]);
+        }
+        let mut unknown = order();
+        unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
+        for path in [CALCULATE, "/api/deliveries/assert", "/api/deliveries"] {
+            let refused = client.post(path, unknown.clone()).await;
+            assert_eq!(refused.violated(), ["dropoff.packages[0].type"]);
+        }
     }
 
     /// The evaluator is one, wherever it is asked.

@@ -1,6 +1,7 @@
 //! "`RetailPrice`" and `POST /api/retail_prices/calculate`.
 
 mod amounts;
+mod creating;
 mod distances;
 mod example;
 mod operating;

@@ -104,6 +104,70 @@ fn an_operator_learns_what_a_delivery_would_cost_and_why() {
     );
 }
 
+/// "`check` (and `apply`) refuse […] with line and column; and warn of holes, overlaps and rules
+/// that never match."
+#[test]
+fn a_list_is_checked_before_it_is_applied() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path();
+    let running = AllInOne::start(data_dir, &[]);
+    let store = running.text("/store");
+    let head = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n";
+    let list = |conditions: &[&str]| {
+        let rule = |(number, when): (usize, &&str)| {
+            format!("[[rule]]\nname = \"{number}\"\nwhen = '{when}'\nprice = 1\n")
+        };
+        let rules: String = conditions.iter().enumerate().map(rule).collect();
+        write(data_dir, "list.toml", &format!("{head}{rules}"))
+    };
+
+    let wrong = list(&[
+        "distance <",
+        "1 < distanse",
+        "true || reach(store)",
+        "in_zone(dropoff.address, \"Town\")",
+        "count(packages, \"XXL\") > 1",
+        "distance + 1",
+        "weight",
+    ]);
+    let places = ["6:19", "10:13", "14:22", "18:34", "22:25", "26:18", "30:9"];
+    for command in [
+        &["prices", "check", &wrong][..],
+        &["prices", "apply", &wrong, "--store", store],
+    ] {
+        let refused = operator(data_dir, command);
+        assert_eq!(refused.status.code(), Some(1));
+        let found = stderr(&refused);
+        let found: Vec<_> = found.lines().collect();
+        assert_eq!(found.len(), places.len(), "{found:?}");
+        for (line, place) in found.iter().zip(places) {
+            assert!(line.starts_with(&format!("{wrong}:{place}: ")), "{line}");
+        }
+    }
+
+    let odd = list(&[
+        "distance >= 500 && distance <= 3000",
+        "distance >= 2500 && distance <= 5000",
+        "distance > 600 && distance < 2000",
+    ]);
+    let warnings = [
+        "\"1\" and \"0\" overlap for distance from 2500 to 3000",
+        "\"2\" never matches: earlier rules take every distance in its bounds",
+        "no rule has a price for distance from 0 to 499",
+    ];
+    let lines = warnings.map(|warning| format!("{odd}: warning: {warning}\n"));
+    let checked = operator(data_dir, &["prices", "check", &odd]);
+    assert!(checked.status.success());
+    assert_eq!(stderr(&checked), lines.concat());
+    let applied = operator(data_dir, &["prices", "apply", &odd, "--store", store]);
+    assert!(applied.status.success());
+    assert_eq!(stderr(&applied), lines.concat());
+    assert_eq!(
+        operator_json(data_dir, &["prices", "check", &odd]),
+        json!({ "warnings": warnings })
+    );
+}
+
 #[test]
 fn every_version_of_a_price_list_can_be_seen_again() {
     let directory = tempfile::tempdir().unwrap();

@@ -24,6 +24,8 @@ use crate::domain::{definition::Mistake, money::TaxRate, zone::Zones};
 const MAX_RULES: usize = 500;
 /// Bytes of a definition.
 const MAX_LENGTH: usize = 1024 * 1024;
+/// Of a package: what all of a delivery have together is exact then, in a `double` too.
+const MAX_VOLUME: i64 = 1_000_000_000;
 /// Characters of a rule's or a package's name.
 const MAX_NAME: usize = 255;
 /// Characters of a condition in a calculation.
@@ -180,8 +182,9 @@ impl<'a> Parser<'a> {
             let Some(volume) = &package.volume else {
                 continue;
             };
-            if *volume.get_ref() < 0 {
-                self.mistake(volume.span(), "a volume must not be negative");
+            if !(0..=MAX_VOLUME).contains(volume.get_ref()) {
+                let message = format!("a volume must be from 0 to {MAX_VOLUME}");
+                self.mistake(volume.span(), message);
             }
             volumes.insert(kind.clone(), *volume.get_ref());
         }

@@ -29,7 +29,10 @@ pub(super) static ALL: &[Operation] = &[
         parameters: TAX,
         expects: Expects::Resource(&DELIVERY, DRAFT),
         returns: Returns::Resource(&RETAIL_PRICE),
-        refusals: &[&codes::PRICE_NOT_CALCULATED],
+        refusals: &[
+            &codes::PRICE_NOT_CALCULATED,
+            &codes::EXTERNAL_REFERENCE_TAKEN,
+        ],
     },
     Operation {
         on: On::Resource(&RETAIL_PRICE),

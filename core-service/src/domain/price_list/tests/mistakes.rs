@@ -137,8 +137,55 @@ fn conditions_are_bounded() {
         "(".repeat(12) + "true" + &")".repeat(12),
         "distance == 1 || ".repeat(200) + "true",
         format!("store in [{}\"\"]", "\"75002\", ".repeat(400)),
+        "true".to_owned() + &" ".repeat(4092),
     ] {
         assert!(parse("first", &rule(&when, "1")).is_ok(), "{when}");
+    }
+    let longer = rule(&("true".to_owned() + &" ".repeat(4093)), "1");
+    assert!(parse("first", &longer).is_err());
+}
+
+/// Nothing loops, and no part is evaluated twice: what a list may cost is bounded by its length.
+#[test]
+fn the_largest_list_is_evaluated_to_its_end() {
+    let terms = "distance + 1 < 0 || ".repeat(99);
+    let brackets = ("(".repeat(4), ")".repeat(4));
+    let deep = format!("{terms}{}ceil(distance) == 3{}", brackets.0, brackets.1);
+    let text = rule(&deep, "1").repeat(500);
+    assert!(
+        (1_000_000..1_048_000).contains(&text.len()),
+        "{}",
+        text.len()
+    );
+
+    let list = list("sum", &text);
+
+    assert_eq!(gross(&list, &plan(3)), Some(500));
+    let longer = parse("sum", &(text + &" ".repeat(60_000))).err();
+    assert!(
+        longer.unwrap()[0]
+            .message
+            .contains("at most 1048576 bytes long")
+    );
+}
+
+#[test]
+fn a_volume_is_within_what_can_be_added_up() {
+    for (volume, is_sound) in [
+        ("0", true),
+        ("1000000000", true),
+        ("1000000001", false),
+        ("-1", false),
+    ] {
+        let definition = format!(
+            "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"sum\"\n\
+             [packages]\nXL = {{ volume = {volume} }}\n{}",
+            rule("volume > 0", "1")
+        );
+        let mistakes = PriceList::parse(&definition, &Zones::default()).err();
+        let places = mistakes.map(|mistakes| mistakes.iter().map(ToString::to_string).collect());
+        let expected = vec!["5:17: a volume must be from 0 to 1000000000".to_owned()];
+        assert_eq!(places, (!is_sound).then_some(expected), "{volume}");
     }
 }
 

@@ -1,0 +1,153 @@
+//! What a price and the delivery it is for have to do with each other: one is given where the
+//! other would be accepted, and a delivery that is refused uses up no promise.
+
+use serde_json::{Value, json};
+
+use super::{CALCULATE, fixed_price, order, price_list};
+use crate::harness::{
+    Answer, ApiClient, Platform,
+    assertions::{assert_violations, json_ld},
+};
+
+const DELIVERIES: &str = "/api/deliveries";
+const ASSERT: &str = "/api/deliveries/assert";
+const SLOTS: &str = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\", \"Mo-Su 14:00-17:00\"]\n\
+                     interval = \"2 days\"\ncapacity = 1\n";
+
+fn with(member: &str, value: Value) -> Value {
+    let mut order = order();
+    let (parent, name) = member.rsplit_once('/').unwrap();
+    order.pointer_mut(parent).unwrap()[name] = value;
+    order
+}
+
+fn in_slot(slot: &str) -> Value {
+    let mut order = order();
+    order["dropoff"]["timeSlot"] = json!(slot);
+    order["dropoff"].as_object_mut().unwrap().remove("before");
+    order
+}
+
+/// The answers to an order that is priced, asserted and created.
+async fn answers(client: &ApiClient, order: &Value) -> [Answer; 3] {
+    [
+        client.post(CALCULATE, order.clone()).await,
+        client.post(ASSERT, order.clone()).await,
+        client.post(DELIVERIES, order.clone()).await,
+    ]
+}
+
+fn charges(delivery: &Value, amount: i64) -> bool {
+    delivery["price"]["amount"] == amount
+}
+
+on_both_databases! {
+    /// "Whether create would accept the payload (slot, zone, geocode) is checked by the same
+    /// code: a price is not given for what create refuses." Where a store delivers is shown in
+    /// `deliveries::service_area`.
+    async fn no_price_is_given_for_what_is_not_created(platform: &Platform) {
+        let operator = platform.operator().await;
+        operator.apply_time_slot(&platform.store, SLOTS).await;
+        let strict = fixed_price("EUR", 2000, 499) + "\n[packages]\nXL = {}\n";
+        operator.apply_price_list(&platform.store, &strict).await;
+        let client = platform.client().await;
+        let full = in_slot("2020-04-03 12:00-14:00");
+        client.create_delivery(full.clone()).await;
+        client.create_delivery(with("/externalReference", json!("Order 42"))).await;
+
+        let mut several = with("/dropoff/weight", json!(-1));
+        several["pickup"]["weight"] = json!(100_000_001);
+        several["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
+        several["dropoff"]["before"] = json!("no time at all");
+        let nowhere = json!("1 Rue de Nulle Part, 75004 Paris");
+        for (refused, paths) in [
+            (full, &["dropoff.timeSlot"][..]),
+            (in_slot("2020-04-03 12:30-13:30"), &["dropoff.timeSlot"]),
+            (with("/dropoff/address", nowhere), &["dropoff.address"]),
+            (with("/dropoff/weight", json!(-1)), &["dropoff.weight"]),
+            (with("/dropoff/weight", json!(1e30)), &["dropoff.weight"]),
+            (
+                several,
+                &[
+                    "dropoff.before",
+                    "dropoff.packages[0].type",
+                    "dropoff.weight",
+                    "pickup.weight",
+                ],
+            ),
+        ] {
+            let answers = answers(&client, &refused).await;
+            for answer in &answers {
+                let mut violated = answer.violated();
+                violated.sort_unstable();
+                assert_eq!(violated, paths, "{}", answer.json);
+                assert_eq!(answer.json["violations"], answers[0].json["violations"]);
+            }
+        }
+        for answer in answers(&client, &with("/externalReference", json!("Order 42"))).await {
+            assert_eq!(json_ld(&answer, 409)["code"], "external_reference_taken");
+        }
+    }
+
+    /// "A list that matches nothing does not block create", nor does one that makes no sum; a
+    /// price is not given, and why not is said.
+    async fn a_delivery_without_a_price_is_created_all_the_same(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let rule = |when: &str, price: i64| {
+            format!("[[rule]]\nname = \"{price}\"\nwhen = \"{when}\"\nprice = {price}\n")
+        };
+        for (rules, reason) in [
+            (rule("distance < 1", 499), "distance < 1 is false"),
+            (
+                rule("true", i64::MAX) + &rule("true", 1),
+                "true is true, but the amount is too large",
+            ),
+            (
+                rule("true", 499) + &rule("true", -500),
+                "true is true, but the sum is below zero",
+            ),
+        ] {
+            let definition = price_list("EUR", 2000, "sum", &rules);
+            operator.apply_price_list(&platform.store, &definition).await;
+
+            let [calculated, asserted, created] = answers(&client, &order()).await;
+
+            let body = json_ld(&calculated, 400);
+            assert_eq!(body["code"], "price_not_calculated");
+            let last = body["calculation"].as_array().unwrap().last().unwrap();
+            assert_eq!(last["reason"], reason);
+            assert_eq!(json_ld(&asserted, 200)["price"], Value::Null);
+            assert_eq!(json_ld(&created, 201)["price"], Value::Null);
+        }
+    }
+
+    /// "Its use is recorded, unique, in the create's transaction": with the delivery or not at all.
+    async fn a_delivery_that_is_refused_uses_up_no_promise(platform: &Platform) {
+        let operator = platform.operator().await;
+        operator.apply_time_slot(&platform.store, SLOTS).await;
+        let list = |amount| fixed_price("EUR", 2000, amount);
+        operator.apply_price_list(&platform.store, &list(499)).await;
+        let client = platform.client().await;
+        client.create_delivery(with("/externalReference", json!("Order 42"))).await;
+        let order = in_slot("2020-04-03 14:00-17:00");
+        let promise = client.post(CALCULATE, order.clone()).await.expect(200);
+        operator.apply_price_list(&platform.store, &list(1999)).await;
+        let claim = |reference: &str| {
+            let mut claim = order.clone();
+            claim["retailPrice"] = promise["@id"].clone();
+            claim["externalReference"] = json!(reference);
+            claim
+        };
+
+        // Refused by the last statement of the transaction, the slot's place taken before it.
+        let refused = client.post(DELIVERIES, claim("Order 42")).await;
+        assert_eq!(json_ld(&refused, 409)["code"], "external_reference_taken");
+        let created = client.create_delivery(claim("Order 43")).await;
+        assert!(charges(&created, 499), "{created}");
+
+        // And now for good, though the slot is full by now, too.
+        let again = client.post(DELIVERIES, claim("Order 44")).await;
+        assert_violations(&again, &["dropoff.timeSlot"]);
+    }
+}
