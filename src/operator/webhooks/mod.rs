@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use proto::{
-    DisableWebhookRequest, EnableWebhookRequest, ListWebhookNotificationsRequest,
-    ListWebhooksRequest, RecoverWebhookRequest, ResendWebhookNotificationRequest,
-    RotateWebhookSecretRequest, TestWebhookRequest, webhooks_client::WebhooksClient,
+    ConfirmWebhookSecretRequest, DisableWebhookRequest, EnableWebhookRequest,
+    ListWebhookNotificationsRequest, ListWebhooksRequest, RecoverWebhookRequest,
+    ResendWebhookNotificationRequest, RotateWebhookSecretRequest, TestWebhookRequest,
+    webhooks_client::WebhooksClient,
 };
 use tonic::transport::Channel;
 
@@ -66,6 +67,11 @@ enum Command {
         /// others
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<i64>,
+    },
+    /// End the time in which a webhook's old secret is good beside its new one
+    ConfirmSecret {
+        #[arg(value_parser = id::webhook)]
+        id: String,
     },
     /// Send a webhook a signed sample now, and tell how that went
     Test {
@@ -145,6 +151,13 @@ impl Webhooks {
                     idempotency: None,
                 });
                 webhooks.rotate_webhook_secret(request).await
+            }
+            Command::ConfirmSecret { id } => {
+                let request = core.request(ConfirmWebhookSecretRequest {
+                    name: id,
+                    idempotency: None,
+                });
+                webhooks.confirm_webhook_secret(request).await
             }
             Command::Enable { id } => {
                 let request = core.request(EnableWebhookRequest {

@@ -1,4 +1,5 @@
-//! `delivery webhooks`: list, attempts, resend, recover, rotate-secret, enable, disable.
+//! `delivery webhooks`: list, attempts, resend, recover, rotate-secret, confirm-secret, test,
+//! enable, disable.
 
 use serde_json::{Value, json};
 
@@ -111,6 +112,30 @@ on_both_databases! {
         );
     }
 
+    /// As its client does, once the receiver has taken the new secret up.
+    async fn an_operator_confirms_a_secret(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
+        let id = webhook["id"].as_str().unwrap();
+        let rotated = platform.delivery_json(&["webhooks", "rotate-secret", id]).await;
+        assert_ne!(rotated["secret_overlap_ends_at"], Value::Null);
+        platform.delivery_json(&["webhooks", "test", id]).await;
+        let before = receiver.next_notification().await;
+
+        let confirmed = platform.delivery_json(&["webhooks", "confirm-secret", id]).await;
+
+        let mut expected = rotated.clone();
+        expected.as_object_mut().unwrap().remove("secret");
+        expected["secret_overlap_ends_at"] = Value::Null;
+        assert_eq!(confirmed, expected);
+        platform.delivery_json(&["webhooks", "test", id]).await;
+        let after = receiver.next_notification().await;
+        assert!(before.is_signed_with(webhook["secret"].as_str().unwrap()));
+        assert!(after.is_signed_with(rotated["secret"].as_str().unwrap()));
+        assert_eq!(after.header("webhook-signature").split(' ').count(), 1);
+    }
+
     async fn what_is_wrong_is_said_in_the_operators_words(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client
@@ -123,6 +148,7 @@ on_both_databases! {
             (1, &["webhooks", "attempts", unknown], "does not exist"),
             (1, &["webhooks", "resend", unknown], "does not exist"),
             (1, &["webhooks", "rotate-secret", unknown], "does not exist"),
+            (1, &["webhooks", "confirm-secret", unknown], "does not exist"),
             (1, &["webhooks", "test", unknown], "does not exist"),
             (1, &["webhooks", "rotate-secret", id, "--overlap=604801"], "--overlap: "),
             (2, &["webhooks", "attempts", id, "--state=lost"], "--state"),
