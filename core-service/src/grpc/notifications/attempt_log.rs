@@ -94,13 +94,13 @@ impl Core {
     }
 
     async fn log_batch(&self, Batch { attempts, room }: Batch) {
-        let (now, attempts) = (self.clock.now(), Arc::new(attempts));
+        let attempts = Arc::new(attempts);
         let logged = self
             .storage
             .write(move |transaction| {
                 let attempts = Arc::clone(&attempts);
                 Box::pin(async move {
-                    storage::notifications::insert_attempts(transaction, &attempts, now).await?;
+                    storage::notifications::insert_attempts(transaction, &attempts).await?;
                     Ok(())
                 })
             })
@@ -117,6 +117,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use uuid::Uuid;
 
     use super::*;
@@ -132,6 +133,7 @@ mod tests {
         let attempt = || Attempt {
             store_id: StoreId::new(),
             number: 1,
+            recorded_at: Timestamp::UNIX_EPOCH,
             report: Report {
                 id: NotificationId::new(),
                 lease_token: Uuid::nil(),

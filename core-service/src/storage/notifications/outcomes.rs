@@ -61,6 +61,8 @@ pub(crate) struct Report {
 pub(crate) struct Attempt {
     pub(crate) store_id: StoreId,
     pub(crate) number: i64,
+    /// When its outcome was recorded.
+    pub(crate) recorded_at: Timestamp,
     pub(crate) report: Report,
 }
 
@@ -130,6 +132,7 @@ pub(crate) async fn record(
         attempts.push(Attempt {
             store_id: owner.0,
             number,
+            recorded_at: now,
             report: report.clone(),
         });
     }
@@ -307,7 +310,6 @@ async fn disable(
 pub(crate) async fn insert_attempts(
     transaction: &impl ConnectionTrait,
     attempts: &[Attempt],
-    now: Timestamp,
 ) -> Result<(), Error> {
     // What is there twice is written once.
     let rows = padded(attempts)
@@ -324,7 +326,7 @@ pub(crate) async fn insert_attempts(
             status: Set(attempt.report.status.map(i64::from)),
             duration: Set(i64::try_from(attempt.report.duration.as_micros()).unwrap_or(i64::MAX)),
             answer: Set(attempt.report.answer.clone()),
-            recorded_at: Set(now.into()),
+            recorded_at: Set(attempt.recorded_at.into()),
         });
     attempt::Entity::insert_many(rows)
         .on_conflict(OnConflict::new().do_nothing().to_owned())

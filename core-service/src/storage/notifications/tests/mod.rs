@@ -177,7 +177,7 @@ impl Shop {
                 let reports = reports.clone();
                 Box::pin(async move {
                     let recorded = record(transaction, &reports, DISABLE_AFTER, now).await?;
-                    insert_attempts(transaction, &recorded.attempts, now).await?;
+                    insert_attempts(transaction, &recorded.attempts).await?;
                     Ok(recorded)
                 })
             })

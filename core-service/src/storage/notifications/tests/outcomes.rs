@@ -293,7 +293,7 @@ async fn a_lost_log_of_attempts_resends_nothing() {
         .write(move |transaction| {
             let attempts = recorded.attempts.clone();
             Box::pin(async move {
-                insert_attempts(transaction, &attempts, NOW).await?;
+                insert_attempts(transaction, &attempts).await?;
                 Ok(())
             })
         })
