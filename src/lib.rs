@@ -159,6 +159,7 @@ fn core_config(
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),
         router: settings.router.clone(),
+        webhooks: settings.webhooks,
         allow_http: true,
         allowed_networks: loopback()?,
         reflection: true,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{PlatformConfig, RouterConfig, geocoding::GeocodingConfig};
+use core_service::{PlatformConfig, RouterConfig, WebhookConfig, geocoding::GeocodingConfig};
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 
@@ -108,6 +108,9 @@ pub struct Settings {
 
     #[command(flatten)]
     pub router: RouterConfig,
+
+    #[command(flatten)]
+    pub webhooks: WebhookConfig,
 }
 
 impl Settings {
@@ -129,6 +132,7 @@ impl Settings {
             geocoding: GeocodingConfig::default(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
+            webhooks: WebhookConfig::default(),
         }
     }
 }

@@ -23,7 +23,7 @@ mod vault;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use clock::Clock;
-pub use config::{Config, PlatformConfig, TlsConfig};
+pub use config::{Config, PlatformConfig, TlsConfig, WebhookConfig};
 pub use demo::Demo;
 pub use routing::RouterConfig;
 pub use service::{CoreService, StartError};

@@ -2,10 +2,7 @@
 
 use std::{
     convert::Infallible,
-    sync::{
-        Arc,
-        atomic::{AtomicU16, Ordering},
-    },
+    sync::{Arc, Mutex as StdMutex},
     time::Duration,
 };
 
@@ -13,7 +10,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Empty};
-use hyper::{HeaderMap, Request, Response, body::Incoming, service::service_fn};
+use hyper::{
+    HeaderMap, Request, Response, body::Incoming, header::RETRY_AFTER, service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use sha2::Sha256;
@@ -61,7 +60,7 @@ impl Notification {
 /// A receiver on loopback. It stops when the test ends.
 pub(crate) struct WebhookReceiver {
     url: String,
-    status: Arc<AtomicU16>,
+    answer: Arc<StdMutex<Answer>>,
     held: watch::Sender<bool>,
     arrived: Mutex<mpsc::UnboundedReceiver<Notification>>,
 }
@@ -71,14 +70,14 @@ impl WebhookReceiver {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let status = Arc::new(AtomicU16::new(204));
+        let answer = Arc::new(StdMutex::new((204, None)));
         let (sender, arrived) = mpsc::unbounded_channel();
         let held = watch::Sender::new(false);
-        let answers = (status.clone(), held.subscribe());
+        let answers = (answer.clone(), held.subscribe());
         tokio::spawn(accept(listener, answers, sender));
         Self {
             url,
-            status,
+            answer,
             held,
             arrived: Mutex::new(arrived),
         }
@@ -91,7 +90,12 @@ impl WebhookReceiver {
 
     /// What it answers from now on.
     pub(crate) fn answer_with(&self, status: u16) {
-        self.status.store(status, Ordering::SeqCst);
+        *self.answer.lock().unwrap() = (status, None);
+    }
+
+    /// What it answers from now on, and when it says that it may be called again.
+    pub(crate) fn ask_to_come_again(&self, status: u16, retry_after: &str) {
+        *self.answer.lock().unwrap() = (status, Some(retry_after.to_owned()));
     }
 
     /// Keeps back its answers, or lets them go.
@@ -115,8 +119,11 @@ impl WebhookReceiver {
     }
 }
 
-/// The status of the next answer, and whether answers are kept back.
-type Answers = (Arc<AtomicU16>, watch::Receiver<bool>);
+/// A status, and `Retry-After` if there is one.
+type Answer = (u16, Option<String>);
+
+/// The next answer, and whether answers are kept back.
+type Answers = (Arc<StdMutex<Answer>>, watch::Receiver<bool>);
 
 async fn accept(
     listener: TcpListener,
@@ -130,13 +137,17 @@ async fn accept(
 
 async fn serve(
     stream: TcpStream,
-    (status, held): Answers,
+    (answer, held): Answers,
     sender: mpsc::UnboundedSender<Notification>,
 ) {
     let service = service_fn(|request: Request<Incoming>| async {
         let (parts, body) = request.into_parts();
         // Before the test hears of it, and changes the answer for the next.
-        let answer = Response::builder().status(status.load(Ordering::SeqCst));
+        let (status, retry_after) = answer.lock().unwrap().clone();
+        let mut answer = Response::builder().status(status);
+        if let Some(retry_after) = retry_after {
+            answer = answer.header(RETRY_AFTER, retry_after);
+        }
         // A sender that breaks off has sent nothing.
         if let Ok(body) = body.collect().await {
             let _ = sender.send(Notification {

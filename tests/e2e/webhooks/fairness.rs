@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{iri, order};
@@ -69,9 +70,10 @@ on_both_databases! {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let hanging = HangingReceiver::start().await;
+        let mut webhooks = Vec::new();
         let healthy = WebhookReceiver::start().await;
         for url in [hanging.url.as_str(), healthy.url()] {
-            client.create_webhook("delivery.picked", url).await;
+            webhooks.push(client.create_webhook("delivery.picked", url).await);
         }
 
         for task in pickups(&client, RUSH).await {
@@ -82,6 +84,28 @@ on_both_databases! {
         // A second one would be on its way once the first is given up, which takes a while.
         assert!(hanging.connections() <= 2, "{}", hanging.connections());
         assert!(healthy.so_far().await.is_empty());
+
+        // Its shop sees why, once the first is given up.
+        let failed = format!("{}/notifications?state=failed", iri(&webhooks[0]));
+        let failed = client
+            .until(&failed, |page| page["hydra:member"].get(0).cloned())
+            .await;
+        let mut attempt = client
+            .until(iri(&failed), |read| read["attempts"].get(0).cloned())
+            .await;
+        let took = attempt["milliseconds"].take();
+        assert!(took.as_u64() >= Some(15_000), "{took}");
+        assert_eq!(
+            attempt,
+            json!({
+                "attemptNumber": 1,
+                "endedAt": "2020-04-02T11:00:00+02:00",
+                "milliseconds": null,
+                "failure": "timeout",
+                "statusCode": null,
+                "answer": "",
+            })
+        );
     }
 
     /// Those that come to be owed while a webhook's turn comes and goes are neither forgotten

@@ -3,9 +3,11 @@
 mod clock;
 mod enabling;
 mod fairness;
+mod flags;
 mod insight;
 mod notifications;
 mod registering;
+mod retrying;
 mod rotating;
 mod signatures;
 mod testing;
@@ -33,4 +35,15 @@ async fn deliver(client: &ApiClient, courier: &Courier) -> String {
 
 fn iri(resource: &Value) -> &str {
     resource["@id"].as_str().unwrap()
+}
+
+/// The newest notification of a webhook, once so many of its attempts have ended.
+async fn once_tried(client: &ApiClient, webhook: &Value, attempts: u32) -> Value {
+    let path = format!("{}/notifications", iri(webhook));
+    client
+        .until(&path, |page| {
+            let told = page["hydra:member"].get(0)?;
+            (told["attemptCount"] == attempts).then(|| told.clone())
+        })
+        .await
 }

@@ -1,0 +1,162 @@
+//! When what failed is tried again, and when no more.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{deliver, iri, once_tried};
+use crate::harness::{Platform, WebhookReceiver};
+
+/// After how long each attempt follows the one before, in seconds, without what is added at
+/// random.
+const SCHEDULE: [i64; 9] = [
+    5,
+    5 * 60,
+    30 * 60,
+    2 * 3600,
+    5 * 3600,
+    10 * 3600,
+    14 * 3600,
+    20 * 3600,
+    24 * 3600,
+];
+
+on_both_databases! {
+    /// "429/503 `Retry-After` honoured as max(schedule, hint) up to 24 h", and of others not.
+    async fn a_busy_receiver_is_called_again_when_it_asks_but_not_before_the_schedule_has_it(
+        platform: &Platform,
+    ) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let receiver = WebhookReceiver::start().await;
+        for (status, retry_after, seconds) in [
+            (429, "600", 600),
+            (503, "600", 600),
+            (429, "1", 5),
+            (503, "0", 5),
+            (503, "1000000", 24 * 3600),
+            (429, "99999999999999999999", 24 * 3600),
+            (503, "soon", 5),
+            (500, "600", 5),
+        ] {
+            let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+            receiver.ask_to_come_again(status, retry_after);
+            deliver(&client, &courier).await;
+            receiver.next_notification().await;
+
+            let failed = once_tried(&client, &webhook, 1).await;
+
+            let wait = due(&failed).duration_since(platform.now()).as_secs();
+            // Up to a tenth more, to the second.
+            let expected = seconds..=seconds + seconds / 10;
+            assert!(expected.contains(&wait), "{status} {retry_after}: {wait} s");
+            client.delete(iri(&webhook)).await.expect(204);
+        }
+    }
+
+    /// And is left alone until then.
+    async fn a_busy_receiver_is_not_called_before_it_asks(platform: &Platform) {
+        let client = platform.client().await;
+        let courier = platform.courier().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        receiver.ask_to_come_again(503, "1200");
+        deliver(&client, &courier).await;
+        let first = receiver.next_notification().await;
+        once_tried(&client, &webhook, 1).await;
+        receiver.answer_with(204);
+
+        platform.advance(SignedDuration::from_secs(1199));
+        let meanwhile = deliver(&client, &courier).await;
+        let told = receiver.next_notification().await;
+        assert_eq!(told.json()["data"]["object"], meanwhile);
+        assert!(receiver.so_far().await.is_empty());
+
+        platform.advance(SignedDuration::from_secs(121));
+        let again = receiver.next_notification().await;
+        assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
+    }
+
+    /// "Exhausted → given up, kept, visible": with every attempt that was made.
+    async fn what_failed_as_often_as_the_schedule_has_it_is_given_up_and_shown(
+        platform: &Platform,
+    ) {
+        let receiver = WebhookReceiver::start().await;
+        receiver.answer_with(500);
+        let client = platform.client().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        let delivery = deliver(&client, &platform.courier().await).await;
+        let first = receiver.next_notification().await;
+        let mut ended = vec![platform.now()];
+        for (attempts, wait) in (1..).zip(SCHEDULE) {
+            let client = platform.client().await;
+            let failed = once_tried(&client, &webhook, attempts).await;
+            assert_eq!(failed["state"], "failed");
+            let until_due = due(&failed).duration_since(platform.now()).as_secs();
+            assert!((wait..=wait + wait / 10).contains(&until_due), "{attempts}: {until_due} s");
+            platform.advance(SignedDuration::from_secs(wait + wait / 10 + 1));
+            ended.push(platform.now());
+            let again = receiver.next_notification().await;
+            assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
+        }
+
+        let client = platform.client().await;
+        once_tried(&client, &webhook, 10).await;
+        let path = format!("{}/notifications?state=given_up", iri(&webhook));
+        let page = client.get(&path).await.expect(200);
+        let id = first.header("webhook-id");
+        let mut expected = json!({
+            "@id": format!("/api/notifications/{id}"),
+            "@type": "Notification",
+            "id": id,
+            "webhook": iri(&webhook),
+            "event": "delivery.completed",
+            "object": delivery,
+            "state": "given_up",
+            "attemptCount": 10,
+            "nextAttemptAt": null,
+            "createdAt": written(ended[0]),
+            "finishedAt": written(ended[9]),
+        });
+        assert_eq!(page["hydra:member"], json!([expected]));
+        let mut read = client
+            .until(&format!("/api/notifications/{id}"), |read| {
+                (read["attempts"].as_array().unwrap().len() == 10).then_some(read)
+            })
+            .await;
+        for attempt in read["attempts"].as_array_mut().unwrap() {
+            assert!(attempt["milliseconds"].take().is_u64());
+        }
+        expected["@context"] = json!("/api/contexts/Notification");
+        expected["attempts"] = (1..)
+            .zip(ended)
+            .map(|(number, ended)| {
+                json!({
+                    "attemptNumber": number,
+                    "endedAt": written(ended),
+                    "milliseconds": null,
+                    "failure": "status",
+                    "statusCode": 500,
+                    "answer": "",
+                })
+            })
+            .collect();
+        assert_eq!(read, expected);
+        platform.advance(SignedDuration::from_hours(48));
+        receiver.answer_with(204);
+        let next = deliver(&platform.client().await, &platform.courier().await).await;
+        assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
+        assert!(receiver.so_far().await.is_empty(), "it is not tried again");
+    }
+}
+
+/// When the next attempt is due.
+fn due(notification: &Value) -> Timestamp {
+    let due = notification["nextAttemptAt"].as_str();
+    due.unwrap().parse().unwrap()
+}
+
+/// As the demo shop reads it.
+fn written(instant: Timestamp) -> String {
+    let instant = instant.in_tz("Europe/Paris").unwrap();
+    instant.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
