@@ -214,6 +214,12 @@ impl Caller {
             .unwrap();
     }
 
+    /// Has the webhook with an IRI tried.
+    pub(crate) async fn test_webhook(&self, webhook: &str) -> Result<Value, Failure> {
+        self.call(Method::POST, &format!("{webhook}/test"), &json!({}))
+            .await
+    }
+
     async fn call(&self, method: Method, path: &str, body: &Value) -> Result<Value, Failure> {
         let body = match body {
             Value::Null => Bytes::new(),

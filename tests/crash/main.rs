@@ -44,6 +44,7 @@ use documentation::Documentation;
 
 mod across_cores;
 mod away;
+mod clock;
 mod disks;
 mod ending;
 mod flushing;
@@ -54,6 +55,7 @@ mod refusing;
 mod restarting;
 mod round_trips;
 mod tls;
+mod webhooks;
 
 /// Held by each test: they measure times, on machines with few processors.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
