@@ -1,4 +1,10 @@
-//! A database of its own for each test: a file, because `:memory:` is one a connection.
+//! A database of its own for each test: a file, because `:memory:` is one a connection; or one in
+//! the `PostgreSQL` cluster that the end-to-end tests would make.
+
+#[path = "../../../tests/e2e/harness/postgres.rs"]
+mod postgres_cluster;
+#[path = "../../../tests/e2e/harness/postgres_programs.rs"]
+mod postgres_programs;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,6 +27,12 @@ pub(crate) async fn impatient_sqlite(patience: Duration) -> (TempDir, Arc<Storag
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::connect_with(&url(&directory), patience).await;
     (directory, Arc::new(storage.unwrap()))
+}
+
+/// A new `PostgreSQL` database; `None`, said on stderr, on a machine without `PostgreSQL`.
+pub(crate) async fn postgres() -> Option<Arc<Storage>> {
+    let url = postgres_cluster::create_database()?;
+    Some(Arc::new(Storage::connect(&url).await.unwrap()))
 }
 
 pub(crate) async fn open(directory: &TempDir) -> Storage {

@@ -1,5 +1,6 @@
 //! Leases, outcomes, the schedule and the queue, against a real database.
 
+mod concurrency;
 mod fairness;
 mod leases;
 mod listing;
@@ -44,7 +45,7 @@ fn later(seconds: i64) -> Timestamp {
 
 /// A store and its webhooks, each for the same event.
 struct Shop {
-    _directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
     storage: Arc<Storage>,
     store_id: StoreId,
 }
@@ -56,10 +57,19 @@ impl Shop {
     async fn new() -> Self {
         let (directory, storage) = fixture::sqlite().await;
         Self {
-            _directory: directory,
+            _directory: Some(directory),
             storage,
             store_id: StoreId::new(),
         }
+    }
+
+    /// One whose transactions run beside each other; none without `PostgreSQL`.
+    async fn on_postgres() -> Option<Self> {
+        Some(Self {
+            _directory: None,
+            storage: fixture::postgres().await?,
+            store_id: StoreId::new(),
+        })
     }
 
     async fn with_a_webhook() -> (Self, WebhookId) {
