@@ -10,6 +10,7 @@ use tonic::Code;
 use crate::harness::{
     Answer, ApiClient, Platform, Twin, WebhookReceiver,
     assertions::{assert_error, json_ld},
+    iri,
 };
 
 /// How many deliveries are cancelled and begun at the same instant.
@@ -238,10 +239,6 @@ fn order() -> Value {
 
 fn in_slot(slot: &str) -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": slot } })
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }
 
 fn cancelled(path: &str) -> Value {

@@ -10,6 +10,7 @@ use tonic::Code;
 use crate::harness::{
     ApiClient, Platform, Twin, WebhookReceiver,
     assertions::{assert_error, json_ld},
+    iri,
 };
 
 /// How many deliveries have both their tasks completed at the same instant.
@@ -247,10 +248,6 @@ fn order() -> Value {
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
     })
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }
 
 /// A program of the platform's own that completes tasks over REST.

@@ -10,7 +10,7 @@ use json_ld::{
 };
 use serde_json::{Value, json};
 
-use crate::harness::{ApiClient, Database, Platform};
+use crate::harness::{ApiClient, Database, Platform, iri};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_answer_expands_to_iris_alone_and_compacts_to_itself() {
@@ -187,10 +187,6 @@ fn order() -> Value {
             "metadata": { "@id": "kept as it is", "order": "42" },
         },
     })
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }
 
 /// A JSON-LD processor that gets its contexts from a platform.

@@ -10,13 +10,13 @@ use hyper::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{Faults, Platform, WebhookReceiver};
+use crate::harness::{Faults, Platform, WebhookReceiver, iri};
 
 on_both_databases! {
     async fn a_client_polls_its_task_until_it_is_done(platform: &Platform) {
         let client = platform.client().await;
         let delivery = client.create_delivery(order()).await;
-        let dropoff = iri(&delivery, "dropoff");
+        let dropoff = iri(&delivery["dropoff"]);
 
         let before = client.get(dropoff).await;
         assert!(before.header("content-type").starts_with("application/ld+json"));
@@ -49,7 +49,7 @@ on_both_databases! {
 
         // Phones report late and out of order.
         for task in ["dropoff", "pickup"] {
-            let path = format!("{}/done", iri(&first, task));
+            let path = format!("{}/done", iri(&first[task]));
             let done = courier.put(&path, json!({})).await.expect(200);
             let mut expected = first[task].clone();
             expected["@context"] = json!("/api/contexts/Task");
@@ -64,7 +64,7 @@ on_both_databases! {
         assert_eq!(receiver.next_notification().await.json(), completed(&first));
 
         for task in ["pickup", "dropoff"] {
-            courier.put(&format!("{}/done", iri(&second, task)), json!({})).await.expect(200);
+            courier.put(&format!("{}/done", iri(&second[task])), json!({})).await.expect(200);
         }
         assert_eq!(receiver.next_notification().await.json(), completed(&second));
         assert!(receiver.so_far().await.is_empty());
@@ -81,7 +81,7 @@ on_both_databases! {
         for _ in 0..10 {
             let delivery = client.create_delivery(order()).await;
             for task in ["pickup", "dropoff", "pickup", "dropoff"] {
-                let path = format!("{}/done", iri(&delivery, task));
+                let path = format!("{}/done", iri(&delivery[task]));
                 let courier = courier.clone();
                 done.spawn(async move { courier.put(&path, json!({})).await.status });
             }
@@ -97,7 +97,7 @@ on_both_databases! {
         // One more, to be sure that nothing is still under way.
         let last = client.create_delivery(order()).await;
         for task in ["pickup", "dropoff"] {
-            courier.put(&format!("{}/done", iri(&last, task)), json!({})).await.expect(200);
+            courier.put(&format!("{}/done", iri(&last[task])), json!({})).await.expect(200);
         }
         assert_eq!(receiver.next_notification().await.json(), completed(&last));
         assert!(receiver.so_far().await.is_empty());
@@ -107,7 +107,7 @@ on_both_databases! {
         let client = platform.client().await;
         let courier = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
         let delivery = client.create_delivery(order()).await;
-        let pickup = iri(&delivery, "pickup");
+        let pickup = iri(&delivery["pickup"]);
         let mut faults = Faults::default();
 
         let read = courier.get(pickup).await.expect(200);
@@ -142,10 +142,6 @@ on_both_databases! {
 
 fn order() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
-}
-
-fn iri<'a>(delivery: &'a Value, task: &str) -> &'a str {
-    delivery[task]["@id"].as_str().unwrap()
 }
 
 fn completed(delivery: &Value) -> Value {

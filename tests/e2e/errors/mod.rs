@@ -8,17 +8,13 @@ mod resources;
 
 use serde_json::{Value, json};
 
-use crate::harness::ApiClient;
+use crate::harness::{ApiClient, iri};
 
 /// An id that nothing has.
 const UNUSED: &str = "01932e5c-9f4a-7000-8000-00000000000a";
 
 fn order() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" } })
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }
 
 fn bearer(client: &ApiClient) -> String {

@@ -6,30 +6,14 @@ mod watching;
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::harness::{ApiClient, Courier};
+use crate::harness::{ApiClient, deliver, iri, order};
 
 /// Far beyond what numbering takes: who waits this long waits for nothing.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 const EVENTS: &str = "/api/events";
-
-fn order() -> Value {
-    json!({
-        "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
-        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
-    })
-}
-
-/// Creates a delivery, completes both its tasks and gives its IRI: two events.
-async fn deliver(client: &ApiClient, courier: &Courier) -> String {
-    let delivery = client.create_delivery(order()).await;
-    for task in ["pickup", "dropoff"] {
-        courier.complete(iri(&delivery[task])).await;
-    }
-    iri(&delivery).to_owned()
-}
 
 /// The first page of the log once the newest event has this number.
 async fn once_numbered(client: &ApiClient, last: i64) -> Value {
@@ -50,8 +34,4 @@ async fn catch_up(client: &ApiClient, after: i64) -> Vec<Value> {
         path = page["hydra:view"]["hydra:next"].as_str().map(str::to_owned);
     }
     events
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }

@@ -55,6 +55,14 @@ impl Notification {
         mac.update(&self.body);
         self.header("x-service-signature") == STANDARD.encode(mac.finalize().into_bytes())
     }
+
+    /// The check of the Standard Webhooks' own library, with the same secret.
+    pub(crate) fn is_standard(&self, secret: &str) -> bool {
+        standardwebhooks::Webhook::new(secret)
+            .unwrap()
+            .verify(&self.body, &self.headers)
+            .is_ok()
+    }
 }
 
 /// A receiver on loopback. It stops when the test ends.

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::{TWINS, assert_again, assert_one, assert_one_body, is_replay, post};
 use crate::harness::{
-    ApiClient, Courier, Platform, Twin, WebhookReceiver,
+    ApiClient, Platform, Twin, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
+    deliver, iri,
 };
 
 /// Nobody listens there.
@@ -231,26 +232,10 @@ fn actions() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Creates a delivery, completes both its tasks and gives its IRI.
-async fn deliver(client: &ApiClient, courier: &Courier) -> String {
-    let order = json!({
-        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
-    });
-    let delivery = client.create_delivery(order).await;
-    for task in ["pickup", "dropoff"] {
-        courier.complete(iri(&delivery[task])).await;
-    }
-    iri(&delivery).to_owned()
-}
-
 /// The one notification of a webhook, once it is in a state.
 async fn until(client: &ApiClient, webhook: &Value, state: &str) -> Value {
     let path = format!("{}/notifications?state={state}", iri(webhook));
     client
         .until(&path, |page| page["hydra:member"].get(0).cloned())
         .await
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }

@@ -12,30 +12,9 @@ mod rotating;
 mod signatures;
 mod testing;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::harness::{ApiClient, Courier};
-
-/// A delivery with a pickup address of its own, so that any store can create it.
-fn order() -> Value {
-    json!({
-        "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
-        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
-    })
-}
-
-/// Creates a delivery, completes both its tasks and gives its IRI.
-async fn deliver(client: &ApiClient, courier: &Courier) -> String {
-    let delivery = client.create_delivery(order()).await;
-    for task in ["pickup", "dropoff"] {
-        courier.complete(iri(&delivery[task])).await;
-    }
-    iri(&delivery).to_owned()
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
-}
+use crate::harness::{ApiClient, deliver, iri, order};
 
 /// The newest notification of a webhook, once so many of its attempts have ended.
 async fn once_tried(client: &ApiClient, webhook: &Value, attempts: u32) -> Value {
