@@ -102,6 +102,7 @@ mod tests {
         Attempt {
             store_id: StoreId::new(),
             number: 1,
+            recorded_at: jiff::Timestamp::UNIX_EPOCH,
             report: Report {
                 id: NotificationId::new(),
                 lease_token: uuid::Uuid::now_v7(),
