@@ -62,6 +62,8 @@ pub(crate) struct Cluster {
     pub(crate) dispatcher_client: Credentials,
     /// The shop's client: scopes `deliveries tasks`.
     pub(crate) shop_client: Credentials,
+    /// The shop's id.
+    store: String,
     directory: TempDir,
 }
 
@@ -131,6 +133,7 @@ impl Cluster {
             gateway_urls: gateway_addrs.map(url),
             core_urls,
             shop_client: operator_client.clone(),
+            store: String::new(),
             operator_client,
             dispatcher_client,
             directory,
@@ -138,7 +141,8 @@ impl Cluster {
         for server in cluster.servers() {
             server.start().await;
         }
-        cluster.shop_client = cluster.open_shop();
+        cluster.store = cluster.open_shop();
+        cluster.shop_client = cluster.create_client();
         cluster
     }
 
@@ -163,8 +167,15 @@ impl Cluster {
         self.postgres.sql(END_LEASES);
     }
 
-    /// Makes a shop as an operator does, and gives its client.
-    fn open_shop(&self) -> Credentials {
+    /// Makes another client of the shop's, as an operator does.
+    pub(crate) fn create_client(&self) -> Credentials {
+        let store = format!("--store={}", self.store);
+        let scopes = "--scopes=deliveries tasks";
+        credentials(&self.operator(&["clients", "create", &store, "--name=Till", scopes]))
+    }
+
+    /// Makes a shop as an operator does, and gives its id.
+    fn open_shop(&self) -> String {
         // Both cores look into one file.
         self.operator(&["addresses", "import", ADDRESSES]);
         let store = self.operator(&[
@@ -173,14 +184,14 @@ impl Cluster {
             "--name=Shop",
             "--address=24 Rue de la Paix, 75002 Paris",
         ]);
-        let store = format!("--store={}", store["id"].as_str().unwrap());
+        let id = store["id"].as_str().unwrap().to_owned();
+        let store = format!("--store={id}");
         for (command, definition) in [("prices", PRICE_LIST), ("time-slots", TIME_SLOT)] {
             let file = self.directory.path().join(command);
             std::fs::write(&file, definition).unwrap();
             self.operator(&[command, "apply", file.to_str().unwrap(), &store]);
         }
-        let scopes = "--scopes=deliveries tasks";
-        credentials(&self.operator(&["clients", "create", &store, "--name=Till", scopes]))
+        id
     }
 
     fn operator(&self, arguments: &[&str]) -> Value {

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     caller::{Caller, Failure},
+    event_log::EventLog,
     load::Acknowledged,
     receiver::Receiver,
 };
@@ -32,6 +33,12 @@ pub(crate) struct Figures {
     pub(crate) completed_twice: usize,
     /// Deliveries whose completion was told and that nobody knows of.
     pub(crate) invented: usize,
+    /// Completions acknowledged that are not in the log of events.
+    pub(crate) unlogged: usize,
+    /// Events that are in it twice.
+    pub(crate) logged_twice: usize,
+    /// Numbers in it that do not follow the one before.
+    pub(crate) gaps: usize,
     /// Notifications that came again, under the same `webhook-id`.
     pub(crate) repeats: usize,
 }
@@ -55,13 +62,17 @@ impl fmt::Display for Figures {
         write!(
             f,
             "acknowledged: {} creates, {} completed tasks; lost: {}; created twice: {}; \
-             completions without notification: {}; completed twice: {}; repeated notifications: {}",
+             completions without notification: {}; completed twice: {}; not in the log of events: \
+             {}; in it twice: {}; gaps in it: {}; repeated notifications: {}",
             self.deliveries,
             self.done,
             self.lost,
             self.created_twice,
             self.untold,
             self.completed_twice,
+            self.unlogged,
+            self.logged_twice,
+            self.gaps,
             self.repeats
         )
     }
@@ -80,6 +91,7 @@ pub(crate) async fn judge(
             told.deliveries.len() >= owed.len() && told.missing(owed).is_empty()
         })
         .await;
+    let log = EventLog::read(shop, owed, TAKEN_OVER).await;
     let lost = lost(acknowledged, shop).await;
     let there = shop.deliveries().await;
     let there = there.unwrap_or_else(|failure| panic!("no list of deliveries: {failure}"));
@@ -98,6 +110,9 @@ pub(crate) async fn judge(
             .keys()
             .filter(|told| !known.contains(*told))
             .count(),
+        unlogged: log.missing(owed),
+        logged_twice: log.repeats(),
+        gaps: log.gaps(),
         repeats: told.repeats(),
     }
 }

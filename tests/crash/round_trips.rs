@@ -1,5 +1,5 @@
-//! How often PostgreSQL is asked for what many notifications need: counted on the wire, whoever
-//! is how busy meanwhile.
+//! What many notifications ask of PostgreSQL: how often, counted on the wire, whoever is how busy
+//! meanwhile; and nothing for as long as a receiver takes.
 
 use std::time::Duration;
 
@@ -11,7 +11,13 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Streaming, transport::Channel};
 
-use crate::{ONE_AT_A_TIME, cluster::Cluster, postgres::Postgres, say, wire::Wire};
+use crate::{
+    ONE_AT_A_TIME, cluster::Cluster, postgres::Postgres, say, webhook_receiver::WebhookReceiver,
+    wire::Wire,
+};
+
+/// Less than the 15 s that a receiver has.
+const HELD: Duration = Duration::from_secs(10);
 
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
@@ -127,4 +133,43 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
         "{NOTIFICATIONS} notifications handed out, recorded and logged in {statements} statements"
     ));
     assert!(statements * 10 <= NOTIFICATIONS, "{statements} statements");
+}
+
+/// "No database transaction is open during an HTTP request": while one takes its time, moments
+/// come without any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_transaction_is_open_while_a_receiver_takes_its_time() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    let receiver = WebhookReceiver::start().await;
+    receiver.hold_answers(true);
+    shop.subscribe(receiver.url()).await;
+    let delivery = shop.create_delivery().await.unwrap();
+    for task in ["/pickup/@id", "/dropoff/@id"] {
+        let task = delivery.pointer(task).unwrap().as_str().unwrap();
+        board.complete(task).await.unwrap();
+    }
+    receiver.next_notification().await;
+
+    let transactions = "SELECT count(*) FROM pg_stat_activity
+         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+             AND xact_start IS NOT NULL";
+    let none = async {
+        while cluster.postgres.query(transactions) != "0" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let is_none_open = tokio::time::timeout(HELD, none).await.is_ok();
+    let leased = "SELECT count(*) FROM notifications WHERE state = 'leased'";
+    assert_eq!(
+        cluster.postgres.query(leased),
+        "1",
+        "it is not held any more"
+    );
+    receiver.hold_answers(false);
+
+    assert!(is_none_open);
 }
