@@ -13,6 +13,7 @@ mod retention;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use sea_orm::sea_query::{Expr, SimpleExpr};
 

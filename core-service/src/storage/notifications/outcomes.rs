@@ -15,18 +15,14 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::{
-    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased,
-    leases::under_leases,
-    owed,
-    queue::Owner,
-    standing::{self, Endings},
+    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased, leases::under_leases, owed,
+    queue::Owner, standing, verdicts::Verdicts,
 };
 use crate::{
     domain::{
         event::{Object, WEBHOOK_DISABLED},
-        fairness::Standing,
-        id::{EventId, NotificationId, StoreId, WebhookId},
-        notification::{Next, Outcome, after, is_failing_for_too_long},
+        id::{EventId, NotificationId, StoreId},
+        notification::{Outcome, is_failing_for_too_long},
         webhook::DisabledReason,
     },
     storage::{
@@ -86,67 +82,42 @@ pub(crate) async fn record(
 ) -> Result<Recorded, Error> {
     // One lease has one outcome: what comes after it is stale.
     let mut leases = HashSet::new();
-    let (delivered, failed): (Vec<_>, Vec<_>) = reports
+    let mut reports: Vec<_> = reports
         .iter()
         .filter(|report| leases.insert((report.id, report.lease_token)))
-        .partition(|report| report.outcome == Outcome::Delivered);
-    let mut rows: HashMap<_, _> = HashMap::new();
-    rows.extend(keyed(
-        deliver(transaction, &delivered, is_leased(), now).await?,
-    ));
-    rows.extend(keyed(lock(transaction, &failed, is_leased()).await?));
-    // Few: their webhooks were disabled while they were on their way.
-    let [told, untold] = [delivered, failed].map(|reports| missing(reports, &rows));
-    rows.extend(keyed(deliver(transaction, &told, is_dropped(), now).await?));
-    rows.extend(keyed(lock(transaction, &untold, is_dropped()).await?));
-
-    let mut attempts = Vec::with_capacity(rows.len());
-    let mut endings = Endings::default();
-    let (mut retried, mut given_up, mut dropped) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut gone = Vec::new();
-    for report in reports {
-        let Some(row) = rows.remove(&report.id.0) else {
-            tracing::info!(notification.id = %report.id, "an outcome came after its lease");
-            continue;
-        };
-        let owner = (StoreId(row.store_id), WebhookId(row.webhook_id));
-        // A delivered one has been counted already.
-        let delivered = report.outcome == Outcome::Delivered;
-        let number = row.attempts + i64::from(!delivered);
-        let counted = u32::try_from(number - row.restarted_after).unwrap_or(u32::MAX);
-        match after(&report.outcome, counted, report.jitter, now) {
-            Next::Delivered => {}
-            Next::RetryAt(_) if row.state == DROPPED => dropped.push(row.id),
-            Next::RetryAt(due_at) => {
-                retried.insert(row.id, (owner, due_at));
-                let due = endings.due.entry(owner).or_insert(due_at);
-                *due = due_at.min(*due);
-            }
-            Next::GivenUp => given_up.push(row.id),
-            Next::Gone => {
-                given_up.push(row.id);
-                gone.push(owner);
-            }
-        }
-        note(&mut endings, owner, report);
-        attempts.push(Attempt {
-            store_id: owner.0,
-            number,
-            recorded_at: now,
-            report: report.clone(),
-        });
+        .collect();
+    let mut recorded = Recorded::default();
+    // Hardly ever is there more than one round: a notification may be told of under two leases,
+    // of which one is over, and only the rows know which.
+    while !reports.is_empty() {
+        let mut ids = HashSet::new();
+        let (batch, others) = reports
+            .into_iter()
+            .partition::<Vec<_>, _>(|report| ids.insert(report.id));
+        reports = others;
+        let more = record_each(transaction, &batch, disable_after, now).await?;
+        recorded.attempts.extend(more.attempts);
+        recorded.gone.extend(more.gone);
+        recorded.failing.extend(more.failing);
     }
-    let failing = standing::note(transaction, &endings, now).await?;
-    retried.retain(|id, (owner, _)| {
-        let is_owed = failing.enabled.contains(owner);
-        if !is_owed {
-            dropped.push(*id);
-        }
-        is_owed
-    });
-    retry(transaction, &retried).await?;
-    end(transaction, given_up, GIVEN_UP, now).await?;
-    end(transaction, dropped, DROPPED, now).await?;
+    Ok(recorded)
+}
+
+/// As [`record`], of reports that each speak of another notification.
+async fn record_each(
+    transaction: &impl ConnectionTrait,
+    reports: &[&Report],
+    disable_after: SignedDuration,
+    now: Timestamp,
+) -> Result<Recorded, Error> {
+    let rows = deliver_or_lock(transaction, reports, now).await?;
+    let mut verdicts = Verdicts::of(reports, rows, now);
+    let failing = standing::note(transaction, &verdicts.endings, now).await?;
+    verdicts.keep_owed(&failing.enabled);
+    retry(transaction, &verdicts.retried).await?;
+    end(transaction, verdicts.given_up, GIVEN_UP, now).await?;
+    end(transaction, verdicts.dropped, DROPPED, now).await?;
+    let gone = verdicts.gone;
     let failing = failing
         .since
         .into_iter()
@@ -157,12 +128,34 @@ pub(crate) async fn record(
         .map(|(owner, _)| owner)
         .collect();
     let recorded = Recorded {
-        attempts,
+        attempts: verdicts.attempts,
         gone,
         failing,
     };
     disable(transaction, &recorded, now).await?;
     Ok(recorded)
+}
+
+/// The notifications whose leases are not over: those delivered are ended, the others locked.
+async fn deliver_or_lock(
+    transaction: &impl ConnectionTrait,
+    reports: &[&Report],
+    now: Timestamp,
+) -> Result<HashMap<Uuid, Model>, Error> {
+    let (delivered, failed): (Vec<_>, Vec<_>) = reports
+        .iter()
+        .copied()
+        .partition(|report| report.outcome == Outcome::Delivered);
+    let mut rows: HashMap<_, _> = HashMap::new();
+    rows.extend(keyed(
+        deliver(transaction, &delivered, is_leased(), now).await?,
+    ));
+    rows.extend(keyed(lock(transaction, &failed, is_leased()).await?));
+    // Few: their webhooks were disabled while they were on their way.
+    let [told, untold] = [delivered, failed].map(|reports| missing(reports, &rows));
+    rows.extend(keyed(deliver(transaction, &told, is_dropped(), now).await?));
+    rows.extend(keyed(lock(transaction, &untold, is_dropped()).await?));
+    Ok(rows)
 }
 
 fn missing<'a>(mut reports: Vec<&'a Report>, rows: &HashMap<Uuid, Model>) -> Vec<&'a Report> {
@@ -172,23 +165,6 @@ fn missing<'a>(mut reports: Vec<&'a Report>, rows: &HashMap<Uuid, Model>) -> Vec
 
 fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
-}
-
-fn note(endings: &mut Endings, owner: Owner, report: &Report) {
-    match Standing::after(&report.outcome, report.duration) {
-        Standing::Slow => endings.slow.insert(owner),
-        Standing::New | Standing::Answering => endings.slow.remove(&owner),
-    };
-    match report.outcome {
-        Outcome::Delivered => {
-            endings.succeeded.insert(owner);
-            endings.last_succeeded.insert(owner);
-        }
-        Outcome::Failed { .. } => {
-            endings.last_succeeded.remove(&owner);
-            endings.failed.insert(owner);
-        }
-    }
 }
 
 /// Ends what was delivered, of those in a state, and gives it.

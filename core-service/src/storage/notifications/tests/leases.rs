@@ -74,6 +74,35 @@ async fn a_lease_is_never_mistaken_for_anothers() {
     assert_eq!(shop.count("leased").await, 1);
 }
 
+/// In one batch: a dispatcher that was slow to tell was handed it again.
+#[tokio::test]
+async fn of_two_outcomes_under_two_leases_the_one_of_the_lease_that_is_not_over_counts() {
+    for stale_first in [true, false] {
+        for stale_succeeds in [true, false] {
+            let (shop, _) = Shop::with_a_webhook().await;
+            shop.complete(1, NOW).await;
+            let lost = shop.claim_for(Duration::ZERO, 1, NOW).await;
+            shop.release_expired().await;
+            let held = shop.claim(NOW).await;
+            let mut endings = [Outcome::Delivered, refused()];
+            if !stale_succeeds {
+                endings.reverse();
+            }
+            let [stale, current] = endings;
+            let mut outcomes = [(&lost[0], stale), (&held[0], current)];
+            if !stale_first {
+                outcomes.reverse();
+            }
+
+            assert_eq!(shop.report(&outcomes, NOW).await, 1);
+
+            let counts = (shop.count("delivered").await, shop.count("pending").await);
+            let expected = if stale_succeeds { (0, 1) } else { (1, 0) };
+            assert_eq!(counts, expected, "{stale_first}");
+        }
+    }
+}
+
 /// In these tests the host's clock is an hour ahead of what it was when the process began.
 #[tokio::test]
 async fn a_lease_goes_by_a_clock_that_does_not_jump_with_the_hosts() {
