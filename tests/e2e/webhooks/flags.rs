@@ -10,10 +10,8 @@ use crate::harness::{Database, Platform, WebhookReceiver};
 /// A platform on each database there is, with settings of its own.
 async fn platforms(adjust: fn(&mut Settings)) -> Vec<Platform> {
     let mut platforms = Vec::new();
-    for database in [Some(Database::sqlite()), Database::postgres()] {
-        if let Some(database) = database {
-            platforms.push(Platform::start_with(database, adjust).await);
-        }
+    for database in std::iter::once(Database::sqlite()).chain(Database::postgres()) {
+        platforms.push(Platform::start_with(database, adjust).await);
     }
     platforms
 }

@@ -42,7 +42,7 @@ pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static
 }
 
 fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
-    let packages = argument(call, 0).and_then(|packages| packages.downcast_ref::<CelMap<'_>>());
+    let packages = argument(call, 0).and_then(<dyn Val>::downcast_ref::<CelMap<'_>>);
     let (packages, kind) = packages
         .zip(text(call, 1))
         .ok_or_else(|| call.error("it counts packages of a kind"))?;

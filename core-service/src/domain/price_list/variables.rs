@@ -179,7 +179,7 @@ impl VariableResolver for Variables<'_> {
     }
 }
 
-impl<'a> TaskVariable<'a> {
+impl TaskVariable<'_> {
     /// A scope with this variable, within a delivery's.
     pub(super) fn scope<'b>(&'b self, delivery: &'b Context<'b, 'b>) -> Context<'b, 'b> {
         let mut scope = delivery.new_inner_scope();
