@@ -281,19 +281,20 @@ async fn a_receiver_that_only_goes_away_is_a_protocol_failure() {
     assert_eq!(receiver.attempt().await, failed(Failure::Protocol, None));
 }
 
-/// It is there, since it answers pings: its connection is kept for what it answers.
+/// It is there, since it answers pings; it only says nothing to one of its requests.
 #[tokio::test]
-async fn one_request_that_hangs_is_left_at_the_deadline_and_its_connection_is_kept() {
+async fn one_request_that_hangs_is_left_at_the_deadline_and_the_next_is_answered() {
     let receiver = Receiver::start(|number, mut connection| async move {
-        assert_eq!(number, 0, "one connection is enough");
-        connection.read_request().await;
+        if number == 0 {
+            connection.read_request().await;
+        }
         while let Some(stream) = connection.read_request().await {
             connection.answer(stream).await;
         }
     })
     .await;
 
-    let failures = receiver.attempts(Duration::from_secs(6)).await;
+    let failures = receiver.attempts(Duration::from_secs(3)).await;
 
     assert_eq!(failures, [Failure::Timeout, Failure::Unspecified]);
 }
