@@ -101,7 +101,8 @@ impl Core {
         };
         // After the list: it may name a zone that was applied just before it.
         let (zones_version, zones) = self.read_zones().await?;
-        let list = PriceList::parse(&stored.definition, &zones)
+        let list = parse_price_list(&stored.definition, &zones)
+            .await?
             .map_err(|mistakes| outdated("price list", store_id, &mistakes))?;
         let list = Arc::new(list);
         self.definitions.price_lists.insert(
@@ -175,6 +176,17 @@ impl Core {
             .insert(key, Arc::clone(&time_slot));
         Ok(time_slot)
     }
+}
+
+/// Reads a price list where that holds up no other call: a long one takes a moment.
+pub(super) async fn parse_price_list(
+    definition: &str,
+    zones: &Zones,
+) -> Result<Result<PriceList, Vec<Mistake>>, Error> {
+    let (definition, zones) = (definition.to_owned(), zones.clone());
+    tokio::task::spawn_blocking(move || PriceList::parse(&definition, &zones))
+        .await
+        .map_err(|error| Error::Bug(error.to_string()))
 }
 
 /// The mistakes of a definition as violations: the field is their place.

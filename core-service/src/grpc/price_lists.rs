@@ -7,7 +7,7 @@ use super::{
     promises::Claim, retail_prices,
 };
 use crate::{
-    domain::{api_client::Scope, price_list::PriceList},
+    domain::api_client::Scope,
     error::Error,
     storage::{self, price_lists::StoredPriceList},
 };
@@ -25,7 +25,9 @@ impl proto::price_lists_server::PriceLists for Core {
         let store = self.find_store(&request.store).await?;
         let definition = request.definition;
         let (_, zones) = self.zones(Freshness::Current).await?;
-        let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
+        let list = definitions::parse_price_list(&definition, &zones)
+            .await?
+            .map_err(definitions::invalid)?;
 
         let (store_id, now) = (store.id, self.clock.now());
         let stored = self
@@ -62,7 +64,9 @@ impl proto::price_lists_server::PriceLists for Core {
 
         let definition = request.into_inner().definition;
         let (_, zones) = self.zones(Freshness::Current).await?;
-        let list = PriceList::parse(&definition, &zones).map_err(definitions::invalid)?;
+        let list = definitions::parse_price_list(&definition, &zones)
+            .await?
+            .map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckPriceListResponse {
             warnings: list.warnings().to_vec(),
@@ -89,7 +93,8 @@ impl proto::price_lists_server::PriceLists for Core {
             .map_err(Error::from)?
             .ok_or_else(|| no_list(&request.store))?;
         let (_, zones) = self.zones(Freshness::Current).await?;
-        let warnings = PriceList::parse(&stored.definition, &zones)
+        let warnings = definitions::parse_price_list(&stored.definition, &zones)
+            .await?
             .map(|list| list.warnings().to_vec())
             .unwrap_or_default();
 

@@ -223,6 +223,28 @@ on_both_databases! {
         };
         let altered = format!("{}{letter}{}", &iri[..middle], &iri[middle + 1..]);
 
+        // Of the calculation it keeps what counted.
+        let both = price_list(
+            "EUR",
+            2000,
+            "sum",
+            "[[rule]]\nname = \"Far\"\nwhen = \"distance > 5000\"\nprice = 900\n\
+             [[rule]]\nname = \"All\"\nwhen = \"true\"\nprice = 499\n",
+        );
+        operator.apply_price_list(&platform.store, &both).await;
+        let mut explained = json_ld(&client.post(CALCULATE, order()).await, 200);
+        let read = json_ld(&client.get(explained["@id"].as_str().unwrap()).await, 200);
+        let rule = |rule: &str, matched, reason: &str, amount: i64| {
+            json!({ "rule": rule, "matched": matched, "reason": reason, "amount": amount })
+        };
+        let counted = rule("All", true, "true is true", 499);
+        assert_eq!(
+            explained["calculation"],
+            json!([rule("Far", false, "distance > 5000 is false", 0), counted])
+        );
+        explained["calculation"] = json!([counted]);
+        assert_eq!(read, explained);
+
         // What is promised stays promised, whatever the price list says by then.
         operator
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 1999))

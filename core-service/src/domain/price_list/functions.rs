@@ -42,7 +42,7 @@ pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static
 }
 
 fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
-    let packages = argument(call, 0).and_then(<dyn Val>::downcast_ref::<CelMap<'_>>);
+    let packages = argument(call, 0).and_then(map);
     let (packages, kind) = packages
         .zip(text(call, 1))
         .ok_or_else(|| call.error("it counts packages of a kind"))?;
@@ -115,7 +115,10 @@ fn double(number: &dyn Val) -> Option<f64> {
         .map(|number| *number.inner())
 }
 
-fn field<'a>(map: &'a dyn Val, name: &'a str) -> Option<&'a dyn Val> {
-    let map: &CelMap<'_> = map.downcast_ref()?;
-    map.get(&CelMapKey::from(name)).map(|value| &**value)
+fn field<'a>(of: &'a dyn Val, name: &'a str) -> Option<&'a dyn Val> {
+    map(of)?.get(&CelMapKey::from(name)).map(|value| &**value)
+}
+
+fn map(value: &dyn Val) -> Option<&CelMap<'_>> {
+    value.downcast_ref()
 }
