@@ -37,8 +37,8 @@ impl Standing {
 /// give one back to others every 20 ms.
 const LONG: Duration = Duration::from_secs(5);
 
-/// The most notifications of one answering webhook that are on their way at once, over all
-/// dispatchers.
+/// The most notifications of one answering webhook that are on their way at once: over all
+/// dispatchers, as claims count them; on a stream, as births do.
 const MOST_IN_FLIGHT: u32 = 32;
 
 /// The places of one dispatcher.

@@ -69,11 +69,13 @@ impl Core {
         loop {
             let time_zone = time_zone.clone();
             let now = self.clock.now();
+            // What was told before is known by its notification alone, as long as that is kept.
+            let kept = now.saturating_sub(self.config.webhooks.retention());
+            let period = (kept.map_or(since, |kept| since.max(kept)), now);
             let step = self
                 .write_step(once, progress, move |transaction, progress| {
                     let time_zone = time_zone.clone();
                     Box::pin(async move {
-                        let period = (since, now);
                         let progress = recover_more(transaction, owner, period, progress);
                         Ok(match progress.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
     sea_query::{Expr, ExprTrait as _},
 };
 use uuid::Uuid;
@@ -238,6 +239,38 @@ impl TryFrom<Model> for Target {
             secrets: webhook_secrets::of(row)?,
         })
     }
+}
+
+/// Locks those webhooks that may be disabled by what is about to be noted: those that are gone,
+/// and of those of whom an attempt failed again, those that have only failed since an instant or
+/// longer. Before anything is written to them: whoever makes something pending for one holds a
+/// lock and may want to write to it too, and each would wait for the other.
+pub(super) async fn lock_to_disable(
+    connection: &impl ConnectionTrait,
+    gone: &BTreeSet<(StoreId, WebhookId)>,
+    failed: &BTreeSet<(StoreId, WebhookId)>,
+    since: Timestamp,
+) -> Result<(), Error> {
+    if failed.is_empty() || connection.get_database_backend() == DbBackend::Sqlite {
+        return Ok(());
+    }
+    let failing = Condition::all()
+        .add(any_of(failed.iter().copied()))
+        .add(Column::FailingSince.lte(Instant::from(since)));
+    let mut may_be_disabled = Condition::any().add(failing);
+    if !gone.is_empty() {
+        may_be_disabled = may_be_disabled.add(any_of(gone.iter().copied()));
+    }
+    let _: Vec<Uuid> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(may_be_disabled)
+        .filter(Column::DisabledAt.is_null())
+        .lock_exclusive()
+        .into_tuple()
+        .all(connection)
+        .await?;
+    Ok(())
 }
 
 /// Disables webhooks whose receivers leave no other choice. Those of them that were enabled.

@@ -2,7 +2,7 @@
 
 use delivery::Settings;
 use jiff::SignedDuration;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{deliver, iri, once_tried};
 use crate::harness::{Database, Platform, WebhookReceiver};
@@ -81,6 +81,43 @@ async fn what_has_ended_is_removed_once_it_was_kept_for_as_long_as_is_set() {
             .await;
         assert_eq!(kept[0]["@id"], owed);
         assert_eq!(client.get(&ended).await.status, 404);
+        platform.stop().await;
+    }
+}
+
+/// Only its notification tells that an event was told, also one of just before a webhook was
+/// disabled: a recovery goes back no further than those are kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_told_is_not_recovered_once_its_notification_is_removed() {
+    for platform in platforms(|settings| settings.webhooks.notification_retention = 1).await {
+        let receiver = WebhookReceiver::start().await;
+        let client = platform.client().await;
+        let webhook = client
+            .create_webhook("delivery.completed", receiver.url())
+            .await;
+        let path = |of: &str| format!("{}/{of}", iri(&webhook));
+        platform.advance(SignedDuration::from_secs(1));
+        deliver(&client, &platform.courier().await).await;
+        receiver.next_notification().await;
+        once_tried(&client, &webhook, 1).await;
+        platform.advance(SignedDuration::from_secs(1));
+        for action in ["disable", "enable"] {
+            client.post(&path(action), json!({})).await.expect(200);
+        }
+
+        platform.advance(SignedDuration::from_hours(24));
+        let client = platform.client().await;
+        client
+            .until(&path("notifications"), |page| {
+                let kept = page["hydra:member"].as_array().unwrap();
+                kept.is_empty().then_some(())
+            })
+            .await;
+        let since = json!({ "since": "2020-04-01T00:00:00Z" });
+        let recovered = client.post(&path("recover"), since).await.expect(200);
+
+        assert_eq!(recovered["recovered"], 0);
+        assert!(receiver.so_far().await.is_empty());
         platform.stop().await;
     }
 }

@@ -63,8 +63,8 @@ async fn a_shutdown_without_any_core_waits_for_leases_and_no_longer() {
     let (strays, end) = (watch::Sender::new(Strays::new(2)), end());
     let mut exchange = exchange(&strays, &end);
     exchange.holding.ledger.next_request(true);
-    exchange.holding.begin(vec![notification()]).unwrap();
     let begun = tokio::time::Instant::now();
+    exchange.holding.begin(vec![notification()]).unwrap();
 
     end.all.cancel();
     exchange.run().await;

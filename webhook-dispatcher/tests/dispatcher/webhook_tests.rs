@@ -94,7 +94,7 @@ async fn a_sample_is_given_up_at_the_deadline() {
 
     let expected = TestOutcome {
         outcome: Some(failed(Failure::Timeout, None)),
-        detail: "not over within 300ms".to_owned(),
+        detail: "not over within 1s".to_owned(),
         ..TestOutcome::default()
     };
     assert_eq!(told, expected);

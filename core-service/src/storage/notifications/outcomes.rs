@@ -2,7 +2,7 @@
 //! statements as one does.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     time::Duration,
 };
 
@@ -112,6 +112,9 @@ async fn record_each(
 ) -> Result<Recorded, Error> {
     let rows = deliver_or_lock(transaction, reports, now).await?;
     let mut verdicts = Verdicts::of(reports, rows, now);
+    let failed = &verdicts.endings.failed;
+    let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
+    webhooks::lock_to_disable(transaction, &verdicts.gone, failed, since).await?;
     let failing = standing::note(transaction, &verdicts.endings, now).await?;
     verdicts.keep_owed(&failing.enabled);
     retry(transaction, &verdicts.retried).await?;
@@ -126,14 +129,12 @@ async fn record_each(
             !gone.contains(owner) && is_failing_for_too_long(since, disable_after, now)
         })
         .map(|(owner, _)| owner)
-        .collect();
-    let recorded = Recorded {
+        .collect::<BTreeSet<_>>();
+    Ok(Recorded {
         attempts: verdicts.attempts,
-        gone,
-        failing,
-    };
-    disable(transaction, &recorded, now).await?;
-    Ok(recorded)
+        gone: disable(transaction, gone, DisabledReason::Gone, now).await?,
+        failing: disable(transaction, failing, DisabledReason::Failing, now).await?,
+    })
 }
 
 /// The notifications whose leases are not over: those delivered are ended, the others locked.
@@ -256,30 +257,26 @@ async fn end(
     Ok(())
 }
 
-/// Disables webhooks; what is owed to them is dropped.
+/// Disables those webhooks that are enabled, and gives them; what is owed to them is dropped.
 async fn disable(
     transaction: &impl ConnectionTrait,
-    recorded: &Recorded,
+    webhooks: BTreeSet<Owner>,
+    reason: DisabledReason,
     now: Timestamp,
-) -> Result<(), Error> {
-    for (ended, reason) in [
-        (&recorded.gone, DisabledReason::Gone),
-        (&recorded.failing, DisabledReason::Failing),
-    ] {
-        if ended.is_empty() {
-            continue;
-        }
-        let disabled = webhooks::disable(transaction, ended.iter().copied(), reason, now).await?;
-        let happened = disabled.into_iter().map(|(store_id, id)| {
-            let object = Object::Webhook(id);
-            (store_id, EventId::new(), WEBHOOK_DISABLED, object)
-        });
-        events::insert(transaction, happened, now).await?;
-        for owner in ended {
-            owed::drop_unreported(transaction, *owner, now).await?;
-        }
+) -> Result<Vec<Owner>, Error> {
+    if webhooks.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let disabled = webhooks::disable(transaction, webhooks, reason, now).await?;
+    let happened = disabled.iter().map(|(store_id, id)| {
+        let object = Object::Webhook(*id);
+        (*store_id, EventId::new(), WEBHOOK_DISABLED, object)
+    });
+    events::insert(transaction, happened, now).await?;
+    for owner in &disabled {
+        owed::drop_unreported(transaction, *owner, now).await?;
+    }
+    Ok(disabled)
 }
 
 /// Keeps the attempts, for people to look at.

@@ -21,6 +21,7 @@ use crate::{
             instant::Instant,
             webhook::{Column, Entity},
         },
+        padding::padded,
         webhooks::any_of,
     },
 };
@@ -43,7 +44,7 @@ pub(super) struct Endings {
 /// Of webhooks of whom an attempt failed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failing {
-    /// Since when each has only failed.
+    /// Since when each that is enabled has only failed.
     pub(super) since: Vec<(Owner, Instant)>,
     /// Those that are still to be told: neither deleted nor disabled.
     pub(super) enabled: BTreeSet<Owner>,
@@ -61,7 +62,7 @@ pub(super) async fn note(
     if endings.failed.is_empty() {
         return Ok(Failing::default());
     }
-    let ids = endings.slow.iter().map(|(_, id)| id.0);
+    let ids = padded(endings.slow.iter().map(|(_, id)| id.0));
     let rows = Entity::update_many()
         .col_expr(Column::WasSlow, Column::Id.is_in(ids))
         .col_expr(
@@ -84,9 +85,10 @@ pub(super) async fn note(
     let mut failing = Failing::default();
     for row in rows {
         let owner = (StoreId(row.store_id), WebhookId(row.id));
-        if row.disabled_at.is_none() {
-            failing.enabled.insert(owner);
+        if row.disabled_at.is_some() {
+            continue;
         }
+        failing.enabled.insert(owner);
         if let Some(since) = row.failing_since
             && !endings.succeeded.contains(&owner)
         {

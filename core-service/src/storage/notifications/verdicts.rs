@@ -30,7 +30,7 @@ pub(super) struct Verdicts {
     pub(super) given_up: Vec<Uuid>,
     pub(super) dropped: Vec<Uuid>,
     /// Webhooks whose receivers say that they are gone.
-    pub(super) gone: Vec<Owner>,
+    pub(super) gone: BTreeSet<Owner>,
 }
 
 impl Verdicts {
@@ -74,7 +74,7 @@ impl Verdicts {
             Next::GivenUp => self.given_up.push(row.id),
             Next::Gone => {
                 self.given_up.push(row.id);
-                self.gone.push(owner);
+                self.gone.insert(owner);
             }
         }
         self.note(owner, report);

@@ -119,7 +119,7 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
 
 /// A deadline that a test can wait for.
 pub(crate) fn briefly(config: &mut Config) {
-    config.send_timeout = Duration::from_millis(300);
+    config.send_timeout = Duration::from_secs(1);
 }
 
 pub(crate) fn notification(number: u8, url: &str) -> Notification {

@@ -169,6 +169,17 @@ impl Shop {
         outcomes: &[(&Held, Outcome)],
         now: Timestamp,
     ) -> usize {
+        let recorded = self.record(duration, outcomes, now).await;
+        recorded.attempts.len()
+    }
+
+    /// What reports in one batch, of attempts that took so long, bring about.
+    async fn record(
+        &self,
+        duration: Duration,
+        outcomes: &[(&Held, Outcome)],
+        now: Timestamp,
+    ) -> Recorded {
         let reports: Vec<_> = outcomes
             .iter()
             .map(|((token, claimed), outcome)| Report {
@@ -181,8 +192,7 @@ impl Shop {
                 jitter: 0,
             })
             .collect();
-        let recorded = self
-            .storage
+        self.storage
             .write(move |transaction| {
                 let reports = reports.clone();
                 Box::pin(async move {
@@ -192,8 +202,7 @@ impl Shop {
                 })
             })
             .await
-            .unwrap();
-        recorded.attempts.len()
+            .unwrap()
     }
 
     /// Reports that all ended so.

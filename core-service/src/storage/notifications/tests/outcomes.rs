@@ -100,6 +100,29 @@ async fn a_receiver_that_is_gone_hears_no_more() {
     assert!(shop.row(webhook_id).await.disabled_at.is_some());
 }
 
+/// Else an operator would be told of more webhooks than there are.
+#[tokio::test]
+async fn a_webhook_is_disabled_once_whatever_else_comes_back() {
+    let gone = failed(Failure::Status, Some(410));
+    for (later_outcome, days) in [(&gone, 0), (&refused(), 0), (&refused(), 10)] {
+        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        let owner = (shop.store_id, webhook_id);
+        shop.has_answered(NOW).await;
+        shop.complete(3, NOW).await;
+        let held = shop.claim(NOW).await;
+        let record = async |held: &[Held], outcome: &Outcome, now| {
+            let outcomes: Vec<_> = held.iter().map(|held| (held, outcome.clone())).collect();
+            let recorded = shop.record(Duration::ZERO, &outcomes, now).await;
+            (recorded.gone, recorded.failing)
+        };
+
+        let together = record(&held[..2], &gone, NOW).await;
+        assert_eq!(together, (vec![owner], vec![]));
+        let later = record(&held[2..], later_outcome, later(days * 86_400)).await;
+        assert_eq!(later, (vec![], vec![]));
+    }
+}
+
 #[tokio::test]
 async fn one_that_has_only_failed_for_five_days_is_disabled() {
     let (shop, webhook_id) = Shop::with_a_webhook().await;
