@@ -6,7 +6,10 @@
 //! transaction ([`hold_places`] or [`wake`]); only [`move_on`] puts it back, and not while a
 //! transaction may be adding something it can't see.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use sea_orm::{
@@ -32,9 +35,14 @@ use crate::{
             notification,
             webhook::{Column, Entity, Model},
         },
+        lease_clock,
         webhooks::{Target, any_of},
     },
 };
+
+/// The end of a lease of a minute, in which an attempt at a receiver that answers is over: else
+/// what died with a dispatcher would have its places until the minute is over.
+pub(super) const UNANSWERED: Duration = Duration::from_secs(40);
 
 /// How many webhooks have a turn in one claim.
 const MOST_TURNS: u32 = 64;
@@ -82,7 +90,7 @@ pub(crate) async fn is_any_turn(
     let found: Option<Uuid> = Entity::find()
         .select_only()
         .column(Column::Id)
-        .filter(has_turn(room, now))
+        .filter(has_turn(connection, room, now))
         .limit(1)
         .into_tuple()
         .one(connection)
@@ -99,8 +107,8 @@ pub(super) async fn turns(
     now: Timestamp,
 ) -> Result<Vec<Turn>, Error> {
     let turns = Entity::find()
-        .expr_as(in_flight(), "in_flight")
-        .filter(has_turn(room, now))
+        .expr_as(in_flight(transaction), "in_flight")
+        .filter(has_turn(transaction, room, now))
         .order_by_asc(Column::NextDueAt)
         .limit(u64::from(most_turns(room)))
         // Not so strong a lock that what comes to be owed meanwhile would have to wait for it.
@@ -234,7 +242,7 @@ pub(super) fn brought_forward(due: &BTreeMap<Owner, Timestamp>) -> SimpleExpr {
     place.into()
 }
 
-fn has_turn(room: &Room, now: Timestamp) -> Condition {
+fn has_turn(connection: &impl ConnectionTrait, room: &Room, now: Timestamp) -> Condition {
     let answering = Column::WasSlow.eq(false);
     let mut standings = Condition::any().add(answering.clone());
     if room.free_for_new > 0 {
@@ -249,7 +257,7 @@ fn has_turn(room: &Room, now: Timestamp) -> Condition {
         .finally(of_one(Standing::New));
     due(now)
         .add(standings)
-        .add(in_flight().lt::<SimpleExpr>(places.into()))
+        .add(in_flight(connection).lt::<SimpleExpr>(places.into()))
 }
 
 fn due(now: Timestamp) -> Condition {
@@ -265,10 +273,20 @@ fn not_before(instant: SimpleExpr) -> Condition {
         .add(Expr::col(Column::NextDueAt).gt(instant))
 }
 
-/// How many notifications of the webhook of the outer statement are under a lease.
-fn in_flight() -> SimpleExpr {
+/// How many notifications of the webhook of the outer statement are on their way: under a lease
+/// and, where their receiver answers, not for so long that the dispatcher must have died.
+fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
+    let is_young = Expr::col(notification::Column::LeasedUntil)
+        .gt(lease_clock::end_of(connection, UNANSWERED));
+    let may_be_held = Condition::any()
+        .add(Column::WasSlow.is_null())
+        .add(Column::WasSlow.eq(true))
+        .add(is_young);
     let mut count = of_outer_webhook();
-    count.expr(Expr::cust("COUNT(*)")).cond_where(is_leased());
+    count
+        .expr(Expr::cust("COUNT(*)"))
+        .cond_where(is_leased())
+        .cond_where(may_be_held);
     subquery(count)
 }
 

@@ -1,6 +1,6 @@
 //! Claims go by webhook: none holds up another.
 
-use super::*;
+use super::{queue::UNANSWERED, *};
 
 /// How many each webhook has of what is held.
 fn counts(held: &[Held], of: &[WebhookId]) -> Vec<usize> {
@@ -35,6 +35,23 @@ async fn a_backlog_of_ten_thousand_does_not_hold_up_what_is_due_after_it() {
         .await;
     let held = shop.claim_for(LONG, 128, later(60)).await;
     assert_eq!(counts(&held, &[dead, healthy]), [0, 2]);
+}
+
+/// Else a receiver that answers would be told nothing for as long as what died with dispatchers
+/// is leased.
+#[tokio::test]
+async fn what_a_dispatcher_has_held_too_long_takes_no_place_of_one_that_answers() {
+    let old = UNANSWERED / 2;
+    for (outcome, taken, more) in [(Outcome::Delivered, 32, 8), (timed_out(), 1, 0)] {
+        let (shop, _) = Shop::with_a_webhook().await;
+        shop.complete(1, NOW).await;
+        let first = shop.claim(NOW).await;
+        shop.report_all(&first, &outcome, NOW).await;
+        shop.complete(40, NOW).await;
+
+        assert_eq!(shop.claim_for(old, 64, NOW).await.len(), taken);
+        assert_eq!(shop.claim_for(LONG, 64, NOW).await.len(), more);
+    }
 }
 
 #[tokio::test]
