@@ -10,6 +10,7 @@ mod deadlines;
 mod guard;
 mod harness;
 mod http2;
+mod rebinding;
 mod sending;
 mod shutdown;
 mod stream;

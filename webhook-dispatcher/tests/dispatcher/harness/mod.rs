@@ -2,6 +2,8 @@
 //! dispatcher between them.
 
 mod core;
+mod name_server;
+mod network;
 mod patient;
 mod receiver;
 
@@ -14,8 +16,10 @@ use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
 
 pub(crate) use self::{
     core::{CoreStream, FakeCore},
+    name_server::{A, AAAA, Asked, NameServer},
+    network::{PRIVATE, PUBLIC, in_own_network},
     patient::PatientReceiver,
-    receiver::{Canary, OK, answering, receiver, receiver_at},
+    receiver::{Canary, OK, answering, receiver, receiver_at, receiver_on},
 };
 
 pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";

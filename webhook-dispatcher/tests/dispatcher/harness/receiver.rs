@@ -81,7 +81,15 @@ where
     Fut: Future<Output = ()> + Send + 'static,
 {
     socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let listener = socket.listen(1024).unwrap();
+    receiver_on(socket.listen(1024).unwrap(), serve)
+}
+
+/// As [`receiver`], where somebody listens already.
+pub(crate) fn receiver_on<F, Fut>(listener: TcpListener, serve: F) -> SocketAddr
+where
+    F: Fn(usize, Connection) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
     let addr = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let mut number = 0;
@@ -118,7 +126,11 @@ pub(crate) struct Canary(TcpListener);
 
 impl Canary {
     pub(crate) async fn start() -> Self {
-        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+        Self::at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    pub(crate) async fn at(addr: SocketAddr) -> Self {
+        Self(TcpListener::bind(addr).await.unwrap())
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {
