@@ -24,7 +24,7 @@ const NAME: &str = "shop.example";
 struct Name {
     dispatcher: Dispatcher,
     stream: CoreStream,
-    name_server: NameServer,
+    server: NameServer,
     public: SocketAddr,
     /// On the connection with which number each request came to the public address.
     requests: UnboundedReceiver<usize>,
@@ -48,7 +48,7 @@ impl Name {
     async fn start(
         answers: impl IntoIterator<Item = Vec<Ipv4Addr>, IntoIter: Send + 'static>,
     ) -> Self {
-        let name_server = NameServer::start(answers).await;
+        let server = NameServer::start(answers).await;
         let canary = Canary::start().await;
         let port = canary.addr().port();
         let canaries = [canary, Canary::at((PRIVATE, port).into()).await];
@@ -71,7 +71,7 @@ impl Name {
         Self {
             dispatcher: Dispatcher::start(&config),
             stream: core.stream().await,
-            name_server,
+            server,
             public,
             requests,
             canaries,
@@ -100,7 +100,7 @@ impl Name {
         let [loopback, private] = self.canaries;
         let mut requests: Vec<_> = iter::from_fn(|| self.requests.try_recv().ok()).collect();
         Seen {
-            asked: self.name_server.asked(),
+            asked: self.server.asked(),
             connections: requests.pop().expect("our own"),
             requests,
             a_canary_was_called: !(loopback.untouched().await && private.untouched().await),

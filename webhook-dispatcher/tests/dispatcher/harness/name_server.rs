@@ -35,7 +35,7 @@ impl NameServer {
         tokio::spawn(async move {
             let mut buf = [0; 512];
             loop {
-                let (len, asker) = socket.recv_from(&mut buf).await.unwrap();
+                let (len, from) = socket.recv_from(&mut buf).await.unwrap();
                 let message = &buf[..len];
                 let question = Question::of(message).expect("a message that asks one thing");
                 let addrs = if question.kind == A {
@@ -46,7 +46,7 @@ impl NameServer {
                 let answer = answer(message, &question, &addrs);
                 let key = (question.name, question.kind);
                 *count.lock().unwrap().entry(key).or_default() += 1;
-                socket.send_to(&answer, asker).await.unwrap();
+                socket.send_to(&answer, from).await.unwrap();
             }
         });
         Self(asked)
