@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
-    ColumnTrait, Condition, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect,
-    sea_query::{Expr, ExprTrait as _},
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::{Expr, ExprTrait as _, LockType},
 };
 use uuid::Uuid;
 
@@ -241,53 +240,60 @@ impl TryFrom<Model> for Target {
     }
 }
 
-/// Locks those webhooks that may be disabled by what is about to be noted: those that are gone,
-/// and of those of whom an attempt failed again, those that have only failed since an instant or
-/// longer. Before anything is written to them: whoever makes something pending for one holds a
-/// lock and may want to write to it too, and each would wait for the other.
-pub(super) async fn lock_to_disable(
+/// Whether any of some webhooks is enabled and has only failed since an instant, or for longer.
+pub(super) async fn is_any_failing_since(
     connection: &impl ConnectionTrait,
-    gone: &BTreeSet<(StoreId, WebhookId)>,
-    failed: &BTreeSet<(StoreId, WebhookId)>,
+    webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
     since: Timestamp,
-) -> Result<(), Error> {
-    if failed.is_empty() || connection.get_database_backend() == DbBackend::Sqlite {
-        return Ok(());
-    }
-    let failing = Condition::all()
-        .add(any_of(failed.iter().copied()))
-        .add(Column::FailingSince.lte(Instant::from(since)));
-    let mut may_be_disabled = Condition::any().add(failing);
-    if !gone.is_empty() {
-        may_be_disabled = may_be_disabled.add(any_of(gone.iter().copied()));
-    }
-    let _: Vec<Uuid> = Entity::find()
+) -> Result<bool, Error> {
+    let found: Option<Uuid> = Entity::find()
         .select_only()
         .column(Column::Id)
-        .filter(may_be_disabled)
+        .filter(any_of(webhooks))
+        .filter(Column::FailingSince.lte(Instant::from(since)))
         .filter(Column::DisabledAt.is_null())
-        .lock_exclusive()
+        .limit(1)
         .into_tuple()
-        .all(connection)
+        .one(connection)
         .await?;
-    Ok(())
+    Ok(found.is_some())
 }
 
-/// Disables webhooks whose receivers leave no other choice. Those of them that were enabled.
+/// Locks webhooks, in the one order in which all transactions do so; those of them that are
+/// there. Once a transaction, as strongly as it will ever need them: it may lock no more behind
+/// those that it holds, nor the same ones better.
+pub(super) async fn lock(
+    transaction: &impl ConnectionTrait,
+    which: Condition,
+    strength: LockType,
+) -> Result<BTreeSet<(StoreId, WebhookId)>, Error> {
+    let locked: Vec<(Uuid, Uuid)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id])
+        .filter(which)
+        .order_by_asc(Column::StoreId)
+        .order_by_asc(Column::Id)
+        .lock(strength)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let owner = |(store_id, id)| (StoreId(store_id), WebhookId(id));
+    Ok(locked.into_iter().map(owner).collect())
+}
+
+/// Disables webhooks whose receivers leave no other choice, and that are locked against whoever
+/// makes something pending for them. Those of them that were enabled.
 pub(super) async fn disable(
     connection: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = (StoreId, WebhookId)>,
     why: DisabledReason,
     now: Timestamp,
 ) -> Result<Vec<(StoreId, WebhookId)>, Error> {
-    // Whoever is making something pending holds a lock that an update alone would not wait for;
-    // what it adds must be there to be dropped.
     let enabled: Vec<(Uuid, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::StoreId, Column::Id])
         .filter(any_of(webhooks))
         .filter(Column::DisabledAt.is_null())
-        .lock_exclusive()
         .into_tuple()
         .all(connection)
         .await?;

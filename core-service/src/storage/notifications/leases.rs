@@ -13,7 +13,9 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::{
-    LEASED, Owed, PENDING, is_leased, is_pending, owed,
+    LEASED, Owed, PENDING,
+    due::{Due, due_of},
+    is_leased, is_pending, owed,
     queue::{self, Turn},
 };
 use crate::{
@@ -72,6 +74,17 @@ pub(crate) async fn claim(
     now: Timestamp,
 ) -> Result<Claim, Error> {
     let turns = queue::turns(transaction, room, now).await?;
+    take_turns(transaction, room, turns, lease, now).await
+}
+
+/// Takes what is due of those whose turn it is.
+pub(super) async fn take_turns(
+    transaction: &impl ConnectionTrait,
+    room: &Room,
+    turns: Vec<Turn>,
+    lease: (Uuid, Duration),
+    now: Timestamp,
+) -> Result<Claim, Error> {
     let is_fewer = |count: usize, most| u32::try_from(count).is_ok_and(|count| count < most);
     let had_all_turns = is_fewer(turns.len(), queue::most_turns(room));
     let standings: Vec<_> = turns
@@ -87,19 +100,18 @@ pub(crate) async fn claim(
         return Ok(Claim::default());
     }
     // One more of each tells whether more is due than it has places.
-    let wanted = shares.iter().map(|(turn, share)| (turn.owner, share + 1));
-    let due = queue::due_of(transaction, wanted.collect(), now).await?;
-    let mut due: HashMap<WebhookId, Vec<Uuid>> =
-        due.into_iter()
-            .fold(HashMap::new(), |mut due, (id, webhook_id)| {
-                due.entry(webhook_id).or_default().push(id);
-                due
-            });
+    let wanted = shares.iter().map(|(turn, share)| (*turn, share + 1));
+    let mut due = due_of(transaction, wanted.collect(), now).await?;
     let (mut more_due, mut exhausted) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (turn, share) in &shares {
-        let mut own = due.remove(&turn.owner.1).unwrap_or_default();
-        let share = usize::try_from(*share).unwrap_or(usize::MAX);
+        let Due {
+            ids: mut own,
+            in_flight,
+        } = due.remove(&turn.owner.1).unwrap_or_default();
+        let places = room.places.of_one(turn.standing);
+        let share = std::cmp::min(places.saturating_sub(in_flight), *share);
+        let share = usize::try_from(share).unwrap_or(usize::MAX);
         let ended = if own.len() > share {
             &mut more_due
         } else {
@@ -203,14 +215,19 @@ pub(crate) async fn release_expired(
 
 async fn make_pending(
     transaction: &impl ConnectionTrait,
-    which: Condition,
+    leased: Condition,
     now: Timestamp,
 ) -> Result<u64, Error> {
+    // What somebody else has locked is just reported, given back or dropped.
+    let ids = owed::lock_free(transaction, leased).await?;
+    if ids.is_empty() {
+        return Ok(0);
+    }
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(which)
+        .filter(Column::Id.is_in(padded(ids)))
         .exec_with_returning(transaction)
         .await?;
     let owners: BTreeMap<_, _> = rows

@@ -4,7 +4,23 @@
 //! `delivered`, `given_up` (the schedule is exhausted) or `dropped` (its webhook is no more).
 //! It may be leased from its birth, to a dispatcher with a stream to this very process.
 //! Claims and outcomes go by notification, whatever its store: the dispatcher serves them all.
+//!
+//! Over `PostgreSQL` transactions run beside each other, and all lock in one order, so that none
+//! waits for one that waits for it:
+//! 1. Notifications under leases. Only who reports their outcomes waits for them; whoever gives
+//!    back or drops passes over what is locked ([`owed::lock_free`]), which comes to the same:
+//!    whoever has it finds its webhook ended, and drops it.
+//! 2. Webhooks, by store and id, in one statement, as strongly as they will be needed: `FOR
+//!    UPDATE` to disable or delete one, else `FOR NO KEY UPDATE`, beside which others may hold a
+//!    place (`FOR KEY SHARE`, in the same order). Claims pass over what is locked.
+//! 3. Other notifications: pending, dropped, or ended. Who waits for one has its webhook.
+//!
+//! What is left is a lease that is reported just as it ends, or to two cores at once: who waited
+//! for a notification in vain has it locked all the same, whatever it is by then. Should that make
+//! a circle, the database breaks it after a second, and one is begun again
+//! ([`Storage::write`](super::Storage::write)).
 
+mod due;
 mod leases;
 mod outcomes;
 mod owed;

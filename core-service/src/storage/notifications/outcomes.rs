@@ -9,7 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict, SimpleExpr},
 };
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     domain::{
         event::{Object, WEBHOOK_DISABLED},
-        id::{EventId, NotificationId, StoreId},
+        id::{EventId, NotificationId, StoreId, WebhookId},
         notification::{Outcome, is_failing_for_too_long},
         webhook::DisabledReason,
     },
@@ -80,46 +80,39 @@ pub(crate) async fn record(
     disable_after: SignedDuration,
     now: Timestamp,
 ) -> Result<Recorded, Error> {
-    // One lease has one outcome: what comes after it is stale.
-    let mut leases = HashSet::new();
-    let mut reports: Vec<_> = reports
-        .iter()
-        .filter(|report| leases.insert((report.id, report.lease_token)))
-        .collect();
-    let mut recorded = Recorded::default();
-    // Hardly ever is there more than one round: a notification may be told of under two leases,
-    // of which one is over, and only the rows know which.
-    while !reports.is_empty() {
-        let mut ids = HashSet::new();
-        let (batch, others) = reports
-            .into_iter()
-            .partition::<Vec<_>, _>(|report| ids.insert(report.id));
-        reports = others;
-        let more = record_each(transaction, &batch, disable_after, now).await?;
-        recorded.attempts.extend(more.attempts);
-        recorded.gone.extend(more.gone);
-        recorded.failing.extend(more.failing);
-    }
-    Ok(recorded)
-}
+    let reports = one_of_each(transaction, reports).await?;
+    let mut rows = deliver_or_lock(transaction, &reports, is_leased, now).await?;
+    // Few: their webhooks were disabled while they were on their way. They are locked after those.
+    let untold = missing(&reports, &rows);
+    let dropped = find(transaction, &untold, is_dropped()).await?;
+    let owners: BTreeSet<_> = dropped.iter().map(owner).collect();
+    rows.extend(keyed(dropped));
 
-/// As [`record`], of reports that each speak of another notification.
-async fn record_each(
-    transaction: &impl ConnectionTrait,
-    reports: &[&Report],
-    disable_after: SignedDuration,
-    now: Timestamp,
-) -> Result<Recorded, Error> {
-    let rows = deliver_or_lock(transaction, reports, now).await?;
-    let mut verdicts = Verdicts::of(reports, rows, now);
-    let failed = &verdicts.endings.failed;
+    let mut verdicts = Verdicts::of(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
-    webhooks::lock_to_disable(transaction, &verdicts.gone, failed, since).await?;
-    let failing = standing::note(transaction, &verdicts.endings, now).await?;
+    let to_disable = (&verdicts.gone, since);
+    let locked = standing::lock(transaction, &verdicts.endings, &owners, to_disable).await?;
+    if !owners.is_empty() {
+        rows.retain(|_, row| row.state != DROPPED);
+        rows.extend(deliver_or_lock(transaction, &untold, is_dropped, now).await?);
+        verdicts = Verdicts::of(&reports, &rows, now);
+    }
+    for report in missing(&reports, &rows) {
+        say_late(report);
+    }
+
+    let failing = standing::note(transaction, &verdicts.endings, &locked, now).await?;
     verdicts.keep_owed(&failing.enabled);
     retry(transaction, &verdicts.retried).await?;
     end(transaction, verdicts.given_up, GIVEN_UP, now).await?;
     end(transaction, verdicts.dropped, DROPPED, now).await?;
+    let mut recorded = Recorded {
+        attempts: verdicts.attempts,
+        ..Recorded::default()
+    };
+    if !locked.may_be_disabled {
+        return Ok(recorded);
+    }
     let gone = verdicts.gone;
     let failing = failing
         .since
@@ -130,38 +123,76 @@ async fn record_each(
         })
         .map(|(owner, _)| owner)
         .collect::<BTreeSet<_>>();
-    Ok(Recorded {
-        attempts: verdicts.attempts,
-        gone: disable(transaction, gone, DisabledReason::Gone, now).await?,
-        failing: disable(transaction, failing, DisabledReason::Failing, now).await?,
-    })
+    recorded.gone = disable(transaction, gone, DisabledReason::Gone, now).await?;
+    recorded.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
+    Ok(recorded)
 }
 
-/// The notifications whose leases are not over: those delivered are ended, the others locked.
+/// One report of each notification: one lease has one outcome, what comes after it is stale. Of a
+/// notification that is told of under several leases, as hardly ever happens, all but one are
+/// over; which, only the row knows.
+async fn one_of_each<'a>(
+    connection: &impl ConnectionTrait,
+    reports: &'a [Report],
+) -> Result<Vec<&'a Report>, Error> {
+    let mut leases = HashSet::new();
+    let mut reports: Vec<_> = reports
+        .iter()
+        .filter(|report| leases.insert((report.id, report.lease_token)))
+        .collect();
+    let mut ids = HashSet::new();
+    let several: HashSet<_> = reports
+        .iter()
+        .map(|report| report.id)
+        .filter(|id| !ids.insert(*id))
+        .collect();
+    if several.is_empty() {
+        return Ok(reports);
+    }
+    let mut of_several = reports.clone();
+    of_several.retain(|report| several.contains(&report.id));
+    let either = Condition::any().add(is_leased()).add(is_dropped());
+    let rows = find(connection, &of_several, either).await?;
+    let current: HashSet<_> = rows.iter().map(|row| (row.id, row.lease_token)).collect();
+    reports.retain(|report| {
+        let is_over = several.contains(&report.id)
+            && !current.contains(&(report.id.0, Some(report.lease_token)));
+        if is_over {
+            say_late(report);
+        }
+        !is_over
+    });
+    Ok(reports)
+}
+
+fn say_late(report: &Report) {
+    tracing::info!(notification.id = %report.id, "an outcome came after its lease");
+}
+
+/// Of notifications in a state, under the leases told of: those delivered are ended, the others
+/// locked.
 async fn deliver_or_lock(
     transaction: &impl ConnectionTrait,
     reports: &[&Report],
+    state: fn() -> SimpleExpr,
     now: Timestamp,
 ) -> Result<HashMap<Uuid, Model>, Error> {
     let (delivered, failed): (Vec<_>, Vec<_>) = reports
         .iter()
         .copied()
         .partition(|report| report.outcome == Outcome::Delivered);
-    let mut rows: HashMap<_, _> = HashMap::new();
-    rows.extend(keyed(
-        deliver(transaction, &delivered, is_leased(), now).await?,
-    ));
-    rows.extend(keyed(lock(transaction, &failed, is_leased()).await?));
-    // Few: their webhooks were disabled while they were on their way.
-    let [told, untold] = [delivered, failed].map(|reports| missing(reports, &rows));
-    rows.extend(keyed(deliver(transaction, &told, is_dropped(), now).await?));
-    rows.extend(keyed(lock(transaction, &untold, is_dropped()).await?));
-    Ok(rows)
+    let delivered = deliver(transaction, &delivered, state(), now).await?;
+    let failed = lock(transaction, &failed, state()).await?;
+    Ok(keyed(delivered).chain(keyed(failed)).collect())
 }
 
-fn missing<'a>(mut reports: Vec<&'a Report>, rows: &HashMap<Uuid, Model>) -> Vec<&'a Report> {
-    reports.retain(|report| !rows.contains_key(&report.id.0));
-    reports
+fn missing<'a>(reports: &[&'a Report], rows: &HashMap<Uuid, Model>) -> Vec<&'a Report> {
+    let is_missing = |report: &&Report| !rows.contains_key(&report.id.0);
+    reports.iter().copied().filter(is_missing).collect()
+}
+
+fn owner(row: &Model) -> Owner {
+    (StoreId(row.store_id), WebhookId(row.webhook_id))
 }
 
 fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
@@ -200,8 +231,24 @@ async fn lock(
     }
     let rows = Entity::find()
         .filter(leases_of(reports).add(state))
+        .order_by_asc(Column::Id)
         .lock_exclusive()
         .all(transaction)
+        .await?;
+    Ok(rows)
+}
+
+async fn find(
+    connection: &impl ConnectionTrait,
+    reports: &[&Report],
+    states: impl Into<Condition>,
+) -> Result<Vec<Model>, Error> {
+    if reports.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(leases_of(reports).add(states.into()))
+        .all(connection)
         .await?;
     Ok(rows)
 }
@@ -273,8 +320,8 @@ async fn disable(
         (*store_id, EventId::new(), WEBHOOK_DISABLED, object)
     });
     events::insert(transaction, happened, now).await?;
-    for owner in &disabled {
-        owed::drop_unreported(transaction, *owner, now).await?;
+    for (store_id, id) in &disabled {
+        owed::drop_owed(transaction, *store_id, *id, now).await?;
     }
     Ok(disabled)
 }

@@ -155,7 +155,10 @@ pub(crate) async fn insert(
 }
 
 /// Drops what is owed to a webhook that ends, and what is on its way to it: that is delivered if
-/// it is told all the same, and not told again if not.
+/// it is told all the same, and not told again if not. The webhook is locked, or deleted.
+///
+/// What is on its way may just be reported or given back by another transaction, which has locked
+/// it and wants its webhook next: it finds that ended, and drops it itself.
 pub(crate) async fn drop_owed(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
@@ -163,35 +166,30 @@ pub(crate) async fn drop_owed(
     now: Timestamp,
 ) -> Result<(), Error> {
     // One after the other: each has an index of its own.
-    for owed in [is_pending(), is_leased()] {
-        let owed = of((store_id, webhook_id)).add(owed);
-        drop_all(transaction, owed, now).await?;
-    }
-    Ok(())
-}
-
-/// As [`drop_owed`], where outcomes of the webhook's may just be recorded by another transaction:
-/// that has locked its notifications and waits for the webhook, and to wait for it would be a
-/// deadlock. It finds the webhook disabled, and drops them itself.
-pub(super) async fn drop_unreported(
-    transaction: &impl ConnectionTrait,
-    owner: queue::Owner,
-    now: Timestamp,
-) -> Result<(), Error> {
-    drop_all(transaction, of(owner).add(is_pending()), now).await?;
-    let leased: Vec<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(of(owner).add(is_leased()))
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .into_tuple()
-        .all(transaction)
-        .await?;
+    let of_it = || of((store_id, webhook_id));
+    drop_all(transaction, of_it().add(is_pending()), now).await?;
+    let leased = lock_free(transaction, of_it().add(is_leased())).await?;
     if leased.is_empty() {
         return Ok(());
     }
     let leased = Condition::all().add(Column::Id.is_in(padded(leased)));
     drop_all(transaction, leased, now).await
+}
+
+/// Locks those of some notifications that nobody else has locked.
+pub(super) async fn lock_free(
+    transaction: &impl ConnectionTrait,
+    which: Condition,
+) -> Result<Vec<Uuid>, Error> {
+    let free = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(which)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    Ok(free)
 }
 
 fn of((store_id, webhook_id): queue::Owner) -> Condition {

@@ -16,7 +16,7 @@ use sea_orm::{
     ColumnTrait, Condition, DbBackend, EntityTrait, FromQueryResult as _, QueryFilter, QueryOrder,
     QuerySelect, QueryTrait as _,
     sea_query::{
-        Alias, CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
+        CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
         SimpleExpr,
     },
 };
@@ -36,7 +36,7 @@ use crate::{
             webhook::{Column, Entity, Model},
         },
         lease_clock,
-        webhooks::{Target, any_of},
+        webhooks::{self, Target, any_of},
     },
 };
 
@@ -77,7 +77,7 @@ pub(super) struct Turn {
     pub(super) owner: Owner,
     pub(super) standing: Standing,
     pub(super) target: Target,
-    /// How many of its notifications are under a lease.
+    /// How many of its notifications were on their way before it was locked.
     pub(super) in_flight: u32,
 }
 
@@ -98,8 +98,9 @@ pub(crate) async fn is_any_turn(
     Ok(found.is_some())
 }
 
-/// The webhooks whose turn it is, first come first served, and that have a free place each.
-/// Nobody else takes anything of theirs until the transaction ends: on `PostgreSQL` concurrent
+/// The webhooks whose turn it is, first come first served, and that seem to have a free place
+/// each: another may have taken it just before the lock was ours ([`due_of`](super::due::due_of) counts anew). Nobody
+/// else takes anything of theirs until the transaction ends: on `PostgreSQL` concurrent
 /// claims step past each other's webhooks, on `SQLite` they follow one another.
 pub(super) async fn turns(
     transaction: &impl ConnectionTrait,
@@ -187,6 +188,8 @@ pub(super) async fn hold_places(
         .columns([Column::StoreId, Column::Id, Column::NextDueAt])
         .filter(any_of(owners.iter().copied()))
         .filter(Column::DisabledAt.is_null())
+        .order_by_asc(Column::StoreId)
+        .order_by_asc(Column::Id)
         .lock(LockType::KeyShare)
         .into_tuple()
         .all(transaction)
@@ -198,6 +201,7 @@ pub(super) async fn hold_places(
         .map(|(store_id, id, _)| (StoreId(*store_id), WebhookId(*id)))
         .collect();
     if !later.is_empty() {
+        lock_several(transaction, &later).await?;
         Entity::update_many()
             .col_expr(Column::NextDueAt, Expr::value(now))
             .filter(any_of(later))
@@ -217,6 +221,7 @@ pub(crate) async fn wake(
     if due.is_empty() {
         return Ok(HashSet::new());
     }
+    lock_several(transaction, &due.keys().copied().collect::<Vec<_>>()).await?;
     // Without a condition on the place: the row is locked, whatever it says.
     let rows = Entity::update_many()
         .col_expr(Column::NextDueAt, brought_forward(due))
@@ -225,6 +230,15 @@ pub(crate) async fn wake(
         .exec_with_returning(transaction)
         .await?;
     Ok(rows.into_iter().map(|row| WebhookId(row.id)).collect())
+}
+
+/// Locks webhooks that an update would lock in an order of its own; one has none.
+async fn lock_several(transaction: &impl ConnectionTrait, owners: &[Owner]) -> Result<(), Error> {
+    if owners.len() > 1 {
+        let which = any_of(owners.iter().copied());
+        webhooks::lock(transaction, which, LockType::NoKeyUpdate).await?;
+    }
+    Ok(())
 }
 
 /// The place, or an instant of each webhook's own if that is earlier.
@@ -276,18 +290,22 @@ fn not_before(instant: SimpleExpr) -> Condition {
 /// How many notifications of the webhook of the outer statement are on their way: under a lease
 /// and, where their receiver answers, not for so long that the dispatcher must have died.
 fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
-    let is_young = Expr::col(notification::Column::LeasedUntil)
-        .gt(lease_clock::end_of(connection, UNANSWERED));
     let may_be_held = Condition::any()
         .add(Column::WasSlow.is_null())
         .add(Column::WasSlow.eq(true))
-        .add(is_young);
+        .add(is_young(connection));
     let mut count = of_outer_webhook();
     count
         .expr(Expr::cust("COUNT(*)"))
         .cond_where(is_leased())
         .cond_where(may_be_held);
     subquery(count)
+}
+
+/// Whether what is under a lease may be on its way to a receiver that answers.
+pub(super) fn is_young(connection: &impl ConnectionTrait) -> SimpleExpr {
+    let last_answer = lease_clock::end_of(connection, UNANSWERED);
+    Expr::col(notification::Column::LeasedUntil).gt(last_answer)
 }
 
 fn earliest_pending() -> SelectStatement {
@@ -310,51 +328,6 @@ fn of_outer_webhook() -> SelectStatement {
     select
 }
 
-fn subquery(select: SelectStatement) -> SimpleExpr {
+pub(super) fn subquery(select: SelectStatement) -> SimpleExpr {
     Expr::SubQuery(None, Box::new(select.into()))
-}
-
-/// What is due of some webhooks, the longest due first, up to a number of each.
-pub(super) async fn due_of(
-    connection: &impl ConnectionTrait,
-    shares: Vec<(Owner, u32)>,
-    now: Timestamp,
-) -> Result<Vec<(Uuid, WebhookId)>, Error> {
-    use notification::Column;
-    // A limit of each needs a statement of each; together they are one. What makes up their
-    // number asks for none.
-    let last = shares.last().map(|(owner, _)| (*owner, 0));
-    let missing = shares.len().next_power_of_two() - shares.len();
-    let nothing = last.into_iter().cycle().take(missing);
-    let mut parts = shares
-        .into_iter()
-        .chain(nothing)
-        .enumerate()
-        .map(|(number, (owner, most))| {
-            let mut longest_due = Query::select();
-            longest_due
-                .columns([Column::Id, Column::WebhookId])
-                .from(notification::Entity)
-                .and_where(Column::StoreId.eq(owner.0.0))
-                .and_where(Column::WebhookId.eq(owner.1.0))
-                .cond_where(is_pending())
-                .and_where(Column::DueAt.lte(Instant::from(now)))
-                .order_by(Column::DueAt, sea_orm::Order::Asc)
-                .limit(most.into());
-            let mut part = Query::select();
-            part.columns([Column::Id, Column::WebhookId])
-                .from_subquery(longest_due, Alias::new(format!("due_{number}")));
-            part
-        });
-    let Some(mut all) = parts.next() else {
-        return Ok(Vec::new());
-    };
-    all.unions(parts.map(|part| (sea_orm::sea_query::UnionType::All, part)));
-    let rows = connection.query_all(&all).await?;
-    rows.into_iter()
-        .map(|row| {
-            let (id, webhook_id) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
-            Ok((id, WebhookId(webhook_id)))
-        })
-        .collect()
 }

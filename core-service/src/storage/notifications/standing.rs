@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{Expr, ExprTrait as _},
+    sea_query::{Expr, ExprTrait as _, LockType},
 };
 
 use super::queue::{Owner, brought_forward};
@@ -22,7 +22,7 @@ use crate::{
             webhook::{Column, Entity},
         },
         padding::padded,
-        webhooks::any_of,
+        webhooks::{self, any_of},
     },
 };
 
@@ -50,16 +50,62 @@ pub(super) struct Failing {
     pub(super) enabled: BTreeSet<Owner>,
 }
 
-/// Notes how attempts ended, and gives what is to be known of webhooks with a failure. Until the
-/// end of the transaction nobody disables those. A success of one that has not failed before, and
-/// is as quick or slow as before, writes nothing.
+/// Webhooks that outcomes may change, locked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locked {
+    owners: BTreeSet<Owner>,
+    /// Whether so that they may be disabled too.
+    pub(super) may_be_disabled: bool,
+}
+
+/// Locks the webhooks at which [`note`] is to write something, and some others. A success of one
+/// that has not failed before, and is as quick or slow as before, writes nothing: it locks none.
+pub(super) async fn lock(
+    transaction: &impl ConnectionTrait,
+    endings: &Endings,
+    others: &BTreeSet<Owner>,
+    (gone, failing_since): (&BTreeSet<Owner>, Timestamp),
+) -> Result<Locked, Error> {
+    let always: BTreeSet<_> = endings.failed.union(others).copied().collect();
+    if always.is_empty() && endings.succeeded.is_empty() {
+        return Ok(Locked::default());
+    }
+    let failed = endings.failed.iter().copied();
+    let may_be_disabled = !gone.is_empty()
+        || (!endings.failed.is_empty()
+            && webhooks::is_any_failing_since(transaction, failed, failing_since).await?);
+    let mut which = any_of(always);
+    for (owners, was_slow) in by_slowness(endings, &endings.succeeded) {
+        if !owners.is_empty() {
+            let owners = Condition::all().add(any_of(owners));
+            which = which.add(owners.add(is_otherwise(was_slow)));
+        }
+    }
+    // Whoever makes something pending holds a weaker lock: it must be there to be dropped, before
+    // its webhook is disabled.
+    let strength = if may_be_disabled {
+        LockType::Update
+    } else {
+        LockType::NoKeyUpdate
+    };
+    Ok(Locked {
+        owners: webhooks::lock(transaction, which, strength).await?,
+        may_be_disabled,
+    })
+}
+
+/// Notes how attempts ended at webhooks that are locked, and gives what is to be known of those
+/// with a failure.
 pub(super) async fn note(
     transaction: &impl ConnectionTrait,
     endings: &Endings,
+    locked: &Locked,
     now: Timestamp,
 ) -> Result<Failing, Error> {
-    succeed(transaction, endings, &endings.succeeded).await?;
-    if endings.failed.is_empty() {
+    let succeeded = endings.succeeded.intersection(&locked.owners);
+    succeed(transaction, endings, &succeeded.copied().collect()).await?;
+    let failed: Vec<_> = endings.failed.intersection(&locked.owners).collect();
+    if failed.is_empty() {
         return Ok(Failing::default());
     }
     let ids = padded(endings.slow.iter().map(|(_, id)| id.0));
@@ -77,7 +123,7 @@ pub(super) async fn note(
                 brought_forward(&endings.due)
             },
         )
-        .filter(any_of(endings.failed.iter().copied()))
+        .filter(any_of(failed.into_iter().copied()))
         .exec_with_returning(transaction)
         .await?;
     let mixed = endings.failed.intersection(&endings.last_succeeded);
@@ -103,27 +149,36 @@ async fn succeed(
     endings: &Endings,
     owners: &BTreeSet<Owner>,
 ) -> Result<(), Error> {
-    let (slow, quick): (Vec<_>, Vec<_>) = owners
-        .iter()
-        .copied()
-        .partition(|owner| endings.slow.contains(owner));
-    for (owners, was_slow) in [(quick, false), (slow, true)] {
+    for (owners, was_slow) in by_slowness(endings, owners) {
         if owners.is_empty() {
             continue;
         }
-        let otherwise = Condition::any()
-            .add(Column::WasSlow.is_null())
-            .add(Column::WasSlow.eq(!was_slow))
-            .add(Column::FailingSince.is_not_null());
         Entity::update_many()
             .col_expr(Column::WasSlow, Expr::value(was_slow))
             .col_expr(Column::FailingSince, Expr::value(None::<i64>))
             .filter(any_of(owners))
-            .filter(otherwise)
+            .filter(is_otherwise(was_slow))
             .exec(transaction)
             .await?;
     }
     Ok(())
+}
+
+/// Of some webhooks, those that were quick, and those that were slow.
+fn by_slowness(endings: &Endings, owners: &BTreeSet<Owner>) -> [(Vec<Owner>, bool); 2] {
+    let (slow, quick) = owners
+        .iter()
+        .copied()
+        .partition(|owner| endings.slow.contains(owner));
+    [(quick, false), (slow, true)]
+}
+
+/// Whether a success as slow as this, or as quick, changes anything.
+fn is_otherwise(was_slow: bool) -> Condition {
+    Condition::any()
+        .add(Column::WasSlow.is_null())
+        .add(Column::WasSlow.eq(!was_slow))
+        .add(Column::FailingSince.is_not_null())
 }
 
 /// As it is stored: whether the last attempt took long, if one has ended.

@@ -36,14 +36,11 @@ pub(super) struct Verdicts {
 impl Verdicts {
     /// Of reports that each speak of another notification, by the rows of those whose leases
     /// were not over.
-    pub(super) fn of(reports: &[&Report], mut rows: HashMap<Uuid, Model>, now: Timestamp) -> Self {
+    pub(super) fn of(reports: &[&Report], rows: &HashMap<Uuid, Model>, now: Timestamp) -> Self {
         let mut verdicts = Self::default();
         for report in reports {
-            match rows.remove(&report.id.0) {
-                Some(row) => verdicts.add(report, &row, now),
-                None => {
-                    tracing::info!(notification.id = %report.id, "an outcome came after its lease");
-                }
+            if let Some(row) = rows.get(&report.id.0) {
+                verdicts.add(report, row, now);
             }
         }
         verdicts

@@ -3,7 +3,7 @@
 use super::{queue::UNANSWERED, *};
 
 /// How many each webhook has of what is held.
-fn counts(held: &[Held], of: &[WebhookId]) -> Vec<usize> {
+pub(super) fn counts(held: &[Held], of: &[WebhookId]) -> Vec<usize> {
     of.iter()
         .map(|id| {
             let own = held

@@ -1,6 +1,7 @@
 //! Leases, outcomes, the schedule and the queue, against a real database.
 
 mod concurrency;
+mod deadlocks;
 mod fairness;
 mod leases;
 mod listing;
@@ -8,8 +9,15 @@ mod outcomes;
 mod recovery;
 mod retention;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ActiveModelTrait as _, ActiveValue::Set, ColumnTrait as _, EntityTrait as _,
@@ -23,13 +31,14 @@ use crate::{
     domain::{
         event::EventName,
         fairness::{Places, Room},
-        id::{ApiClientId, DeliveryId, StoreId, WebhookId},
+        id::{ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
         notification::{Failure, Outcome},
         webhook::{Disabled, DisabledReason, Webhook},
         webhook_secrets::Secrets,
     },
+    error::Error as CoreError,
     storage::{
-        Storage,
+        DatabaseTransaction, Storage,
         entity::{attempt, notification, webhook},
         fixture, webhooks,
     },
@@ -48,6 +57,8 @@ struct Shop {
     _directory: Option<tempfile::TempDir>,
     storage: Arc<Storage>,
     store_id: StoreId,
+    /// How many transactions had to be begun again: on `PostgreSQL`, because of deadlocks.
+    repeats: Arc<AtomicUsize>,
 }
 
 /// A notification under a lease.
@@ -60,6 +71,7 @@ impl Shop {
             _directory: Some(directory),
             storage,
             store_id: StoreId::new(),
+            repeats: Arc::default(),
         }
     }
 
@@ -69,7 +81,29 @@ impl Shop {
             _directory: None,
             storage: fixture::postgres().await?,
             store_id: StoreId::new(),
+            repeats: Arc::default(),
         })
+    }
+
+    /// Does work in a transaction, and counts how often it had to be begun again.
+    async fn write<T, W>(&self, work: W) -> T
+    where
+        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, CoreError>>
+            + Send
+            + Sync
+            + 'static,
+        T: Send + 'static,
+    {
+        let (is_begun, repeats) = (AtomicBool::new(false), Arc::clone(&self.repeats));
+        self.storage
+            .write(move |transaction| {
+                if is_begun.swap(true, Ordering::SeqCst) {
+                    repeats.fetch_add(1, Ordering::SeqCst);
+                }
+                work(transaction)
+            })
+            .await
+            .unwrap()
     }
 
     async fn with_a_webhook() -> (Self, WebhookId) {
@@ -128,13 +162,7 @@ impl Shop {
     }
 
     async fn claim_for(&self, lease: Duration, free: u32, now: Timestamp) -> Vec<Held> {
-        let room = Room {
-            places: Places(256),
-            free,
-            free_for_new: free,
-            free_for_slow: free,
-        };
-        self.claim_within(room, lease, now).await
+        self.claim_within(room(free), lease, now).await
     }
 
     async fn claim(&self, now: Timestamp) -> Vec<Held> {
@@ -144,12 +172,10 @@ impl Shop {
     async fn claim_within(&self, room: Room, lease: Duration, now: Timestamp) -> Vec<Held> {
         let token = Uuid::now_v7();
         let claimed = self
-            .storage
             .write(move |transaction| {
                 Box::pin(async move { Ok(claim(transaction, &room, (token, lease), now).await?) })
             })
             .await
-            .unwrap()
             .claimed;
         claimed
             .into_iter()
@@ -192,17 +218,15 @@ impl Shop {
                 jitter: 0,
             })
             .collect();
-        self.storage
-            .write(move |transaction| {
-                let reports = reports.clone();
-                Box::pin(async move {
-                    let recorded = record(transaction, &reports, DISABLE_AFTER, now).await?;
-                    insert_attempts(transaction, &recorded.attempts).await?;
-                    Ok(recorded)
-                })
+        self.write(move |transaction| {
+            let reports = reports.clone();
+            Box::pin(async move {
+                let recorded = record(transaction, &reports, DISABLE_AFTER, now).await?;
+                insert_attempts(transaction, &recorded.attempts).await?;
+                Ok(recorded)
             })
-            .await
-            .unwrap()
+        })
+        .await
     }
 
     /// Reports that all ended so.
@@ -256,12 +280,10 @@ impl Shop {
     }
 
     async fn release_expired(&self) -> u64 {
-        self.storage
-            .write(|transaction| {
-                Box::pin(async move { Ok(release_expired(transaction, NOW).await?) })
-            })
-            .await
-            .unwrap()
+        self.write(|transaction| {
+            Box::pin(async move { Ok(release_expired(transaction, NOW).await?) })
+        })
+        .await
     }
 
     async fn count(&self, state: &str) -> u64 {
@@ -285,6 +307,16 @@ impl Shop {
             .await
             .unwrap()
             .unwrap()
+    }
+}
+
+/// So many places free, of any kind.
+fn room(free: u32) -> Room {
+    Room {
+        places: Places(256),
+        free,
+        free_for_new: free,
+        free_for_slow: free,
     }
 }
 
