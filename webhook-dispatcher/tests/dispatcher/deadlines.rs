@@ -1,6 +1,6 @@
 //! Receivers that take their time, in each phase of an exchange: none may hold up the dispatcher.
 
-use std::{iter, sync::Arc, time::Duration};
+use std::{iter, net::SocketAddr, sync::Arc, time::Duration};
 
 use proto::{Outcome, outcome::Failure};
 use tokio::sync::Notify;
@@ -9,24 +9,30 @@ use crate::harness::{
     Dispatcher, FakeCore, attempt_with, briefly, config, failed, notification, receiver, soon,
 };
 
-#[tokio::test]
-async fn one_that_hangs_is_left_at_the_deadline() {
+/// A receiver that takes the connection, and what is said over it, and says nothing. It tells when
+/// it has been left.
+async fn hanging() -> (SocketAddr, Arc<Notify>) {
     let left = Arc::new(Notify::new());
-    let seen = Arc::clone(&left);
+    let leaving = Arc::clone(&left);
     let addr = receiver(move |_, mut connection| {
-        let left = Arc::clone(&left);
+        let left = Arc::clone(&leaving);
         async move {
-            connection.read_request().await;
             connection.closed().await;
             left.notify_one();
         }
     })
     .await;
+    (addr, left)
+}
+
+#[tokio::test]
+async fn one_that_hangs_is_left_at_the_deadline() {
+    let (addr, left) = hanging().await;
 
     let outcome = attempt_with(briefly, &format!("http://{addr}/")).await;
 
     assert_eq!(outcome, failed(Failure::Timeout, None));
-    soon(seen.notified()).await;
+    soon(left.notified()).await;
 }
 
 #[tokio::test]
@@ -34,7 +40,7 @@ async fn a_deadline_never_outlasts_the_lease() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    let addr = receiver(|_, mut connection| async move { connection.closed().await }).await;
+    let (addr, _) = hanging().await;
     let mut leased = notification(1, &format!("http://{addr}/"));
     leased.lease = Some(prost_types::Duration {
         seconds: 0,
@@ -95,24 +101,14 @@ async fn a_head_byte_by_byte_is_left_at_the_deadline() {
     assert_eq!(outcome, failed(Failure::Timeout, None));
 }
 
-/// It takes the connection, and what is said over it, and says nothing.
 #[tokio::test]
 async fn a_silent_tls_handshake_is_left_at_the_deadline() {
-    let left = Arc::new(Notify::new());
-    let seen = Arc::clone(&left);
-    let addr = receiver(move |_, mut connection| {
-        let left = Arc::clone(&left);
-        async move {
-            connection.closed().await;
-            left.notify_one();
-        }
-    })
-    .await;
+    let (addr, left) = hanging().await;
 
     let outcome = attempt_with(briefly, &format!("https://{addr}/")).await;
 
     assert_eq!(outcome, failed(Failure::Timeout, None));
-    soon(seen.notified()).await;
+    soon(left.notified()).await;
 }
 
 #[tokio::test]
