@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     ONE_AT_A_TIME,
+    caller::Caller,
     cluster::Cluster,
     load::Load,
     oracle,
@@ -26,10 +27,7 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
-    let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
-    let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
+    let (shop, receiver, load) = under_load(&cluster).await;
 
     let mut restarts = 0;
     for server in cluster.servers() {
@@ -57,6 +55,15 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     assert_eq!(figures, expected);
 }
 
+/// A shop, who hears of what it has completed, and the load that it is.
+async fn under_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
+    let receiver = Receiver::start().await;
+    let shop = cluster.shop().await;
+    shop.subscribe(receiver.url()).await;
+    let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
+    (shop, receiver, load)
+}
+
 /// How many notifications are under way when a core ends. Each is as likely of one core as of the
 /// other.
 const UNDER_WAY: usize = 16;
@@ -71,10 +78,7 @@ async fn a_core_that_ends_for_good_while_notifications_are_under_way_repeats_non
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
-    let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
-    let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
+    let (shop, receiver, load) = under_load(&cluster).await;
     load.acknowledges(BETWEEN).await;
 
     receiver.answer(false);
