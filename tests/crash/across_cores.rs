@@ -8,7 +8,7 @@ use std::{
 use proto::{
     CompleteTaskRequest, GetTaskRequest, Task, iri, task::Status, tasks_client::TasksClient,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 use tonic::{
     Request,
@@ -18,7 +18,7 @@ use tonic::{
 use crate::{
     ONE_AT_A_TIME,
     api_client::ApiClient,
-    caller::{Caller, Failure},
+    caller::{Caller, Failure, iri},
     cluster::Cluster,
     receiver::Receiver,
     webhook_receiver::WebhookReceiver,
@@ -308,8 +308,4 @@ impl Courier {
         request.metadata_mut().insert("authorization", value);
         request
     }
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }

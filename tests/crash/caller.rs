@@ -189,7 +189,7 @@ impl Caller {
         while let Some(path) = next {
             let page = self.get(&path).await?;
             let members = page["hydra:member"].as_array().unwrap().iter();
-            deliveries.extend(members.map(|member| member["@id"].as_str().unwrap().to_owned()));
+            deliveries.extend(members.map(|member| iri(member).to_owned()));
             next = page["hydra:view"]["hydra:next"].as_str().map(str::to_owned);
         }
         Ok(deliveries)
@@ -199,6 +199,13 @@ impl Caller {
     pub(crate) async fn complete(&self, task: &str) -> Result<Value, Failure> {
         self.call(Method::PUT, &format!("{task}/done"), &json!({}))
             .await
+    }
+
+    /// Completes both tasks of a delivery.
+    pub(crate) async fn complete_delivery(&self, delivery: &Value) {
+        for task in ["pickup", "dropoff"] {
+            self.complete(iri(&delivery[task])).await.unwrap();
+        }
     }
 
     /// Reads the resource with an IRI.
@@ -265,6 +272,10 @@ impl Caller {
         }
         Err(Failure::Refused(refused.unwrap()))
     }
+}
+
+pub(crate) fn iri(resource: &Value) -> &str {
+    resource["@id"].as_str().unwrap()
 }
 
 fn order() -> Value {

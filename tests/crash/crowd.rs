@@ -12,7 +12,12 @@ use futures_util::{StreamExt as _, stream};
 use tokio::{io::AsyncReadExt as _, net::TcpListener};
 
 use crate::{
-    ONE_AT_A_TIME, caller::Caller, cluster::Cluster, oracle::TAKEN_OVER, receiver::Receiver, say,
+    ONE_AT_A_TIME,
+    caller::{Caller, iri},
+    cluster::Cluster,
+    oracle::TAKEN_OVER,
+    receiver::Receiver,
+    say,
     server::Server,
 };
 
@@ -113,11 +118,8 @@ async fn a_thousand_receivers_that_hang_hold_up_nobody_and_take_no_more_than_the
 /// Creates a delivery and completes it; returns when the receiver was told.
 async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
     let delivery = shop.create_delivery().await.unwrap();
-    let iri = |pointer| delivery.pointer(pointer).unwrap().as_str().unwrap();
-    for task in ["/pickup/@id", "/dropoff/@id"] {
-        board.complete(iri(task)).await.unwrap();
-    }
-    let owed = BTreeSet::from([iri("/@id").to_owned()]);
+    board.complete_delivery(&delivery).await;
+    let owed = BTreeSet::from([iri(&delivery).to_owned()]);
     let is_told = receiver
         .wait(TAKEN_OVER, |told| told.missing(&owed).is_empty())
         .await;

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::caller::{Caller, Failure};
+use crate::caller::{Caller, Failure, iri};
 
 /// How long the platform may take to serve again after it was hit.
 const RECOVERY: Duration = Duration::from_secs(40);
@@ -243,8 +243,4 @@ impl Journal {
         // One who comes back at once would only keep the processors from those who mend.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-fn iri(resource: &Value) -> &str {
-    resource["@id"].as_str().unwrap()
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    ONE_AT_A_TIME, cluster::Cluster, load::Load, oracle, postgres::Postgres, receiver::Receiver,
+    ONE_AT_A_TIME, caller::iri, cluster::Cluster, load::Load, oracle, postgres::Postgres,
+    receiver::Receiver,
 };
 
 /// How many creators and as many completers, each of whom completes both tasks of a delivery at
@@ -58,8 +59,7 @@ async fn the_victim_of_a_deadlock_tries_again() {
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
     shop.subscribe(receiver.url()).await;
     let delivery = shop.create_delivery().await.unwrap();
-    let iri = |resource: &serde_json::Value| resource["@id"].as_str().unwrap().to_owned();
-    board.complete(&iri(&delivery["pickup"])).await.unwrap();
+    board.complete(iri(&delivery["pickup"])).await.unwrap();
 
     let id = delivery["id"].as_str().unwrap();
     // Who waits longer before it looks for a deadlock is not its victim.
@@ -76,12 +76,12 @@ async fn the_victim_of_a_deadlock_tries_again() {
          COMMIT;"
     ));
     holder.wait_for("held").await;
-    let done = board.complete(&iri(&delivery["dropoff"])).await.unwrap();
+    let done = board.complete(iri(&delivery["dropoff"])).await.unwrap();
     holder.wait_for("both").await;
 
     assert_eq!(done["status"], "DONE");
     assert_eq!(cluster.postgres.logged("deadlock detected"), 1);
-    let owed = [iri(&delivery)].into();
+    let owed = [iri(&delivery).to_owned()].into();
     let told = |told: &crate::receiver::Told| told.missing(&owed).is_empty();
     assert!(receiver.wait(Duration::from_secs(30), told).await);
     assert_eq!(receiver.so_far().total, 1);

@@ -148,10 +148,7 @@ async fn no_transaction_is_open_while_a_receiver_takes_its_time() {
     receiver.hold_answers(true);
     shop.subscribe(receiver.url()).await;
     let delivery = shop.create_delivery().await.unwrap();
-    for task in ["/pickup/@id", "/dropoff/@id"] {
-        let task = delivery.pointer(task).unwrap().as_str().unwrap();
-        board.complete(task).await.unwrap();
-    }
+    board.complete_delivery(&delivery).await;
     receiver.next_notification().await;
 
     let transactions = "SELECT count(*) FROM pg_stat_activity

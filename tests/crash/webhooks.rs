@@ -19,10 +19,7 @@ async fn a_webhook_that_the_platform_disables_is_in_its_log() {
         shop.subscribe(receiver.url()).await;
     }
     let delivery = shop.create_delivery().await.unwrap();
-    for task in ["pickup", "dropoff"] {
-        let task = delivery[task]["@id"].as_str().unwrap();
-        board.complete(task).await.unwrap();
-    }
+    board.complete_delivery(&delivery).await;
 
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     for webhook in webhooks["hydra:member"].as_array().unwrap() {
@@ -63,10 +60,7 @@ async fn a_secret_that_cannot_be_read_holds_up_nobody_else() {
          BEGIN SELECT RAISE(ABORT, 'refused'); END",
     );
     let delivery = shop.create_delivery().await.unwrap();
-    for task in ["pickup", "dropoff"] {
-        let task = delivery[task]["@id"].as_str().unwrap();
-        board.complete(task).await.unwrap();
-    }
+    board.complete_delivery(&delivery).await;
 
     let mut ids = BTreeSet::new();
     for _ in 0..OTHERS {
