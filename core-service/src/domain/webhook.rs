@@ -42,16 +42,52 @@ impl Webhook {
     }
 
     /// When what it was not told of happened, as far as that was not before an instant: both ends
-    /// are included. It may have been told of some of it.
-    pub fn missed_since(&self, since: Timestamp) -> Option<(Timestamp, Timestamp)> {
+    /// are included. It may have been told of some of what was near the ends, which only its
+    /// notifications tell: where not all are kept, of so long ago, the time begins after what is
+    /// in doubt, and ends before.
+    pub fn missed_since(
+        &self,
+        since: Timestamp,
+        kept_since: Timestamp,
+    ) -> Option<(Timestamp, Timestamp)> {
         let (from, until) = self.missed?;
+        let surely_from = from.saturating_add(UNDER_WAY).ok()?;
+        let surely_until = until.saturating_sub(UNDER_WAY).ok()?;
+        let perhaps_until = until.saturating_add(UNDER_WAY).ok()?;
+        let earliest = kept_since.clamp(self.perhaps_missed_from()?, surely_from);
+        let latest = if kept_since <= surely_until {
+            perhaps_until
+        } else {
+            surely_until
+        };
+        let earliest = earliest.max(since);
+        (earliest <= latest).then_some((earliest, latest))
+    }
+
+    /// Forgets what it missed, once all of it since an instant is owed, that was all, and nothing
+    /// of it is under way any more. Whether that is new.
+    pub fn forget_missed(&mut self, since: Timestamp, now: Timestamp) -> bool {
+        let is_all = self
+            .perhaps_missed_from()
+            .is_some_and(|earliest| since <= earliest);
+        let over = self
+            .missed
+            .map(|(_, until)| until.saturating_add(UNDER_WAY));
+        let is_over = over.is_some_and(|over| over.is_ok_and(|over| over < now));
+        if is_all && is_over {
+            self.missed = None;
+        }
+        is_all && is_over
+    }
+
+    /// Nothing was missed before it was registered.
+    fn perhaps_missed_from(&self) -> Option<Timestamp> {
+        let (from, _) = self.missed?;
         let registered = self
             .created_at
             .saturating_add(SignedDuration::from_micros(1));
         let earlier = from.saturating_sub(UNDER_WAY);
-        let earliest = from.min(earlier.ok()?.max(registered.ok()?));
-        let latest = until.saturating_add(UNDER_WAY);
-        Some((earliest.max(since), latest.ok()?))
+        Some(from.min(earlier.ok()?.max(registered.ok()?)))
     }
 }
 
@@ -158,27 +194,73 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    fn seconds((from, until): (i64, i64)) -> Option<(Timestamp, Timestamp)> {
+        Some((second(from), second(until)))
+    }
+
     #[test]
     fn what_was_under_way_as_it_was_disabled_or_enabled_may_have_been_missed() {
-        let missed = webhook(0, 100, 200).missed_since(second(0));
-        assert_eq!(missed, Some((second(70), second(230))));
-        let missed = webhook(0, 100, 200).missed_since(second(90));
-        assert_eq!(missed, Some((second(90), second(230))));
-        let missed = webhook(0, 100, 200).missed_since(Timestamp::MIN);
-        assert_eq!(missed, Some((second(70), second(230))));
+        for (since, expected) in [
+            (second(0), (70, 230)),
+            (second(90), (90, 230)),
+            (Timestamp::MIN, (70, 230)),
+        ] {
+            let missed = webhook(0, 100, 200).missed_since(since, second(0));
+            assert_eq!(missed, seconds(expected));
+        }
+        let missed = webhook(0, 100, 200).missed_since(second(231), second(0));
+        assert_eq!(missed, None);
+    }
+
+    /// Whether it was told of that, nobody knows any more; of the rest it surely was not.
+    #[test]
+    fn what_was_under_way_longer_ago_than_notifications_are_kept_is_left_out() {
+        for (kept_since, expected) in [
+            (70, (70, 230)),
+            (71, (71, 230)),
+            (129, (129, 230)),
+            (130, (130, 230)),
+            (170, (130, 230)),
+            (171, (130, 170)),
+            (1_000_000, (130, 170)),
+        ] {
+            let missed = webhook(0, 100, 200).missed_since(second(0), second(kept_since));
+            assert_eq!(missed, seconds(expected), "{kept_since}");
+        }
+        let missed = webhook(0, 100, 159).missed_since(second(0), second(1_000_000));
+        assert_eq!(missed, None, "all of it is in doubt");
     }
 
     #[test]
     fn nothing_was_missed_before_it_was_registered() {
         let after = second(90) + SignedDuration::from_micros(1);
-        let missed = webhook(90, 100, 200).missed_since(second(0));
+        let missed = webhook(90, 100, 200).missed_since(second(0), second(0));
         assert_eq!(missed, Some((after, second(230))));
-        let missed = webhook(100, 100, 200).missed_since(second(0));
-        assert_eq!(missed, Some((second(100), second(230))));
+        let missed = webhook(100, 100, 200).missed_since(second(0), second(0));
+        assert_eq!(missed, seconds((100, 230)));
         let never = Webhook {
             missed: None,
             ..webhook(0, 1, 2)
         };
-        assert_eq!(never.missed_since(second(0)), None);
+        assert_eq!(never.missed_since(second(0), second(0)), None);
+    }
+
+    #[test]
+    fn what_was_missed_is_forgotten_once_it_is_all_owed() {
+        for (since, now, is_forgotten) in [
+            (70, 231, true),
+            (0, 1_000_000, true),
+            (71, 1_000_000, false),
+            // Something may still be under way.
+            (0, 230, false),
+        ] {
+            let mut webhook = webhook(0, 100, 200);
+            assert_eq!(
+                webhook.forget_missed(second(since), second(now)),
+                is_forgotten
+            );
+            assert_eq!(webhook.missed.is_none(), is_forgotten, "{since}, {now}");
+            assert!(!is_forgotten || !webhook.forget_missed(second(since), second(now)));
+        }
     }
 }

@@ -41,6 +41,15 @@ struct Progress {
     missed_behind: Option<i64>,
 }
 
+/// When a recovery looks, and for what.
+#[derive(Clone, Copy, Debug)]
+struct Instants {
+    since: Timestamp,
+    /// What ended before may have been removed.
+    kept_since: Timestamp,
+    now: Timestamp,
+}
+
 impl Core {
     /// Sends again whatever failed since an instant, and what happened since then while the
     /// webhook was disabled. In several transactions: broken off, it may simply be repeated.
@@ -69,14 +78,17 @@ impl Core {
         loop {
             let time_zone = time_zone.clone();
             let now = self.clock.now();
-            // What was told before is known by its notification alone, as long as that is kept.
-            let kept = now.saturating_sub(self.config.webhooks.retention());
-            let period = (kept.map_or(since, |kept| since.max(kept)), now);
+            let kept_since = now.saturating_sub(self.config.webhooks.retention());
+            let instants = Instants {
+                since,
+                kept_since: kept_since.unwrap_or(Timestamp::MIN),
+                now,
+            };
             let step = self
                 .write_step(once, progress, move |transaction, progress| {
                     let time_zone = time_zone.clone();
                     Box::pin(async move {
-                        let progress = recover_more(transaction, owner, period, progress);
+                        let progress = recover_more(transaction, owner, instants, progress);
                         Ok(match progress.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
@@ -103,21 +115,25 @@ impl Core {
 async fn recover_more(
     transaction: &DatabaseTransaction,
     (store_id, id): (StoreId, WebhookId),
-    (since, now): (Timestamp, Timestamp),
+    instants: Instants,
     progress: Progress,
 ) -> Result<Step<Progress, u64>, Error> {
     // The lock keeps two who recover at once from owing the same twice, and the webhook from
     // being disabled meanwhile: it may have been since it was looked at, or deleted.
     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-    let (webhook, _) = found.ok_or_else(|| messages::no_webhook(id))?;
+    let (mut webhook, _) = found.ok_or_else(|| messages::no_webhook(id))?;
     require_enabled(&webhook)?;
     let Some(number) = progress.missed_behind else {
-        return recover_failed(transaction, &webhook, (since, now), progress)
+        return recover_failed(transaction, &webhook, instants, progress)
             .await
             .map(Step::Unfinished);
     };
-    let (more, last) = recover_missed(transaction, &webhook, (since, now), number).await?;
+    let (more, last) = recover_missed(transaction, &webhook, instants, number).await?;
     let recovered = progress.recovered.saturating_add(more);
+    // Else it would be owed again once the notifications of it have been removed.
+    if last.is_none() && webhook.forget_missed(instants.since, instants.now) {
+        storage::webhooks::save_missed(transaction, &webhook).await?;
+    }
     Ok(match last {
         None => Step::Finished(recovered),
         Some(number) => Step::Unfinished(Progress {
@@ -132,7 +148,7 @@ async fn recover_more(
 async fn recover_failed(
     transaction: &DatabaseTransaction,
     webhook: &Webhook,
-    (since, now): (Timestamp, Timestamp),
+    Instants { since, now, .. }: Instants,
     progress: Progress,
 ) -> Result<Progress, Error> {
     let owner = (webhook.store_id, webhook.id);
@@ -164,15 +180,15 @@ async fn recover_failed(
 async fn recover_missed(
     transaction: &DatabaseTransaction,
     webhook: &Webhook,
-    (since, now): (Timestamp, Timestamp),
+    instants: Instants,
     behind: i64,
 ) -> Result<(u64, Option<i64>), Error> {
-    let Some(period) = webhook.missed_since(since) else {
+    let Some(period) = webhook.missed_since(instants.since, instants.kept_since) else {
         return Ok((0, None));
     };
     let page = webhook_notifications::missed(transaction, webhook, period, behind, BATCH).await?;
     if !page.missed.is_empty() {
-        webhook_notifications::owe_missed(transaction, webhook, &page.missed, now).await?;
+        webhook_notifications::owe_missed(transaction, webhook, &page.missed, instants.now).await?;
     }
     let count = u64::try_from(page.missed.len()).unwrap_or(u64::MAX);
     Ok((count, page.last))

@@ -119,6 +119,25 @@ pub(crate) async fn save_disabled(
     Ok(())
 }
 
+/// Writes when a webhook missed something.
+pub(crate) async fn save_missed(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        missed_from: Set(webhook.missed.map(|(from, _)| from.into())),
+        missed_until: Set(webhook.missed.map(|(_, until)| until.into())),
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
 /// The webhooks of all clients of a store, oldest first: for operators.
 pub(crate) async fn list_of_store(
     connection: &impl ConnectionTrait,

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{deliver, iri, once_tried};
-use crate::harness::{Database, Platform, WebhookReceiver};
+use crate::harness::{ApiClient, Database, Platform, WebhookReceiver};
 
 /// A platform on each database there is, with settings of its own.
 async fn platforms(adjust: fn(&mut Settings)) -> Vec<Platform> {
@@ -85,8 +85,68 @@ async fn what_has_ended_is_removed_once_it_was_kept_for_as_long_as_is_set() {
     }
 }
 
+/// What is kept is what has ended: what failed longer ago is there still, and so is the log of
+/// what a disabled webhook surely was not told of. That is owed once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_failed_or_was_missed_is_recovered_longer_ago_than_what_has_ended_is_kept() {
+    for platform in platforms(|settings| settings.webhooks.notification_retention = 1).await {
+        let receiver = WebhookReceiver::start().await;
+        receiver.ask_to_come_again(503, "86400");
+        let client = platform.client().await;
+        let webhook = client
+            .create_webhook("delivery.completed", receiver.url())
+            .await;
+        let path = |of: &str| format!("{}/{of}", iri(&webhook));
+        let since = || json!({ "since": "2020-04-01T00:00:00Z" });
+        let kept = async |client: &ApiClient, count: usize| {
+            let all = |page: Value| {
+                let kept = page["hydra:member"].as_array().unwrap().len();
+                (kept == count).then_some(())
+            };
+            client.until(&path("notifications"), all).await;
+        };
+        deliver(&client, &platform.courier().await).await;
+        receiver.next_notification().await;
+        once_tried(&client, &webhook, 1).await;
+        // Due again within so long, and then once more.
+        platform.advance(SignedDuration::from_hours(48));
+        receiver.next_notification().await;
+        let client = platform.client().await;
+        once_tried(&client, &webhook, 2).await;
+        receiver.answer_with(204);
+
+        let recovered = client.post(&path("recover"), since()).await.expect(200);
+        assert_eq!(recovered["recovered"], 1, "it failed");
+        receiver.next_notification().await;
+        once_tried(&client, &webhook, 3).await;
+
+        client.post(&path("disable"), json!({})).await.expect(200);
+        platform.advance(SignedDuration::from_mins(1));
+        let client = platform.client().await;
+        let missed = deliver(&client, &platform.courier().await).await;
+        platform.advance(SignedDuration::from_hours(48));
+        let client = platform.client().await;
+        client.post(&path("enable"), json!({})).await.expect(200);
+        kept(&client, 0).await;
+        platform.advance(SignedDuration::from_mins(1));
+        let recovered = client.post(&path("recover"), since()).await.expect(200);
+        assert_eq!(recovered["recovered"], 1, "it was missed");
+        let told = receiver.next_notification().await.json();
+        assert_eq!(told["data"]["object"], missed);
+        once_tried(&client, &webhook, 1).await;
+
+        platform.advance(SignedDuration::from_hours(25));
+        let client = platform.client().await;
+        kept(&client, 0).await;
+        let recovered = client.post(&path("recover"), since()).await.expect(200);
+        assert_eq!(recovered["recovered"], 0, "it was owed");
+        assert!(receiver.so_far().await.is_empty());
+        platform.stop().await;
+    }
+}
+
 /// Only its notification tells that an event was told, also one of just before a webhook was
-/// disabled: a recovery goes back no further than those are kept.
+/// disabled: where those are removed, such are left out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_told_is_not_recovered_once_its_notification_is_removed() {
     for platform in platforms(|settings| settings.webhooks.notification_retention = 1).await {

@@ -70,7 +70,11 @@ pub(in crate::vocabulary) static RECOVERY: Class = Class {
     identified: Presence::Never,
     about: "That a webhook is told again of what failed.",
     fields: &[
-        Field::new("since", Instant).writeable().required(),
+        Field::new("since", Instant).writeable().required().about(
+            "Also of what happened since then while the webhook was disabled. What happened within \
+             30 s of when it was disabled or enabled is left out, if it is longer ago than \
+             notifications are kept: it may have been told.",
+        ),
         Field::new("recovered", Integer).about("How many notifications are sent again."),
     ],
 };
