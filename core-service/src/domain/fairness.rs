@@ -37,6 +37,18 @@ impl Standing {
 /// give one back to others every 20 ms.
 const LONG: Duration = Duration::from_secs(5);
 
+/// For how long a dispatcher has a notification to itself: longer than the longest attempt, its
+/// queueing and its report together.
+pub const LEASE: Duration = Duration::from_mins(1);
+
+/// How long after it was taken a notification may still be on its way to a receiver that answers;
+/// more than an attempt takes. What was taken longer ago died with its dispatcher, and has no
+/// place until its lease is over.
+pub const ON_ITS_WAY: Duration = Duration::from_secs(20);
+
+const _: () =
+    assert!(LONG.as_secs() < ON_ITS_WAY.as_secs() && ON_ITS_WAY.as_secs() < LEASE.as_secs());
+
 /// The most notifications of one answering webhook that are on their way at once: over all
 /// dispatchers, as claims count them; on a stream, as births do.
 const MOST_IN_FLIGHT: u32 = 32;

@@ -64,8 +64,8 @@ impl Webhook {
         (earliest <= latest).then_some((earliest, latest))
     }
 
-    /// Forgets what it missed, once all of it since an instant is owed, that was all, and nothing
-    /// of it is under way any more. Whether that is new.
+    /// Forgets what it missed once that is owed, as far as it was not before an instant: if that was
+    /// all, and nothing of it is under way any more. Whether that is new.
     pub fn forget_missed(&mut self, since: Timestamp, now: Timestamp) -> bool {
         let is_all = self
             .perhaps_missed_from()
@@ -194,8 +194,8 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn seconds((from, until): (i64, i64)) -> Option<(Timestamp, Timestamp)> {
-        Some((second(from), second(until)))
+    fn seconds((from, until): (i64, i64)) -> (Timestamp, Timestamp) {
+        (second(from), second(until))
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
             (Timestamp::MIN, (70, 230)),
         ] {
             let missed = webhook(0, 100, 200).missed_since(since, second(0));
-            assert_eq!(missed, seconds(expected));
+            assert_eq!(missed, Some(seconds(expected)));
         }
         let missed = webhook(0, 100, 200).missed_since(second(231), second(0));
         assert_eq!(missed, None);
@@ -225,7 +225,7 @@ mod tests {
             (1_000_000, (130, 170)),
         ] {
             let missed = webhook(0, 100, 200).missed_since(second(0), second(kept_since));
-            assert_eq!(missed, seconds(expected), "{kept_since}");
+            assert_eq!(missed, Some(seconds(expected)), "{kept_since}");
         }
         let missed = webhook(0, 100, 159).missed_since(second(0), second(1_000_000));
         assert_eq!(missed, None, "all of it is in doubt");
@@ -237,7 +237,7 @@ mod tests {
         let missed = webhook(90, 100, 200).missed_since(second(0), second(0));
         assert_eq!(missed, Some((after, second(230))));
         let missed = webhook(100, 100, 200).missed_since(second(0), second(0));
-        assert_eq!(missed, seconds((100, 230)));
+        assert_eq!(missed, Some(seconds((100, 230))));
         let never = Webhook {
             missed: None,
             ..webhook(0, 1, 2)

@@ -31,10 +31,10 @@ use self::{
     streams::{Birth, Line},
 };
 use super::{Core, caller::Caller, webhook_tests::TestLine};
-use crate::{domain::api_client::Scope, error::Error};
-
-/// Longer than the longest attempt, its queueing and its report together.
-const LEASE: Duration = Duration::from_mins(1);
+use crate::{
+    domain::{api_client::Scope, fairness::LEASE},
+    error::Error,
+};
 
 /// How many outcomes are recorded by one transaction at most, or a message more; and how many
 /// notifications go in one message.

@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::{is_leased, is_pending, standing::standing};
 use crate::{
     domain::{
-        fairness::{Room, Standing},
+        fairness::{LEASE, ON_ITS_WAY, Room, Standing},
         id::{StoreId, WebhookId},
     },
     storage::{
@@ -40,9 +40,9 @@ use crate::{
     },
 };
 
-/// The end of a lease of a minute, in which an attempt at a receiver that answers is over: else
-/// what died with a dispatcher would have its places until the minute is over.
-pub(super) const UNANSWERED: Duration = Duration::from_secs(40);
+/// How much is left of the lease of what was taken so long ago that its receiver, one that
+/// answers, would have done so.
+pub(super) const UNANSWERED: Duration = LEASE.saturating_sub(ON_ITS_WAY);
 
 /// How many webhooks have a turn in one claim.
 const MOST_TURNS: u32 = 64;

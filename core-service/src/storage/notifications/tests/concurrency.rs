@@ -80,7 +80,7 @@ impl Shop {
     }
 
     /// Deliveries are completed, and their notifications born under leases.
-    async fn bear(&self, deliveries: usize) {
+    async fn bear(&self, deliveries: u64, lease: Duration) {
         let store_id = self.store_id;
         self.write(move |transaction| {
             Box::pin(async move {
@@ -90,7 +90,7 @@ impl Shop {
                     let owed = record_events(transaction, store_id, of, &events, NOW).await?;
                     let born = |owed| (owed, Some(Uuid::now_v7()));
                     let owed: Vec<_> = owed.into_iter().map(born).collect();
-                    insert(transaction, &owed, LONG, NOW).await?;
+                    insert(transaction, &owed, lease, NOW).await?;
                 }
                 Ok(())
             })
@@ -238,38 +238,52 @@ async fn outcomes_that_disable_a_webhook_at_the_same_moment_do_not_wait_for_each
 /// Another claim has taken them between the look and the lock, or they were born to streams.
 #[tokio::test]
 async fn places_that_were_taken_since_they_were_counted_are_not_taken_again() {
-    let Some(shop) = Shop::on_postgres().await else {
-        return;
-    };
-    let webhook_id = shop.add_webhook().await;
-    shop.has_answered(NOW).await;
-    shop.complete(40, NOW).await;
-    let counted = Arc::new(Mutex::new(Vec::new()));
-    let (kept, given) = (Arc::clone(&counted), counted);
-    let room = room(64);
+    let old = queue::UNANSWERED / 2;
+    for (has_answered, born, lease, claimed) in [
+        (true, 10, LONG, 22),
+        (true, 10, old, 32),
+        (false, 1, LONG, 0),
+        (false, 1, old, 0),
+    ] {
+        let Some(shop) = Shop::on_postgres().await else {
+            return;
+        };
+        let webhook_id = shop.add_webhook().await;
+        if has_answered {
+            shop.has_answered(NOW).await;
+        }
+        shop.complete(40, NOW).await;
+        let counted = Arc::new(Mutex::new(Vec::new()));
+        let (kept, given) = (Arc::clone(&counted), counted);
+        let room = room(64);
 
-    let claiming = shop.begin(
-        move |transaction| {
-            let kept = Arc::clone(&kept);
-            Box::pin(async move {
-                *kept.lock().unwrap() = queue::turns(transaction, &room, NOW).await?;
-                Ok(())
-            })
-        },
-        move |transaction| {
-            let turns = given.lock().unwrap().clone();
-            let lease = (Uuid::now_v7(), LONG);
-            Box::pin(async move { Ok(take_turns(transaction, &room, turns, lease, NOW).await?) })
-        },
-    );
-    let claiming = claiming.await;
-    shop.bear(10).await;
-    let claim = claiming.commit().await;
+        let claiming = shop.begin(
+            move |transaction| {
+                let kept = Arc::clone(&kept);
+                Box::pin(async move {
+                    *kept.lock().unwrap() = queue::turns(transaction, &room, NOW).await?;
+                    Ok(())
+                })
+            },
+            move |transaction| {
+                let turns = given.lock().unwrap().clone();
+                let lease = (Uuid::now_v7(), LONG);
+                Box::pin(
+                    async move { Ok(take_turns(transaction, &room, turns, lease, NOW).await?) },
+                )
+            },
+        );
+        let claiming = claiming.await;
+        shop.bear(born, lease).await;
+        let claim = claiming.commit().await;
 
-    assert_eq!(claim.claimed.len(), 22);
-    assert_eq!(shop.count("leased").await, 32);
-    assert_eq!(shop.place(webhook_id).await, Some(NOW), "more is due");
-    assert!(shop.claim(NOW).await.is_empty());
+        let which = format!("{has_answered}, {lease:?}");
+        let count = u64::try_from(claim.claimed.len());
+        assert_eq!(count, Ok(claimed), "{which}");
+        assert_eq!(shop.count("leased").await, born + claimed, "{which}");
+        assert_eq!(shop.place(webhook_id).await, Some(NOW), "more is due");
+        assert!(shop.claim(NOW).await.is_empty(), "{which}");
+    }
 }
 
 /// Nobody takes what another is taking, nor waits for it, nor takes places that another has just

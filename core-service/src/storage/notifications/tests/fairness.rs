@@ -42,15 +42,30 @@ async fn a_backlog_of_ten_thousand_does_not_hold_up_what_is_due_after_it() {
 #[tokio::test]
 async fn what_a_dispatcher_has_held_too_long_takes_no_place_of_one_that_answers() {
     let old = UNANSWERED / 2;
-    for (outcome, taken, more) in [(Outcome::Delivered, 32, 8), (timed_out(), 1, 0)] {
-        let (shop, _) = Shop::with_a_webhook().await;
-        shop.complete(1, NOW).await;
-        let first = shop.claim(NOW).await;
-        shop.report_all(&first, &outcome, NOW).await;
-        shop.complete(40, NOW).await;
+    for (outcome, taken, more) in [
+        (Some(Outcome::Delivered), 32, 8),
+        (Some(timed_out()), 1, 0),
+        // It has not answered yet.
+        (None, 1, 0),
+    ] {
+        for shop in [Some(Shop::new().await), Shop::on_postgres().await] {
+            let Some(shop) = shop else {
+                continue;
+            };
+            shop.add_webhook().await;
+            if let Some(outcome) = &outcome {
+                shop.complete(1, NOW).await;
+                let first = shop.claim(NOW).await;
+                shop.report_all(&first, outcome, NOW).await;
+            }
+            shop.complete(40, NOW).await;
 
-        assert_eq!(shop.claim_for(old, 64, NOW).await.len(), taken);
-        assert_eq!(shop.claim_for(LONG, 64, NOW).await.len(), more);
+            assert_eq!(shop.claim_for(old, 64, NOW).await.len(), taken);
+            let is_any_turn = is_any_turn(shop.storage.reader(), &room(64), NOW).await;
+            assert_eq!(is_any_turn.unwrap(), more > 0, "{outcome:?}");
+            let held = shop.claim_for(LONG, 64, NOW).await;
+            assert_eq!(held.len(), more, "{outcome:?}");
+        }
     }
 }
 
