@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod deadlocks;
+mod ending;
 mod fairness;
 mod leases;
 mod listing;
