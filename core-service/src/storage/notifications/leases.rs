@@ -270,12 +270,17 @@ pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uui
     if leases.is_empty() {
         return Condition::all().add(Expr::cust("1 = 0"));
     }
-    // Joined, not alternatives: those would all be judged for each row.
+    // Joined, not alternatives: those would all be judged for each row. And the ids once more:
+    // without them, a planner that takes what is leased for little compares every such row with
+    // every lease.
+    let ids = leases.iter().map(|(id, _)| *id).collect::<Vec<_>>();
     let mut held = Query::select();
     held.expr(Expr::cust("*"))
         .from_values(leases, Alias::new("held"));
     let lease = Expr::tuple([Expr::col(Column::Id), Expr::col(Column::LeaseToken)]);
-    Condition::all().add(lease.in_subquery(held))
+    Condition::all()
+        .add(Column::Id.is_in(ids))
+        .add(lease.in_subquery(held))
 }
 
 fn expired(connection: &impl ConnectionTrait) -> Condition {
