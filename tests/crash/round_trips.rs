@@ -3,17 +3,9 @@
 
 use std::time::Duration;
 
-use proto::{
-    IssueTokenRequest, Outcome, StreamRequest, StreamResponse,
-    notifications_client::NotificationsClient, tokens_client::TokensClient,
-};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Streaming, transport::Channel};
-
 use crate::{
-    ONE_AT_A_TIME, cluster::Cluster, postgres::Postgres, say, webhook_receiver::WebhookReceiver,
-    wire::Wire,
+    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, postgres::Postgres, say,
+    webhook_receiver::WebhookReceiver, wire::Wire,
 };
 
 /// Less than the 15 s that a receiver has.
@@ -24,67 +16,16 @@ const WEBHOOKS: usize = 16;
 /// What a dispatcher grants its only core.
 const CREDIT: u32 = 256;
 
-/// A dispatcher that answers at once, and sends nothing.
-struct Dispatcher {
-    requests: mpsc::Sender<StreamRequest>,
-    responses: Streaming<StreamResponse>,
-}
-
-impl Dispatcher {
-    async fn open(cluster: &Cluster) -> Self {
-        let channel = Channel::from_shared(cluster.core_urls[0].clone());
-        let channel = channel.unwrap().connect().await.unwrap();
-        let client = &cluster.dispatcher_client;
-        let issued = TokensClient::new(channel.clone())
-            .issue_token(IssueTokenRequest {
-                api_key: client.api_key.clone(),
-                api_secret: client.api_secret.clone(),
-                scopes: vec!["notifications".to_owned()],
-            })
-            .await
-            .unwrap();
-        let (requests, outgoing) = mpsc::channel(1);
-        let mut request = Request::new(ReceiverStream::new(outgoing));
-        let bearer = format!("Bearer {}", issued.into_inner().access_token);
-        let metadata = request.metadata_mut();
-        metadata.insert("authorization", bearer.parse().unwrap());
-        let responses = NotificationsClient::new(channel).stream(request).await;
-        Self {
-            requests,
-            responses: responses.unwrap().into_inner(),
-        }
-    }
-
-    /// Takes what is due and reports it delivered, until so many are recorded.
-    async fn deliver(&mut self, count: usize) {
-        let first = StreamRequest {
-            credit: CREDIT,
-            ..StreamRequest::default()
-        };
-        self.requests.send(first).await.unwrap();
-        let mut recorded = 0;
-        while recorded < count {
-            let response = self.responses.message().await.unwrap().unwrap();
-            recorded += response.recorded.len();
-            if response.notifications.is_empty() {
-                continue;
-            }
+/// Takes what is due and reports it delivered, until so many are recorded.
+async fn deliver(dispatcher: &mut Dispatcher, count: usize) {
+    dispatcher.report(CREDIT, Vec::new()).await;
+    let mut recorded = 0;
+    while recorded < count {
+        let response = dispatcher.next().await.unwrap();
+        recorded += response.recorded.len();
+        if !response.notifications.is_empty() {
             let credit = u32::try_from(response.notifications.len()).unwrap();
-            let outcomes = response
-                .notifications
-                .into_iter()
-                .map(|notification| Outcome {
-                    name: notification.name,
-                    lease_token: notification.lease_token,
-                    status: Some(204),
-                    ..Outcome::default()
-                });
-            let reported = StreamRequest {
-                credit,
-                outcomes: outcomes.collect(),
-                ..StreamRequest::default()
-            };
-            self.requests.send(reported).await.unwrap();
+            dispatcher.report(credit, response.notifications).await;
         }
     }
 }
@@ -120,7 +61,7 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
 
     let mut dispatcher = Dispatcher::open(&cluster).await;
     let before = wire.statements();
-    dispatcher.deliver(NOTIFICATIONS).await;
+    deliver(&mut dispatcher, NOTIFICATIONS).await;
     let logged = NOTIFICATIONS.to_string();
     while postgres.query("SELECT count(*) FROM attempts") != logged {
         tokio::time::sleep(Duration::from_millis(20)).await;

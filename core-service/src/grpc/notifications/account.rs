@@ -14,8 +14,10 @@ use crate::domain::{
 pub(super) struct Account {
     /// Granted and not used.
     credit: u32,
-    /// Of the credit, set aside for a claim under way.
+    /// Of the credit, set aside for claims under way; and of the places for new and for slow ones.
     set_aside: u32,
+    set_aside_for_new: u32,
+    set_aside_for_slow: u32,
     /// Handed out, or about to be, and not reported.
     held: HashMap<NotificationId, Held>,
     by_webhook: HashMap<WebhookId, u32>,
@@ -73,6 +75,8 @@ impl Account {
     pub(super) fn begin_claim(&mut self, most: u32) -> Option<Room> {
         let room = self.room(most)?;
         self.set_aside += room.free;
+        self.set_aside_for_new += room.free_for_new.min(room.free);
+        self.set_aside_for_slow += room.free_for_slow.min(room.free);
         Some(room)
     }
 
@@ -87,8 +91,8 @@ impl Account {
         Some(Room {
             places,
             free,
-            free_for_new: of_all(Standing::New, self.of_new),
-            free_for_slow: of_all(Standing::Slow, self.of_slow),
+            free_for_new: of_all(Standing::New, self.of_new + self.set_aside_for_new),
+            free_for_slow: of_all(Standing::Slow, self.of_slow + self.set_aside_for_slow),
         })
     }
 
@@ -98,7 +102,12 @@ impl Account {
         room: &Room,
         claimed: impl IntoIterator<Item = (NotificationId, Held)>,
     ) {
-        self.set_aside = self.set_aside.saturating_sub(room.free);
+        let give_back = |set_aside: &mut u32, room_for: u32| {
+            *set_aside = set_aside.saturating_sub(room_for.min(room.free));
+        };
+        give_back(&mut self.set_aside, room.free);
+        give_back(&mut self.set_aside_for_new, room.free_for_new);
+        give_back(&mut self.set_aside_for_slow, room.free_for_slow);
         for (id, held) in claimed {
             self.credit = self.credit.saturating_sub(1);
             self.hold(id, held);
@@ -254,6 +263,24 @@ mod tests {
         account.end_claim(&room, [claimed]);
 
         assert_eq!(account.begin_claim(100).unwrap().free, 5);
+    }
+
+    #[test]
+    fn two_claims_at_once_leave_a_part_to_those_that_answer_as_one_does() {
+        let mut account = account(64);
+        let first = account.begin_claim(20).unwrap();
+        assert_eq!((first.free_for_new, first.free_for_slow), (32, 16));
+
+        let second = account.begin_claim(20).unwrap();
+        assert_eq!((second.free_for_new, second.free_for_slow), (12, 0));
+        account.end_claim(&first, []);
+        account.end_claim(&second, []);
+
+        let third = account.begin_claim(64).unwrap();
+        assert_eq!(
+            (third.free, third.free_for_new, third.free_for_slow),
+            (64, 32, 16)
+        );
     }
 
     #[test]

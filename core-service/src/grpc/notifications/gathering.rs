@@ -1,8 +1,10 @@
 //! Outcomes on their way into one transaction: a flush costs the same for one as for many.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
-use super::{BATCH, GATHERING, outcomes, streams::Line};
+use super::{BATCH, GATHERING, GATHERING_FOR_MORE, outcomes, streams::Line};
 use crate::storage::notifications::Report;
 
 /// What has come back on a stream and is not recorded yet.
@@ -31,9 +33,11 @@ impl Gathered {
             }
             account.grant(request.credit);
         }
-        line.look.notify_one();
         if !request.outcomes.is_empty() {
-            self.until.get_or_insert_with(|| Instant::now() + GATHERING);
+            self.until
+                .get_or_insert_with(|| Instant::now() + gathering(line));
+        } else if request.credit > 0 {
+            line.look.notify_one();
         }
         self.reports.extend(reports);
         let confirmations = request.outcomes.iter().map(outcomes::recorded);
@@ -57,5 +61,13 @@ impl Gathered {
             Some(until) => tokio::time::sleep_until(until).await,
             None => std::future::pending().await,
         }
+    }
+}
+
+fn gathering(line: &Line) -> Duration {
+    if line.is_filling() {
+        GATHERING_FOR_MORE
+    } else {
+        GATHERING
     }
 }

@@ -44,6 +44,42 @@ pub(super) struct HandedOut {
     pub(super) unreadable: Vec<Report>,
 }
 
+/// A claim under way for a stream. When it ends, what was set aside for it is free again, or
+/// held.
+pub(super) struct Claiming<'a> {
+    line: &'a Line,
+    room: Room,
+    lease_token: Uuid,
+    leased_at: Instant,
+    held: Vec<(NotificationId, Held)>,
+}
+
+impl<'a> Claiming<'a> {
+    /// Begins a claim of so many at most; none without credit.
+    pub(super) fn begin(line: &'a Line, most: u32) -> Option<Self> {
+        let room = line.account().begin_claim(most)?;
+        Some(Self {
+            line,
+            room,
+            lease_token: Uuid::now_v7(),
+            leased_at: Instant::now(),
+            held: Vec::new(),
+        })
+    }
+
+    /// What may be claimed, and under which lease.
+    pub(super) fn terms(&self) -> (Room, (Uuid, Duration)) {
+        (self.room, (self.lease_token, LEASE))
+    }
+}
+
+impl Drop for Claiming<'_> {
+    fn drop(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.line.account().end_claim(&self.room, held);
+    }
+}
+
 /// Deals with the leases that a dead process left, where there is one process at a time. That of
 /// an all-in-one sent what they were for itself; another's dispatchers may be at it still.
 pub(crate) async fn take_over(
@@ -83,40 +119,41 @@ impl Core {
                 Found::Nothing
             });
         }
-        let Some(room) = line.account().begin_claim(BATCH) else {
+        let Some(claiming) = Claiming::begin(line, BATCH) else {
             return Ok(Found::NoPlace);
         };
-        let (lease_token, leased_at) = (Uuid::now_v7(), Instant::now());
-        let claim = self.claim_within(room, lease_token).await;
-        let claimed = claim.iter().flat_map(|claim| &claim.claimed);
-        let held = claimed.map(|claimed| {
-            let held = Held {
-                lease_token,
-                webhook_id: claimed.target.webhook_id,
-                standing: claimed.standing,
-            };
-            (claimed.id, held)
+        let (room, lease) = claiming.terms();
+        let claim = self.storage.write(move |transaction| {
+            Box::pin(async move {
+                Ok(storage::notifications::claim(transaction, &room, lease, now).await?)
+            })
         });
-        line.account().end_claim(&room, held);
-        let Claim { claimed, is_all } = claim?;
-        if claimed.is_empty() {
-            return Ok(Found::NoPlace);
-        }
-        let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
-        let found = self.notifications(line, claimed, leased_at);
-        Ok(Found::Some(found, !is_all))
+        let claim = claim.await?;
+        Ok(self.found(claiming, claim))
     }
 
-    async fn claim_within(&self, room: Room, lease_token: Uuid) -> Result<Claim, Error> {
-        let now = self.clock.now();
-        self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let lease = (lease_token, LEASE);
-                    Ok(storage::notifications::claim(transaction, &room, lease, now).await?)
-                })
+    /// What a claim found, on its way out.
+    pub(super) fn found(&self, mut claiming: Claiming<'_>, claim: Claim) -> Found {
+        let Claim { claimed, is_all } = claim;
+        if claimed.is_empty() {
+            return Found::NoPlace;
+        }
+        let (line, lease_token, leased_at) =
+            (claiming.line, claiming.lease_token, claiming.leased_at);
+        claiming.held = claimed
+            .iter()
+            .map(|claimed| {
+                let held = Held {
+                    lease_token,
+                    webhook_id: claimed.target.webhook_id,
+                    standing: claimed.standing,
+                };
+                (claimed.id, held)
             })
-            .await
+            .collect();
+        drop(claiming);
+        let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
+        Found::Some(self.notifications(line, claimed, leased_at), !is_all)
     }
 
     /// Notifications as they are sent down a stream. One that can't be, because its secret can't

@@ -1,42 +1,96 @@
 //! What comes back on the streams: outcomes, recorded first. The log of attempts follows.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use proto::iri::Collection;
 use uuid::Uuid;
 
-use super::{LEASE, STATEMENT};
+use super::{
+    LEASE, STATEMENT,
+    leases::{Claiming, Found},
+    streams::Line,
+};
 use crate::{
     domain::{
+        fairness::Room,
         id::{NotificationId, StoreId, WebhookId},
         notification::{Failure, Outcome},
     },
     error::Error,
     grpc::Core,
     random,
-    storage::{self, notifications::Report},
+    storage::{
+        self,
+        notifications::{Claim, Report},
+    },
 };
 
 impl Core {
     /// Records what became of attempts.
     pub(super) async fn record(&self, reports: &[Report]) -> Result<(), Error> {
         for reports in reports.chunks(STATEMENT) {
-            self.record_some(reports.to_vec()).await?;
+            self.record_some(reports, None).await?;
         }
         Ok(())
     }
 
-    async fn record_some(&self, reports: Vec<Report>) -> Result<(), Error> {
+    /// Records what became of attempts, and claims as many more for their stream at most, in one
+    /// transaction: a flush costs the same for both. Where that fails they are recorded alone,
+    /// which does nothing twice, since each lease has one outcome.
+    pub(super) async fn record_and_claim(
+        &self,
+        reports: &[Report],
+        line: &Line,
+    ) -> Result<Found, Error> {
+        let first = reports.len().saturating_sub(STATEMENT);
+        let (first, last) = reports.split_at(first);
+        self.record(first).await?;
+        if last.is_empty() {
+            return Ok(Found::NoPlace);
+        }
+        // No more: what is born meanwhile shall find credit.
+        let most = u32::try_from(last.len()).unwrap_or(u32::MAX);
+        let claiming = Claiming::begin(line, most);
+        let terms = claiming.as_ref().map(Claiming::terms);
+        let claim = match self.record_some(last, terms).await {
+            Err(error) if terms.is_some() => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "nothing could be claimed with outcomes: they are recorded alone"
+                );
+                self.record_some(last, None).await?
+            }
+            recorded => recorded?,
+        };
+        Ok(match claiming {
+            Some(claiming) => self.found(claiming, claim),
+            None => Found::NoPlace,
+        })
+    }
+
+    async fn record_some(
+        &self,
+        reports: &[Report],
+        claim: Option<(Room, (Uuid, Duration))>,
+    ) -> Result<Claim, Error> {
         let (now, disable_after) = (self.clock.now(), self.config.webhooks.disable_after());
-        let recorded = self
+        let reports: Arc<[Report]> = reports.into();
+        let (recorded, claim) = self
             .storage
             .write(move |transaction| {
-                let reports = reports.clone();
+                let reports = Arc::clone(&reports);
                 Box::pin(async move {
                     let recorded =
-                        storage::notifications::record(transaction, &reports, disable_after, now);
-                    Ok(recorded.await?)
+                        storage::notifications::record(transaction, &reports, disable_after, now)
+                            .await?;
+                    let claim = match claim {
+                        Some((room, lease)) => {
+                            storage::notifications::claim(transaction, &room, lease, now).await?
+                        }
+                        None => Claim::default(),
+                    };
+                    Ok((recorded, claim))
                 })
             })
             .await?;
@@ -46,7 +100,7 @@ impl Core {
         if !self.attempts.add(recorded.attempts) {
             tracing::warn!("attempts were recorded but are not logged: too many wait");
         }
-        Ok(())
+        Ok(claim)
     }
 
     /// Tells the operator of webhooks that were disabled; in the log of events it is by now.

@@ -1,7 +1,10 @@
 //! The dispatchers' streams to this process, as those see them who have something to hand out:
 //! a notification is best born leased to one of them, and costs no claim.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::{
     sync::{Notify, mpsc},
@@ -12,6 +15,7 @@ use uuid::Uuid;
 use super::{
     LEASE, Responses,
     account::{Account, Held},
+    leases::Found,
 };
 use crate::{
     domain::id::NotificationId,
@@ -39,6 +43,13 @@ pub(super) struct Line {
     responses: mpsc::WeakSender<super::Response>,
     /// Told when there may be more to hand out than before.
     pub(super) look: Notify,
+    /// Told when something was claimed without a look, which may not have been all.
+    pub(super) look_soon: Notify,
+    /// Whether something may be due that had no place or no credit when it was last looked: only
+    /// then are an outcome and new credit reasons to look again.
+    is_any_due: AtomicBool,
+    /// Whether places that come free are filled again, as far as is known.
+    is_filling: AtomicBool,
 }
 
 /// A notification born leased to a stream, and committed.
@@ -76,6 +87,9 @@ impl Streams {
             births,
             responses: responses.downgrade(),
             look: Notify::new(),
+            look_soon: Notify::new(),
+            is_any_due: AtomicBool::new(true),
+            is_filling: AtomicBool::new(false),
         });
         lock(&self.open).push(Arc::clone(&line));
         (line, born)
@@ -119,6 +133,37 @@ impl Streams {
 impl Line {
     pub(super) fn account(&self) -> MutexGuard<'_, Account> {
         lock(&self.account)
+    }
+
+    pub(super) fn is_any_due(&self) -> bool {
+        self.is_any_due.load(Ordering::Relaxed)
+    }
+
+    /// Nothing that was due before is reckoned with, until [`Self::note`].
+    pub(super) fn forget_due(&self) {
+        self.is_any_due.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes what a look found.
+    pub(super) fn note(&self, found: &Found) {
+        match found {
+            Found::Some(..) => self.note_filling(true),
+            Found::NoPlace => self.is_any_due.store(true, Ordering::Relaxed),
+            Found::Nothing => self.is_filling.store(false, Ordering::Relaxed),
+        }
+    }
+
+    /// Notes whether there was anything to fill places with that had just come free.
+    pub(super) fn note_filling(&self, is_filling: bool) {
+        self.is_filling.store(is_filling, Ordering::Relaxed);
+        if is_filling {
+            self.is_any_due.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether places that come free are filled again, as far as is known.
+    pub(super) fn is_filling(&self) -> bool {
+        self.is_filling.load(Ordering::Relaxed)
     }
 
     /// Whether its dispatcher takes what it is sent.

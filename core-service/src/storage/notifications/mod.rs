@@ -15,6 +15,9 @@
 //!    place (`FOR KEY SHARE`, in the same order). Claims pass over what is locked.
 //! 3. Other notifications: pending, dropped, or ended. Who waits for one has its webhook.
 //!
+//! A claim may follow outcomes in their transaction: it waits for no webhook, and has those of all
+//! that it takes.
+//!
 //! What is left is a lease that is reported just as it ends, or to two cores at once: who waited
 //! for a notification in vain has it locked all the same, whatever it is by then. Should that make
 //! a circle, the database breaks it after a second, and one is begun again
