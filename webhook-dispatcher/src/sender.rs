@@ -33,7 +33,6 @@ use crate::{
 /// Shorter than the five seconds after which common servers close a kept connection, so that
 /// few are closed under us.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
-const MAX_IDLE_PER_HOST: usize = 32;
 /// The most a connection buffers of an answer's head or an HTTP/2 stream.
 const BUFFER: u32 = 64 * 1024;
 
@@ -131,7 +130,9 @@ impl Sender {
         Ok(Self {
             client: client(
                 Connector::new(guard.clone(), tls.clone(), config.send_timeout),
-                MAX_IDLE_PER_HOST,
+                // All webhooks may have the same host: none that was busy is closed, to be opened
+                // again for the next notification.
+                usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX),
                 config.send_timeout,
             ),
             guard,

@@ -1,8 +1,11 @@
 //! What a receiver gets, and what core hears of its answer.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use http::{HeaderMap, HeaderName};
 use proto::{Outcome, outcome::Failure};
 use standardwebhooks::Webhook;
+use tokio::sync::Barrier;
 
 use crate::harness::{
     Dispatcher, FakeCore, OK, SECRET, answering, attempt, attempt_with, config, delivered, failed,
@@ -129,6 +132,52 @@ async fn a_connection_is_kept_for_the_next_notification() {
         stream.record(&outcome).await;
     }
 
+    dispatcher.shut_down_with(stream).await;
+}
+
+/// All webhooks may have the same host.
+#[tokio::test]
+async fn as_many_connections_are_kept_as_were_busy_at_once() {
+    const BUSY: u8 = 128;
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&config(&[&core]));
+    let mut stream = core.stream().await;
+    // None is answered before all have come.
+    let all = Arc::new(Barrier::new(BUSY.into()));
+    let addr = crate::harness::receiver(move |number, mut connection| {
+        let all = Arc::clone(&all);
+        async move {
+            while connection.read_request().await.is_some() {
+                all.wait().await;
+                let number = number.to_string();
+                let length = number.len();
+                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{number}");
+                connection.write(answer.as_bytes()).await;
+            }
+        }
+    })
+    .await;
+
+    let url = format!("http://{addr}/");
+    let mut rounds = Vec::new();
+    for _ in 0..2 {
+        let notifications = (0..BUSY).map(|number| notification(number, &url));
+        stream.send(notifications.collect()).await;
+        let mut outcomes = Vec::new();
+        while outcomes.len() < usize::from(BUSY) {
+            outcomes.extend(stream.next_request().await.unwrap().outcomes);
+        }
+        for outcome in &outcomes {
+            stream.record(outcome).await;
+        }
+        let connections = outcomes.into_iter().map(|outcome| outcome.answer);
+        rounds.push(connections.collect::<BTreeSet<_>>());
+    }
+
+    assert_eq!(rounds[0].len(), usize::from(BUSY));
+    // One that is asked for before it is back in the pool may be missed.
+    let new = rounds[1].difference(&rounds[0]).count();
+    assert!(new < usize::from(BUSY) / 4, "{new} were opened anew");
     dispatcher.shut_down_with(stream).await;
 }
 
