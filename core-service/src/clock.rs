@@ -50,14 +50,59 @@ impl Clock {
         }
     }
 
-    /// Waits until a manual clock is set; for ever with the system's.
-    pub(crate) async fn moved(&self) {
-        match &self.0 {
-            Source::System => std::future::pending().await,
-            Source::Manual(now) => {
-                // The sender is held by `self`, so this ends by a change only.
-                let _ = now.subscribe().changed().await;
-            }
+    /// The moves of the clock from here on.
+    pub(crate) fn moves(&self) -> Moves {
+        Moves(match &self.0 {
+            Source::System => None,
+            Source::Manual(now) => Some(now.subscribe()),
+        })
+    }
+}
+
+/// Moves of a clock, of which none is missed: what happens while nobody waits ends the next wait.
+#[derive(Debug)]
+pub(crate) struct Moves(Option<watch::Receiver<Timestamp>>);
+
+impl Moves {
+    /// Waits until the clock was set since the last wait; for ever with the system's, or one that
+    /// is no more. Nothing is lost by giving up the wait.
+    pub(crate) async fn next(&mut self) {
+        if let Some(now) = &mut self.0
+            && now.changed().await.is_ok()
+        {
+            return;
         }
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_move_between_two_waits_ends_the_second_and_no_third() {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let mut moves = clock.moves();
+        let second = SignedDuration::from_secs(1);
+        assert_eq!(moves.next().now_or_never(), None);
+        clock.advance(second);
+        assert_eq!(moves.next().now_or_never(), Some(()));
+        // Whoever waited is at work: both happen before it waits again.
+        clock.advance(second);
+        clock.advance(second);
+        assert_eq!(moves.next().now_or_never(), Some(()));
+        assert_eq!(moves.next().now_or_never(), None);
+        // It was before these were asked for.
+        assert_eq!(clock.moves().next().now_or_never(), None);
+    }
+
+    #[test]
+    fn the_clock_of_the_system_has_no_moves_nor_has_one_that_is_no_more() {
+        assert_eq!(Clock::system().moves().next().now_or_never(), None);
+        let mut gone = Clock::manual(Timestamp::UNIX_EPOCH).moves();
+        assert_eq!(gone.next().now_or_never(), None);
     }
 }

@@ -15,6 +15,7 @@ const BATCH: u64 = 500;
 impl Core {
     /// Removes old events until told to stop.
     pub(crate) async fn trim_events(&self) {
+        let mut moves = self.clock.moves();
         loop {
             if let Err(error) = self.trim_old_events().await {
                 tracing::warn!(
@@ -25,7 +26,7 @@ impl Core {
             tokio::select! {
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(INTERVAL) => {}
-                () = self.clock.moved() => {}
+                () = moves.next() => {}
             }
         }
     }

@@ -171,6 +171,7 @@ impl Core {
 
     /// Removes what has been kept long enough, until told to stop.
     pub(crate) async fn remove_expired_answers(&self) {
+        let mut moves = self.clock.moves();
         loop {
             if let Err(error) = self.remove_expired().await {
                 tracing::warn!(
@@ -181,7 +182,7 @@ impl Core {
             tokio::select! {
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(REMOVAL) => {}
-                () = self.clock.moved() => {}
+                () = moves.next() => {}
             }
         }
     }

@@ -26,6 +26,7 @@ pub(super) async fn hand_out(
     ended: &CancellationToken,
 ) -> Result<(), Error> {
     let mut bell = core.bell.subscribe();
+    let mut moves = core.clock.moves();
     let mut poll = SHORTEST_POLL;
     let mut look_at = Instant::now();
     let mut looked_at = look_at;
@@ -43,7 +44,7 @@ pub(super) async fn hand_out(
                 continue;
             }
             _ = bell.changed() => poll = SHORTEST_POLL,
-            () = core.clock.moved() => poll = SHORTEST_POLL,
+            () = moves.next() => poll = SHORTEST_POLL,
             () = line.look.notified(), if line.is_any_due() => {
                 poll = SHORTEST_POLL;
                 // A few places are filled with those that are about to be free as well.

@@ -239,6 +239,7 @@ impl Core {
     /// Makes pending again what dispatchers took and never reported, and what was born to a
     /// stream and not sent, until told to stop and all streams have ended.
     pub(crate) async fn release_leases(&self, mut unsent: Unsent) {
+        let mut moves = self.clock.moves();
         let mut look = tokio::time::interval(LEASE / 12);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -251,7 +252,7 @@ impl Core {
                     return;
                 }
                 _ = look.tick() => self.release_expired().await,
-                () = self.clock.moved() => self.release_expired().await,
+                () = moves.next() => self.release_expired().await,
             }
             given_back.extend(std::iter::from_fn(|| unsent.try_recv().ok()));
             self.release_unsent(given_back).await;

@@ -16,12 +16,13 @@ impl Core {
     /// Removes finished notifications of a certain age and their attempts, until told to stop.
     /// Every core does so; what one is removing the others pass over.
     pub(crate) async fn remove_finished_notifications(&self) {
+        let mut moves = self.clock.moves();
         let mut pause = PAUSE;
         loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
-                () = self.clock.moved() => {}
+                () = moves.next() => {}
             }
             pause = match self.remove_some().await {
                 Ok(BATCH) => BREATH,
