@@ -62,6 +62,11 @@ impl Core {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, name).await?;
+        if disabled.is_none() && webhook.disabled.is_some() {
+            // In transactions of their own: there may be too many for one.
+            let (of, now) = ((webhook.store_id, webhook.id), self.clock.now());
+            storage::notifications::drop_left_of(&self.storage, of, now).await?;
+        }
 
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
         let store = Arc::new(store);
@@ -79,7 +84,7 @@ impl Core {
                     storage::webhooks::save_disabled(transaction, &webhook).await?;
                     // When it is enabled too: what happened just as it was disabled may have come
                     // to be owed since.
-                    storage::notifications::drop_owed(transaction, store_id, id, now).await?;
+                    storage::notifications::drop_backlog(transaction, &webhook, now).await?;
                 }
                 Ok(messages::webhook(&webhook, &store, now))
             })

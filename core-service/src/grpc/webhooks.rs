@@ -121,7 +121,11 @@ impl proto::webhooks_server::Webhooks for Core {
                     let (store_id, _) = owner;
                     let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
                     if deleted {
-                        storage::notifications::drop_owed(transaction, store_id, webhook_id, now)
+                        // All of it: nothing may be left of a webhook that is no more. Should a
+                        // backlog be too long for one transaction, then this call alone is
+                        // refused, until the webhook was disabled for a while.
+                        let id = webhook_id;
+                        storage::notifications::drop_owed(transaction, store_id, id, None, now)
                             .await?;
                     }
                     Ok(deleted)

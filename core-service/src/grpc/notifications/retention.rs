@@ -1,10 +1,11 @@
-//! Retention: what has ended long ago is removed, a little at a time.
+//! What is left pending of disabled webhooks is dropped, and what has ended long ago removed, a
+//! little at a time.
 
 use std::time::Duration;
 
 use crate::{error::Error, grpc::Core, storage};
 
-/// How often a core looks for something to remove.
+/// How often a core looks for something to drop or to remove.
 const PAUSE: Duration = Duration::from_mins(1);
 
 /// How many are removed by one transaction, and how long others have the database to themselves
@@ -13,8 +14,9 @@ const BATCH: u64 = 500;
 const BREATH: Duration = Duration::from_millis(200);
 
 impl Core {
-    /// Removes finished notifications of a certain age and their attempts, until told to stop.
-    /// Every core does so; what one is removing the others pass over.
+    /// Drops what is left pending of disabled webhooks, and removes finished notifications of a
+    /// certain age and their attempts, until told to stop. Every core does so; what one is
+    /// removing the others pass over.
     pub(crate) async fn remove_finished_notifications(&self) {
         let mut moves = self.clock.moves();
         let mut pause = PAUSE;
@@ -24,16 +26,29 @@ impl Core {
                 () = tokio::time::sleep(pause) => {}
                 () = moves.next() => {}
             }
-            pause = match self.remove_some().await {
-                Ok(BATCH) => BREATH,
-                Ok(_) => PAUSE,
+            let dropped =
+                storage::notifications::drop_some_left(&self.storage, self.clock.now()).await;
+            let has_dropped = match dropped {
+                Ok(has_dropped) => has_dropped,
                 Err(error) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "old notifications could not be removed"
+                    say_failed(
+                        &error,
+                        "what is left of disabled webhooks could not be dropped",
                     );
-                    PAUSE
+                    false
                 }
+            };
+            let has_removed = match self.remove_some().await {
+                Ok(count) => count == BATCH,
+                Err(error) => {
+                    say_failed(&error, "old notifications could not be removed");
+                    false
+                }
+            };
+            pause = if has_dropped || has_removed {
+                BREATH
+            } else {
+                PAUSE
             };
         }
     }
@@ -51,4 +66,8 @@ impl Core {
             })
             .await
     }
+}
+
+fn say_failed(error: &Error, what: &'static str) {
+    tracing::warn!(error = error as &dyn std::error::Error, "{what}");
 }

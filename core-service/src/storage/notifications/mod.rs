@@ -3,6 +3,7 @@
 //! A notification is `pending` until a dispatcher holds a lease on it (`leased`), and ends as
 //! `delivered`, `given_up` (the schedule is exhausted) or `dropped` (its webhook is no more).
 //! It may be leased from its birth, to a dispatcher with a stream to this very process.
+//! What is pending of a disabled webhook waits for nothing but to be dropped ([`leftover`]).
 //! Claims and outcomes go by notification, whatever its store: the dispatcher serves them all.
 //!
 //! Over `PostgreSQL` transactions run beside each other, and all lock in one order, so that none
@@ -25,6 +26,7 @@
 
 mod due;
 mod leases;
+mod leftover;
 mod outcomes;
 mod owed;
 mod queue;
@@ -40,6 +42,7 @@ pub(crate) use self::{
     leases::{
         Claim, Claimed, claim, is_any_expired, release, release_all, release_expired, renew_all,
     },
+    leftover::{drop_backlog, drop_left_of, drop_some_left},
     outcomes::{Attempt, Recorded, Report, insert_attempts, record},
     owed::{Owed, drop_owed, insert, record_events},
     queue::{is_any_due, is_any_turn, wake},

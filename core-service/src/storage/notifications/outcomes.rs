@@ -15,8 +15,8 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::{
-    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased, leases::under_leases, owed,
-    queue::Owner, standing, verdicts::Verdicts,
+    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased, leases::under_leases,
+    leftover::DROPPED_AT_ONCE, owed, queue::Owner, standing, verdicts::Verdicts,
 };
 use crate::{
     domain::{
@@ -304,7 +304,9 @@ async fn end(
     Ok(())
 }
 
-/// Disables those webhooks that are enabled, and gives them; what is owed to them is dropped.
+/// Disables those webhooks that are enabled, and gives them; what is owed to them is dropped, or
+/// the beginning of it: the outcomes of others are recorded by this transaction too, which must
+/// end in its time.
 async fn disable(
     transaction: &impl ConnectionTrait,
     webhooks: BTreeSet<Owner>,
@@ -320,8 +322,10 @@ async fn disable(
         (*store_id, EventId::new(), WEBHOOK_DISABLED, object)
     });
     events::insert(transaction, happened, now).await?;
+    let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
+    let most = DROPPED_AT_ONCE / std::cmp::max(count, 1);
     for (store_id, id) in &disabled {
-        owed::drop_owed(transaction, *store_id, *id, now).await?;
+        owed::drop_owed(transaction, *store_id, *id, Some(most), now).await?;
     }
     Ok(disabled)
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QuerySelect,
     sea_query::{CaseStatement, Expr, LockBehavior, LockType, Query},
 };
 use uuid::Uuid;
@@ -155,7 +155,9 @@ pub(crate) async fn insert(
 }
 
 /// Drops what is owed to a webhook that ends, and what is on its way to it: that is delivered if
-/// it is told all the same, and not told again if not. The webhook is locked, or deleted.
+/// it is told all the same, and not told again if not. The webhook is locked, or deleted. Of what
+/// is pending so many at most, if it is disabled: nobody claims the rest, and
+/// [`leftover`](super::leftover) drops it later.
 ///
 /// What is on its way may just be reported or given back by another transaction, which has locked
 /// it and wants its webhook next: it finds that ended, and drops it itself.
@@ -163,17 +165,47 @@ pub(crate) async fn drop_owed(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
     webhook_id: WebhookId,
+    most: Option<u64>,
     now: Timestamp,
 ) -> Result<(), Error> {
     // One after the other: each has an index of its own.
-    let of_it = || of((store_id, webhook_id));
-    drop_all(transaction, of_it().add(is_pending()), now).await?;
-    let leased = lock_free(transaction, of_it().add(is_leased())).await?;
+    let owner = (store_id, webhook_id);
+    drop_pending(transaction, owner, most, now).await?;
+    let leased = lock_free(transaction, of(owner).add(is_leased())).await?;
     if leased.is_empty() {
         return Ok(());
     }
     let leased = Condition::all().add(Column::Id.is_in(padded(leased)));
-    drop_all(transaction, leased, now).await
+    drop_all(transaction, leased, now).await?;
+    Ok(())
+}
+
+/// Drops what is pending of a webhook that is locked or deleted: all of it, or so many, the
+/// longest due first. How many that were.
+pub(super) async fn drop_pending(
+    transaction: &impl ConnectionTrait,
+    owner: queue::Owner,
+    most: Option<u64>,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let pending = of(owner).add(is_pending());
+    let Some(most) = most else {
+        return drop_all(transaction, pending, now).await;
+    };
+    let mut longest_due = Query::select();
+    longest_due
+        .column(Column::Id)
+        .from(Entity)
+        .cond_where(pending)
+        .order_by(Column::DueAt, Order::Asc)
+        .limit(most);
+    // By their keys alone, not once more by the index of what is pending, which is long. They
+    // stay pending: whoever would change that needs the webhook.
+    let (store_id, _) = owner;
+    let some = Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::Id.in_subquery(longest_due));
+    drop_all(transaction, some, now).await
 }
 
 /// Locks those of some notifications that nobody else has locked.
@@ -198,18 +230,19 @@ fn of((store_id, webhook_id): queue::Owner) -> Condition {
         .add(Column::WebhookId.eq(webhook_id.0))
 }
 
-/// By its lease, which it keeps, the outcome of what is on its way still finds it.
+/// How many that were. By its lease, which it keeps, the outcome of what is on its way still
+/// finds it.
 pub(super) async fn drop_all(
     transaction: &impl ConnectionTrait,
     which: Condition,
     now: Timestamp,
-) -> Result<(), Error> {
-    Entity::update_many()
+) -> Result<u64, Error> {
+    let dropped = Entity::update_many()
         .col_expr(Column::State, Expr::value(DROPPED))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
         .filter(which)
         .exec(transaction)
         .await?;
-    Ok(())
+    Ok(dropped.rows_affected)
 }

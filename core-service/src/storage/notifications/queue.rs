@@ -308,7 +308,7 @@ pub(super) fn is_young(connection: &impl ConnectionTrait) -> SimpleExpr {
     Expr::col(notification::Column::LeasedUntil).gt(last_answer)
 }
 
-fn earliest_pending() -> SelectStatement {
+pub(super) fn earliest_pending() -> SelectStatement {
     let mut earliest = of_outer_webhook();
     earliest
         .expr(Expr::col((notification::Entity, notification::Column::DueAt)).min())

@@ -54,7 +54,9 @@ async fn a_webhook_is_disabled_enabled_or_deleted_beside_what_is_on_its_way() {
                     })
                 },
                 move |transaction| {
-                    Box::pin(async move { Ok(drop_owed(transaction, store_id, id, NOW).await?) })
+                    Box::pin(
+                        async move { Ok(drop_owed(transaction, store_id, id, None, NOW).await?) },
+                    )
                 },
             );
             let changing = changing.await;

@@ -5,6 +5,7 @@ mod deadlocks;
 mod ending;
 mod fairness;
 mod leases;
+mod leftover;
 mod listing;
 mod outcomes;
 mod recovery;
@@ -261,7 +262,7 @@ impl Shop {
                     };
                     assert!(is_new);
                     webhooks::save_disabled(transaction, &webhook).await?;
-                    drop_owed(transaction, store_id, id, now).await?;
+                    drop_backlog(transaction, &webhook, now).await?;
                     Ok(())
                 })
             })
