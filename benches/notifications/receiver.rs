@@ -35,9 +35,6 @@ struct Heard {
     /// When each delivery was first heard of, in microseconds since 1970.
     arrivals: Mutex<HashMap<String, i64>>,
     count: AtomicUsize,
-    /// How many connections are open, and how many were at most.
-    open: AtomicUsize,
-    most_open: AtomicUsize,
 }
 
 impl Receiver {
@@ -51,13 +48,10 @@ impl Receiver {
                 let _ = connection.set_nodelay(true);
                 let heard = Arc::clone(&accepting);
                 tokio::spawn(async move {
-                    let open = heard.open.fetch_add(1, Relaxed) + 1;
-                    heard.most_open.fetch_max(open, Relaxed);
                     let service = service_fn(|request| note(request, takes, &heard));
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(connection), service)
                         .await;
-                    heard.open.fetch_sub(1, Relaxed);
                 });
             }
         });
@@ -83,11 +77,6 @@ impl Receiver {
     /// How long an answer takes.
     pub(super) fn takes(&self) -> Duration {
         self.takes
-    }
-
-    /// How many connections were open at most.
-    pub(super) fn most_open(&self) -> usize {
-        self.heard.most_open.load(Relaxed)
     }
 
     /// When a delivery was first heard of, in microseconds since 1970.
