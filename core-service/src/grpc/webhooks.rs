@@ -114,6 +114,10 @@ impl proto::webhooks_server::Webhooks for Core {
         let (webhook, _) = self.webhook_of(&caller, &name).await?;
         let owner = (webhook.store_id, webhook.api_client_id);
         let (webhook_id, now) = (webhook.id, self.clock.now());
+        if webhook.disabled.is_some() {
+            let of = (webhook.store_id, webhook_id);
+            storage::notifications::drop_left_of(&self.storage, of, now).await?;
+        }
         let deleted = self
             .storage
             .write(move |transaction| {
@@ -122,8 +126,8 @@ impl proto::webhooks_server::Webhooks for Core {
                     let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
                     if deleted {
                         // All of it: nothing may be left of a webhook that is no more. Should a
-                        // backlog be too long for one transaction, then this call alone is
-                        // refused, until the webhook was disabled for a while.
+                        // backlog be too long for one transaction, this call is refused until
+                        // the webhook was disabled.
                         let id = webhook_id;
                         storage::notifications::drop_owed(transaction, store_id, id, None, now)
                             .await?;

@@ -149,7 +149,12 @@ impl Line {
         match found {
             Found::Some(..) => self.note_filling(true),
             Found::NoPlace => self.is_any_due.store(true, Ordering::Relaxed),
-            Found::Nothing => self.is_filling.store(false, Ordering::Relaxed),
+            // Unless places were filled since it began to look: then it looked too early.
+            Found::Nothing => {
+                if !self.is_any_due() {
+                    self.is_filling.store(false, Ordering::Relaxed);
+                }
+            }
         }
     }
 

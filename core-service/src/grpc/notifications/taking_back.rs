@@ -90,9 +90,8 @@ async fn record(
         unreadable = handed_out.unreadable;
         if may_go_on {
             line.look.notify_one();
-        } else {
-            line.look_soon.notify_one();
         }
+        line.look_soon.notify_one();
     } else {
         // Of those that had no place free, some now may have.
         line.look.notify_one();
