@@ -7,8 +7,8 @@ use clap::{
     Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     builder::Resettable, error::ErrorKind, parser::ValueSource,
 };
-use daemon::command_line::refuse_secrets;
 use delivery::Settings;
+use process::command_line::refuse_secrets;
 
 use crate::operator::{
     addresses, clients, keys, prices, stores, tasks, time_slots, webhooks, zones,

@@ -15,8 +15,8 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
-use daemon::secret_file;
 use egress::Network;
+use process::secret_file;
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
 use tokio::{net::TcpListener, time::Instant};

@@ -6,8 +6,8 @@ mod operator;
 
 use std::process::ExitCode;
 
-use daemon::{file_descriptors, logs, sentence::sentence, shutdown};
 use delivery::{Clock, Platform, Settings};
+use process::{file_descriptors, logs, sentence::sentence, shutdown};
 
 use crate::command_line::Command;
 

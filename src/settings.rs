@@ -6,7 +6,8 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{PlatformConfig, RouterConfig, WebhookConfig, geocoding::GeocodingConfig};
+use core_service::{PlatformConfig, RouterConfig, WebhookConfig};
+use geocoding::GeocodingConfig;
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 

@@ -8,7 +8,7 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{
+use domain::{
     api_client::{ApiClient, Scopes},
     signing_key::{Life, State},
 };
@@ -210,7 +210,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::{api_client::SecretHash, id::ApiClientId};
+    use domain::{api_client::SecretHash, id::ApiClientId};
 
     const ISSUER: &str = "http://127.0.0.1:8080";
 

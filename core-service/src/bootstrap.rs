@@ -1,21 +1,21 @@
 //! The first API clients of a platform: an operator's, who can create all others, and the
 //! dispatcher's.
 
+use domain::{
+    api_client::{ApiClient, Scope, Scopes, SecretHash},
+    id::{ApiClientId, StoreId},
+};
 use jiff::Timestamp;
+use process::clock::Clock;
+use process::random;
 use serde::{Deserialize, Serialize};
+use storage::Storage;
 
 use crate::{
-    clock::Clock,
     config::Config,
-    domain::{
-        api_client::{ApiClient, Scope, Scopes, SecretHash},
-        id::{ApiClientId, StoreId},
-    },
     error::Error,
     grpc::KeyRing,
-    random,
     service::{StartError, open_vault},
-    storage::{self, Storage},
 };
 
 /// What an API client proves itself with.

@@ -3,25 +3,23 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
-use daemon::{
+use domain::{
+    signing_key::LONGEST_TOKEN,
+    store::{Country, parse_time_zone},
+};
+use egress::Network;
+use geocoding::GeocodingConfig;
+use jiff::{SignedDuration, tz::TimeZone};
+use process::{
     command_line::{DATABASE_URL, MayHoldSecret},
     secret_file,
 };
-use egress::Network;
-use jiff::{SignedDuration, tz::TimeZone};
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
-use crate::{
-    domain::{
-        signing_key::LONGEST_TOKEN,
-        store::{Country, parse_time_zone},
-    },
-    geocoding::GeocodingConfig,
-    routing::RouterConfig,
-    service::StartError,
-};
+
+use crate::{routing::RouterConfig, service::StartError};
 
 const EVENT_RETENTION_DAYS: u16 = 30;
 

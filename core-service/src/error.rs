@@ -2,18 +2,16 @@
 
 use std::collections::HashMap;
 
+use domain::{
+    api_client::Scope,
+    task::TimeWindow,
+    violation::{Violation, Violations},
+};
 use proto::ERROR_DOMAIN;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-use crate::{
-    domain::{
-        api_client::Scope,
-        task::TimeWindow,
-        violation::{Violation, Violations},
-    },
-    geocoding, routing, storage, vault,
-};
+use crate::{routing, vault};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -91,6 +89,15 @@ pub enum Error {
     Bug(String),
 }
 
+impl storage::WriteError for Error {
+    fn as_storage(&self) -> Option<&storage::Error> {
+        match self {
+            Self::Storage(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Why a caller is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
@@ -160,7 +167,8 @@ impl From<Error> for Status {
             Error::Storage(
                 storage::Error::Database(_)
                 | storage::Error::Inconsistent { .. }
-                | storage::Error::Unsuitable(_),
+                | storage::Error::Unsuitable(_)
+                | storage::Error::Panicked(_),
             )
             | Error::Vault(_)
             | Error::Bug(_) => (Code::Internal, "INTERNAL"),

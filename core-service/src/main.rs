@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use core_service::{Config, CoreService, bootstrap};
-use daemon::{command_line, file_descriptors, logs, sentence::sentence, shutdown};
+use process::{command_line, file_descriptors, logs, sentence::sentence, shutdown};
 
 /// The core of the delivery platform: decides and remembers, over `PostgreSQL` or `SQLite`, and
 /// serves gRPC. Any number of them share one `PostgreSQL`.

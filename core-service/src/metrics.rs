@@ -1,16 +1,14 @@
 //! What a core counts, for the operator's graphs and alarms. Each core counts what it has done
 //! itself; of several, the sums are meant.
 
+use domain::{notification::Outcome, webhook::DisabledReason};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family},
     registry::Registry,
 };
 
-use crate::{
-    domain::{notification::Outcome, webhook::DisabledReason},
-    storage::notifications::Recorded,
-};
+use storage::notifications::Recorded;
 
 /// Counters since the start.
 #[derive(Debug)]
@@ -92,11 +90,11 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
+    use domain::{
         id::{NotificationId, StoreId, WebhookId},
         notification::Failure,
     };
-    use crate::storage::notifications::{Attempt, Report};
+    use storage::notifications::{Attempt, Report};
 
     fn attempt(outcome: Outcome) -> Attempt {
         Attempt {

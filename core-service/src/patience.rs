@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 use tower::{Layer, Service, layer::layer_fn};
 
-use crate::{error::Error, storage};
+use crate::error::Error;
 
 /// Far beyond what any call takes while the database answers, and less than the gateway's 30 s.
 /// A stream has begun by then.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use daemon::health::Readiness;
+use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::{Pulse, Storage};
+use storage::{Pulse, Storage};
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_millis(1500);

@@ -7,7 +7,12 @@ use std::{
     time::Duration,
 };
 
-use daemon::{health::Health as HealthListener, secret_file, tls};
+use geocoding::{
+    Caching, Chain, Gazetteer, Geocoder, GeocoderSetting, Online,
+    gazetteer::{GazetteerGeocoder, ImportError},
+};
+use process::clock::Clock;
+use process::{health::Health as HealthListener, secret_file, tls};
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
@@ -16,6 +21,7 @@ use proto::{
     stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
     tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
+use storage::{Storage, geocodes::KeptGeocodes};
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::{
     sync::CancellationToken,
@@ -28,14 +34,9 @@ use tonic_health::{
 };
 
 use crate::{
-    clock::Clock,
     config::Config,
     connections::{self, Calls, Tls},
     error::Error,
-    geocoding::{
-        Caching, Chain, Gazetteer, Geocoder, GeocoderSetting, Online,
-        gazetteer::{GazetteerGeocoder, ImportError},
-    },
     grpc::{
         Attempts, Callers, Core, Definitions, Events, KeyRing, Notifications, Streams, Unsent,
         WebhookTests, attempt_log, take_over,
@@ -44,7 +45,6 @@ use crate::{
     patience,
     readiness::CoreReadiness,
     routing::OsrmError,
-    storage::{self, Storage, geocodes::KeptGeocodes},
     vault::{self, Vault},
 };
 

@@ -13,7 +13,7 @@ use aws_lc_rs::{
     hkdf,
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use daemon::secret_file;
+use process::secret_file;
 use sha2::{Digest, Sha256};
 
 /// What is sealed. Something sealed for one purpose can't be opened for another.
@@ -180,7 +180,7 @@ fn create_master_key(path: &Path) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&draft)?;
-    let key = BASE64_STANDARD.encode(crate::random::bytes::<KEY>());
+    let key = BASE64_STANDARD.encode(process::random::bytes::<KEY>());
     writeln!(file, "{key}")?;
     file.sync_all()?;
     let placed = fs::hard_link(&draft, path);

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use daemon::{command_line, secret_file, sentence::sentence};
 use migrations::{Migrator, MigratorTrait};
+use process::{command_line, secret_file, sentence::sentence};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
 /// Bring a database to the schema of this version. A core does the same when it starts.

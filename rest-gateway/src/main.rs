@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use daemon::{file_descriptors, logs, sentence::sentence, shutdown};
+use process::{file_descriptors, logs, sentence::sentence, shutdown};
 use rest_gateway::{Config, RestGateway};
 
 #[tokio::main]

@@ -76,7 +76,7 @@ impl Hanging {
 async fn a_thousand_receivers_that_hang_hold_up_nobody_and_take_no_more_than_their_places() {
     let _alone = ONE_AT_A_TIME.lock().await;
     // Each receiver listens on an address of its own.
-    daemon::file_descriptors::raise();
+    process::file_descriptors::raise();
     let Some(cluster) = Cluster::start().await else {
         return;
     };

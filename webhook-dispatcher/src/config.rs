@@ -4,9 +4,9 @@ use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Durati
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use daemon::secret_file;
 use egress::{Network, Policy};
 use http::HeaderName;
+use process::secret_file;
 
 /// The environment variable of the one setting that has no flag: command lines are public.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";

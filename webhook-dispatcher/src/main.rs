@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use daemon::{file_descriptors, logs, sentence::sentence, shutdown};
+use process::{file_descriptors, logs, sentence::sentence, shutdown};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use daemon::health::Readiness;
+use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
 /// How many cores there is an open stream from.

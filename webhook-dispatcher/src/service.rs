@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use core_client::{CoreAddr, Cores, Membership};
-use daemon::health::Health;
+use process::health::Health;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},

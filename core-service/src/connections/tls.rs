@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use daemon::tls::{self, Watched};
+use process::tls::{self, Watched};
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use tokio_rustls::TlsAcceptor;
 

@@ -4,25 +4,25 @@
 use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use domain::{
+    address::Address,
+    api_client::Scope,
+    id::{AddressId, StoreId, TimeSlotId},
+    price_list::PriceList,
+    store::{self, Store},
+    time_slot::TimeSlot,
+    zone::Zones,
+};
+use geocoding::{Answer, Geocoder, Query, gazetteer::GazetteerGeocoder};
 use jiff::Timestamp;
 use proto::iri::Collection;
+use storage::{price_lists::StoredPriceList, time_slots::StoredTimeSlot};
 
 use crate::{
     bootstrap::{self, Credentials, DISPATCHER, OPERATOR},
-    domain::{
-        address::Address,
-        api_client::Scope,
-        id::{AddressId, StoreId, TimeSlotId},
-        price_list::PriceList,
-        store::{self, Store},
-        time_slot::TimeSlot,
-        zone::Zones,
-    },
     error::Error,
-    geocoding::{Answer, Geocoder, Query, gazetteer::GazetteerGeocoder},
     grpc::Core,
     service::{CoreService, StartError},
-    storage::{self, price_lists::StoredPriceList, time_slots::StoredTimeSlot},
 };
 
 /// The demo's store and clients.
@@ -100,7 +100,7 @@ async fn create_shop(core: &Core, credentials: &Credentials) -> Result<StoreId, 
                 storage::time_slots::save(transaction, &time_slot).await?;
                 storage::price_lists::insert(transaction, &price_list).await?;
                 storage::api_clients::insert_if_absent(transaction, &client).await?;
-                Ok(())
+                Ok::<_, Error>(())
             })
         })
         .await?;

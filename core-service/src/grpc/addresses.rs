@@ -1,14 +1,13 @@
 //! The addresses that texts are found among: kept and asked by operators.
 
+use domain::{api_client::Scope, store::Country, violation::Violations};
+use geocoding::{Answer, Found, Query, gazetteer::Tally};
 use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Core, import, in_force::Freshness, messages, reach::Reach};
-use crate::{
-    domain::{api_client::Scope, store::Country, violation::Violations},
-    error::Error,
-    geocoding::{Answer, Found, Query, gazetteer::Tally},
-};
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::addresses_server::Addresses for Core {

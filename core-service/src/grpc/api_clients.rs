@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
+use domain::{
+    api_client::{ApiClient, Scope, Scopes, SecretHash},
+    id::ApiClientId,
+    violation::Violations,
+};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{Core, drafts, messages};
-use crate::{
-    domain::{
-        api_client::{ApiClient, Scope, Scopes, SecretHash},
-        id::ApiClientId,
-        violation::Violations,
-    },
-    error::Error,
-    random, storage,
-};
+use process::random;
+
+use crate::error::Error;
 
 /// How long an old secret stays good unless said otherwise, and at most.
 const OVERLAP: u32 = 24 * 60 * 60;
@@ -37,7 +36,7 @@ impl proto::api_clients_server::ApiClients for Core {
                 let client = client.clone();
                 Box::pin(async move {
                     storage::api_clients::insert(transaction, &client).await?;
-                    Ok(())
+                    Ok::<_, Error>(())
                 })
             })
             .await?;
@@ -212,7 +211,7 @@ impl Core {
                     let Some(mut client) =
                         storage::api_clients::find_and_lock(transaction, id).await?
                     else {
-                        return Ok(None);
+                        return Ok::<_, Error>(None);
                     };
                     change(&mut client)?;
                     storage::api_clients::update(transaction, &client).await?;

@@ -2,21 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
+use domain::{
+    address::Address,
+    api_client::{Scope, Scopes},
+    id::ApiClientId,
+    store::Store,
+};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use tonic::metadata::MetadataMap;
 
 use super::Core;
+
 use crate::{
     access_token::{self, Claims},
-    domain::{
-        address::Address,
-        api_client::{Scope, Scopes},
-        id::ApiClientId,
-        store::Store,
-    },
     error::{Error, Unauthenticated},
-    storage,
 };
 
 /// How long a judged token is believed without asking the database again: a client that is

@@ -1,24 +1,23 @@
 //! What operators define, compiled: time slots and price lists, kept until they change.
 
+use domain::{
+    definition::Mistake,
+    id::{StoreId, TimeSlotId},
+    price_list::PriceList,
+    store::Store,
+    time_slot::TimeSlot,
+    violation::Violations,
+    zone::Zones,
+};
 use std::sync::Arc;
 
 use super::{
     Core,
     in_force::{Applied, Freshness, InForce},
 };
-use crate::{
-    domain::{
-        definition::Mistake,
-        id::{StoreId, TimeSlotId},
-        price_list::PriceList,
-        store::Store,
-        time_slot::TimeSlot,
-        violation::Violations,
-        zone::Zones,
-    },
-    error::Error,
-    storage::{self, time_slots::StoredTimeSlot},
-};
+use storage::time_slots::StoredTimeSlot;
+
+use crate::error::Error;
 
 /// How many of each are kept compiled.
 const KEPT: u64 = 1_000;

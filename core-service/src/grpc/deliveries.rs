@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+use domain::{
+    api_client::Scope,
+    delivery::{CancelError, Delivery},
+    event::EventName,
+    id::{DeliveryId, StoreId},
+    store::Store,
+};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
@@ -17,17 +24,9 @@ use super::{
     planning::{self, Asked, Planned},
     promises,
 };
-use crate::{
-    domain::{
-        api_client::Scope,
-        delivery::{CancelError, Delivery},
-        event::EventName,
-        id::{DeliveryId, StoreId},
-        store::Store,
-    },
-    error::Error,
-    storage::{self, DatabaseTransaction, pages::Place, slot_bookings},
-};
+use storage::{DatabaseTransaction, pages::Place, slot_bookings};
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::deliveries_server::Deliveries for Core {
@@ -286,7 +285,7 @@ impl Core {
                     let found =
                         storage::deliveries::find_and_lock(transaction, store_id, id).await?;
                     let Some(mut delivery) = found else {
-                        return Ok((None, Owing::default()));
+                        return Ok::<_, Error>((None, Owing::default()));
                     };
                     let event = delivery.cancel(now).map_err(|error| refused(&error))?;
                     let Some(event) = event else {

@@ -1,14 +1,12 @@
 //! What a list of deliveries is to show: from texts to values, every violation noted.
 
+use domain::{
+    before::{self, DateOrder},
+    violation::Violations,
+};
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
-use crate::{
-    domain::{
-        before::{self, DateOrder},
-        violation::Violations,
-    },
-    storage::delivery_pages::{Filter, Span},
-};
+use storage::delivery_pages::{Filter, Span};
 
 /// Reads the filters of a request, times by the store's zone and country.
 pub(super) fn read(

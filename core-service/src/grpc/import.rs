@@ -7,14 +7,12 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
+use domain::{store::Country, violation::Violations};
+use geocoding::gazetteer::{Import, ImportError, Tally};
 use tokio::sync::mpsc;
 use tonic::Streaming;
 
-use crate::{
-    domain::{store::Country, violation::Violations},
-    error::Error,
-    geocoding::gazetteer::{Import, ImportError, Tally},
-};
+use crate::error::Error;
 
 /// Pieces that wait to be read: the sender waits rather than memory.
 const WAITING: usize = 8;

@@ -5,16 +5,17 @@ use std::{
     time::Duration,
 };
 
+use domain::signing_key::{KNOWN_FOR, Life};
 use jiff::Timestamp;
 use tokio::{sync::Mutex, time::Instant};
 
 use super::Core;
+use process::clock::Clock;
+use storage::{Storage, signing_keys::StoredSigningKey};
+
 use crate::{
     access_token::{KeyError, Keyring, SigningKey},
-    clock::Clock,
-    domain::signing_key::{KNOWN_FOR, Life},
     error::Error,
-    storage::{self, Storage, signing_keys::StoredSigningKey},
     vault::{Purpose, Vault},
 };
 

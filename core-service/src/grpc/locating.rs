@@ -1,11 +1,11 @@
 //! Where tasks happen: from an address as a client gives it to one with a point.
 
+use domain::{address::Address, id::AddressId, violation::Violations};
+use geocoding::{Answer, Query};
+
 use super::{Core, caller::Caller, drafts::AddressDraft, reach::Reach};
-use crate::{
-    domain::{address::Address, id::AddressId, violation::Violations},
-    error::Error,
-    geocoding::{Answer, Query},
-};
+
+use crate::error::Error;
 
 impl Core {
     /// The address given, or the client's default one, or the store's.

@@ -1,8 +1,6 @@
 //! Domain types as messages.
 
-use jiff::Timestamp;
-
-use crate::domain::{
+use domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
     delivery::{Delivery, DistanceSource},
@@ -13,6 +11,8 @@ use crate::domain::{
     task::{Package, Task, TaskKind, TaskState},
     webhook::{DisabledReason, Webhook},
 };
+use jiff::Timestamp;
+
 use crate::error::Error;
 
 use proto::iri::Collection;

@@ -37,20 +37,15 @@ mod zones;
 
 use std::sync::Arc;
 
+use domain::{before::DateOrder, store::Store};
+use geocoding::{Gazetteer, Geocoder};
 use jiff::Zoned;
+use process::clock::Clock;
+use storage::Storage;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    clock::Clock,
-    config::Config,
-    domain::{before::DateOrder, store::Store},
-    geocoding::{Gazetteer, Geocoder},
-    metrics::Metrics,
-    routing::Router,
-    storage::Storage,
-    vault::Vault,
-};
+use crate::{config::Config, metrics::Metrics, routing::Router, vault::Vault};
 
 pub(crate) use self::{
     caller::Callers,

@@ -3,17 +3,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use domain::{
+    delivery::Booking, id::TimeSlotId, store::Store, task::TimeWindow, time_slot::TimeSlot,
+    violation::Violations,
+};
 use jiff::Zoned;
 
 use super::{Core, drafts::Times, in_force::Freshness};
-use crate::{
-    domain::{
-        delivery::Booking, id::TimeSlotId, store::Store, task::TimeWindow, time_slot::TimeSlot,
-        violation::Violations,
-    },
-    error::Error,
-    storage::slot_bookings,
-};
+use storage::slot_bookings;
+
+use crate::error::Error;
 
 pub(super) struct Offer {
     pub(super) id: TimeSlotId,

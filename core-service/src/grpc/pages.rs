@@ -2,13 +2,11 @@
 //! A token names a place, not a right: whatever it says, a page shows the caller's own alone.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use domain::violation::Violations;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{
-    domain::violation::Violations,
-    storage::pages::{Place, Start},
-};
+use storage::pages::{Place, Start};
 
 const DEFAULT_SIZE: u32 = 30;
 const LARGEST_SIZE: u32 = 100;

@@ -3,6 +3,14 @@
 
 use std::sync::Arc;
 
+use domain::{
+    address::Address,
+    delivery::{Booking, DeliveryPlan, Route},
+    price_list::PriceList,
+    retail_price::Promise,
+    task::{TaskPlan, TimeWindow},
+    violation::Violations,
+};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::{
@@ -12,18 +20,8 @@ use super::{
     in_force::Freshness,
     promises::{Claim, Said},
 };
-use crate::{
-    domain::{
-        address::Address,
-        delivery::{Booking, DeliveryPlan, Route},
-        price_list::PriceList,
-        retail_price::Promise,
-        task::{TaskPlan, TimeWindow},
-        violation::Violations,
-    },
-    error::Error,
-    routing,
-};
+
+use crate::{error::Error, routing};
 
 /// How many violations of a caller's own finding are repeated.
 const MOST_VIOLATIONS: usize = 100;

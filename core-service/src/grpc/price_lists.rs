@@ -1,16 +1,15 @@
 //! Price lists: applied and checked by operators.
 
+use domain::api_client::Scope;
 use tonic::{Request, Response, Status};
 
 use super::{
     Core, caller::Caller, definitions, in_force::Freshness, messages, planning::Asked,
     promises::Claim, retail_prices,
 };
-use crate::{
-    domain::api_client::Scope,
-    error::Error,
-    storage::{self, price_lists::StoredPriceList},
-};
+use storage::price_lists::StoredPriceList;
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::price_lists_server::PriceLists for Core {
@@ -45,7 +44,7 @@ impl proto::price_lists_server::PriceLists for Core {
                         created_at: now,
                     };
                     storage::price_lists::insert(transaction, &stored).await?;
-                    Ok(stored)
+                    Ok::<_, Error>(stored)
                 })
             })
             .await;

@@ -1,25 +1,23 @@
 //! Promised prices: sealed into their own name, opened again, and claimed by an order.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use domain::{
+    delivery::{DeliveryPlan, Route},
+    id::{DeliveryId, StoreId},
+    money::Price,
+    retail_price::{Basis, Part, Promise},
+    store::{self, Store},
+    task::TaskKind,
+    violation::Violations,
+};
 use jiff::Timestamp;
 use prost::Message as _;
 use proto::iri::Collection;
 use uuid::Uuid;
 
 use super::{Core, messages, planning::Planned};
-use crate::{
-    domain::{
-        delivery::{DeliveryPlan, Route},
-        id::{DeliveryId, StoreId},
-        money::Price,
-        retail_price::{Basis, Part, Promise},
-        store::{self, Store},
-        task::TaskKind,
-        violation::Violations,
-    },
-    error::Error,
-    vault::Purpose,
-};
+
+use crate::{error::Error, vault::Purpose};
 
 /// How many rules that counted a price's name carries at most.
 const MOST_KEPT: usize = 10;

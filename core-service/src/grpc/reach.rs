@@ -1,12 +1,11 @@
 //! Where a store delivers, as it is on the map now: points are judged by it, and texts are looked
 //! up near it.
 
+use domain::{address::LatLng, service_area::ServiceArea, store::Store, zone::Zones};
+
 use super::{Core, in_force::Freshness};
-use crate::{
-    domain::{address::LatLng, service_area::ServiceArea, store::Store, zone::Zones},
-    error::Error,
-    routing::great_circle_meters,
-};
+
+use crate::error::Error;
 
 /// A store's service area, with everything that it takes to judge a point.
 pub(super) enum Reach {
@@ -86,7 +85,7 @@ impl Reach {
                 center,
                 radius_meters,
             } => {
-                let meters = great_circle_meters(*center, point);
+                let meters = center.distance_meters(point);
                 let radius = f64::from(*radius_meters);
                 let kilometers = |meters: f64| (meters / 100.0).round() / 10.0;
                 (meters > radius).then(|| {
@@ -122,7 +121,7 @@ impl Reach {
 
     fn may_hold(&self, point: LatLng) -> bool {
         let is_within =
-            |center: LatLng, meters: u32| great_circle_meters(center, point) <= f64::from(meters);
+            |center: LatLng, meters: u32| center.distance_meters(point) <= f64::from(meters);
         match self {
             Self::Anywhere { store } => store.is_none_or(|store| is_within(store, FAR_METERS)),
             Self::Circle {

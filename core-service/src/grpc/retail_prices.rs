@@ -1,13 +1,12 @@
 //! Retail prices: calculated, and read again from their own names; nothing is stored until one
 //! is used.
 
+use domain::{api_client::Scope, price_list::RuleOutcome};
 use tonic::{Request, Response, Status};
 
 use super::{Core, in_force::Freshness, messages, planning::Asked, promises::Claim};
-use crate::{
-    domain::{api_client::Scope, price_list::RuleOutcome},
-    error::Error,
-};
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::retail_prices_server::RetailPrices for Core {

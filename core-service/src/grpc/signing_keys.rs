@@ -1,17 +1,16 @@
 //! Token signing keys: changed and looked at by operators.
 
+use domain::{
+    api_client::Scope,
+    signing_key::{Life, State},
+};
 use proto::{iri::Collection, signing_key};
 use tonic::{Request, Response, Status};
 
 use super::{Core, key_ring, messages};
-use crate::{
-    domain::{
-        api_client::Scope,
-        signing_key::{Life, State},
-    },
-    error::Error,
-    storage::{self, signing_keys::StoredSigningKey},
-};
+use storage::signing_keys::StoredSigningKey;
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::signing_keys_server::SigningKeys for Core {
@@ -40,7 +39,7 @@ impl proto::signing_keys_server::SigningKeys for Core {
                             storage::signing_keys::delete(transaction, &stored.id).await?;
                         }
                     }
-                    Ok(kept)
+                    Ok::<_, Error>(kept)
                 })
             })
             .await?;

@@ -1,23 +1,21 @@
 //! Stores: kept by operators, read by their own clients.
 
+use domain::{
+    address::{Address, LatLng},
+    api_client::Scope,
+    id::StoreId,
+    service_area::{Circle, ServiceArea},
+    store::{self, Country, Store},
+    violation::Violations,
+};
 use iso_currency::Currency;
 use jiff::tz::TimeZone;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{Core, drafts, in_force::Freshness, messages, reach::Reach};
-use crate::{
-    domain::{
-        address::{Address, LatLng},
-        api_client::Scope,
-        id::StoreId,
-        service_area::{Circle, ServiceArea},
-        store::{self, Country, Store},
-        violation::Violations,
-    },
-    error::Error,
-    storage,
-};
+
+use crate::error::Error;
 
 /// What is to be changed of a store; what is absent stays.
 #[derive(Clone)]
@@ -96,7 +94,7 @@ impl proto::stores_server::Stores for Core {
                 let store = store.clone();
                 Box::pin(async move {
                     storage::stores::insert(transaction, &store).await?;
-                    Ok(())
+                    Ok::<_, Error>(())
                 })
             })
             .await?;
@@ -160,7 +158,7 @@ impl proto::stores_server::Stores for Core {
                     // As it is now: another may have changed the rest of it meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;
                     let Some(mut store) = store else {
-                        return Ok(None);
+                        return Ok::<_, Error>(None);
                     };
                     changes.apply(&mut store);
                     storage::stores::update(transaction, &store).await?;

@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
+use domain::{
+    api_client::Scope,
+    delivery::CompleteTaskError,
+    event::EventName,
+    id::{DeliveryId, StoreId, TaskId},
+    store::Store,
+    task::{Task, TaskState},
+};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{Core, caller::Caller, messages, notifications::owe};
-use crate::{
-    domain::{
-        api_client::Scope,
-        delivery::CompleteTaskError,
-        event::EventName,
-        id::{DeliveryId, StoreId, TaskId},
-        store::Store,
-        task::{Task, TaskState},
-    },
-    error::Error,
-    storage,
-};
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::tasks_server::Tasks for Core {
@@ -100,7 +98,7 @@ impl Core {
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
                     let of = (store_id, delivery_id);
                     let owing = owe(transaction, &streams, of, &events, now).await?;
-                    Ok((task, owing))
+                    Ok::<_, Error>((task, owing))
                 })
             })
             .await?;
@@ -136,7 +134,7 @@ impl Core {
     }
 }
 
-fn state(delivery: &crate::domain::delivery::Delivery, task_id: TaskId) -> Option<TaskState> {
+fn state(delivery: &domain::delivery::Delivery, task_id: TaskId) -> Option<TaskState> {
     [&delivery.pickup, &delivery.dropoff]
         .into_iter()
         .find(|task| task.id == task_id)

@@ -1,5 +1,14 @@
 //! Time slots: defined by operators, offered to shops.
 
+use domain::{
+    api_client::Scope,
+    id::TimeSlotId,
+    store::Store,
+    time_slot::{
+        OpeningHoursSpecification, TimeSlot,
+        label::{self, Language},
+    },
+};
 use jiff::{
     Zoned,
     civil::{Time, Weekday},
@@ -8,19 +17,9 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{Core, definitions, in_force::Freshness, messages};
-use crate::{
-    domain::{
-        api_client::Scope,
-        id::TimeSlotId,
-        store::Store,
-        time_slot::{
-            OpeningHoursSpecification, TimeSlot,
-            label::{self, Language},
-        },
-    },
-    error::Error,
-    storage::{self, time_slots::StoredTimeSlot},
-};
+use storage::time_slots::StoredTimeSlot;
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::time_slots_server::TimeSlots for Core {
@@ -97,7 +96,7 @@ impl proto::time_slots_server::TimeSlots for Core {
                         stored.id = known.id;
                     }
                     storage::time_slots::save(transaction, &stored).await?;
-                    Ok(stored)
+                    Ok::<_, Error>(stored)
                 })
             })
             .await;

@@ -1,13 +1,11 @@
 //! Tokens: client credentials in, access token out (RFC 6749 §4.4).
 
+use domain::api_client::SecretHash;
 use tonic::{Request, Response, Status};
 
 use super::Core;
-use crate::{
-    domain::api_client::SecretHash,
-    error::{Error, Unauthenticated},
-    storage,
-};
+
+use crate::error::{Error, Unauthenticated};
 
 #[tonic::async_trait]
 impl proto::tokens_server::Tokens for Core {

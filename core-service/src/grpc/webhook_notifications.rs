@@ -2,22 +2,21 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use domain::{
+    api_client::Scope, id::NotificationId, notification_state::State, store::Store,
+    webhook::Webhook,
+};
 use proto::iri::Collection;
 use tonic::Response;
 
 use super::{Core, caller::Caller, messages, pages, planning};
-use crate::{
-    domain::{
-        api_client::Scope, id::NotificationId, notification_state::State, store::Store,
-        webhook::Webhook,
-    },
-    error::Error,
-    storage::{
-        self, ConnectionTrait,
-        pages::Place,
-        webhook_notifications::{Attempt, Shown},
-    },
+use storage::{
+    self, ConnectionTrait,
+    pages::Place,
+    webhook_notifications::{Attempt, Shown},
 };
+
+use crate::error::Error;
 
 impl Core {
     pub(super) async fn list_notifications(

@@ -1,5 +1,10 @@
 //! What failed to reach a webhook, or passed it by, owed again.
 
+use domain::{
+    id::{NotificationId, StoreId, WebhookId},
+    violation::Violations,
+    webhook::Webhook,
+};
 use jiff::Timestamp;
 use proto::iri::Collection;
 use tonic::Response;
@@ -9,19 +14,13 @@ use super::{
     Core, caller::Caller, idempotency::Step, messages, pages, planning,
     webhook_notifications::require_enabled,
 };
-use crate::{
-    domain::{
-        id::{NotificationId, StoreId, WebhookId},
-        violation::Violations,
-        webhook::Webhook,
-    },
-    error::Error,
-    storage::{
-        self, DatabaseTransaction,
-        pages::{Place, Start},
-        webhook_notifications,
-    },
+use storage::{
+    self, DatabaseTransaction,
+    pages::{Place, Start},
+    webhook_notifications,
 };
+
+use crate::error::Error;
 
 /// How many notifications are made due by one transaction.
 const BATCH: u64 = 500;

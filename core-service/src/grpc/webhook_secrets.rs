@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
+use domain::{
+    id::WebhookId,
+    store::Store,
+    webhook::{Secret, Webhook},
+    webhook_secrets::{LONGEST_OVERLAP, OVERLAP, Secrets},
+};
 use jiff::SignedDuration;
 use proto::iri::Collection;
 use tonic::Response;
 
 use super::{Core, caller::Caller, idempotency::Once, messages, planning};
-use crate::{
-    domain::{
-        id::WebhookId,
-        store::Store,
-        webhook::{Secret, Webhook},
-        webhook_secrets::{LONGEST_OVERLAP, OVERLAP, Secrets},
-    },
-    error::Error,
-    random, storage,
-    vault::Purpose,
-};
+use process::random;
+
+use crate::{error::Error, vault::Purpose};
 
 impl Core {
     /// A new secret, and how it is kept.

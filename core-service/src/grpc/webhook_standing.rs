@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
+use domain::{
+    api_client::Scope,
+    webhook::{Disabled, DisabledReason},
+};
 use proto::iri::Collection;
 use tonic::Response;
 
 use super::{Core, caller::Caller, messages};
-use crate::{
-    domain::{
-        api_client::Scope,
-        webhook::{Disabled, DisabledReason},
-    },
-    error::Error,
-    storage,
-};
+
+use crate::error::Error;
 
 impl Core {
     pub(super) async fn enable(

@@ -8,6 +8,11 @@ use std::{
     time::Duration,
 };
 
+use domain::{
+    id::{DeliveryId, NotificationId, StoreId},
+    notification::Failure,
+    webhook::Webhook,
+};
 use proto::{StreamResponse, iri::Collection};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -21,15 +26,8 @@ use super::{
     messages,
     notifications::{self, Response, Responses},
 };
-use crate::{
-    domain::{
-        id::{DeliveryId, NotificationId, StoreId},
-        notification::Failure,
-        webhook::Webhook,
-    },
-    error::Error,
-    storage,
-};
+
+use crate::error::Error;
 
 /// What every sample is said to be about. No delivery has this id, and none ever will.
 const NO_DELIVERY: DeliveryId = DeliveryId(Uuid::nil());

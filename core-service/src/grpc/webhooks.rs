@@ -1,21 +1,19 @@
 //! Webhooks: registered by shops, each client its own; operators look at all.
 
+use domain::{
+    api_client::Scope,
+    event::EventName,
+    id::{ApiClientId, StoreId, WebhookId},
+    store::Store,
+    webhook::{MOST_PER_CLIENT, Webhook},
+    webhook_secrets::Secrets,
+};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{Core, caller::Caller, messages, planning};
-use crate::{
-    domain::{
-        api_client::Scope,
-        event::EventName,
-        id::{ApiClientId, StoreId, WebhookId},
-        store::Store,
-        webhook::{MOST_PER_CLIENT, Webhook},
-        webhook_secrets::Secrets,
-    },
-    error::Error,
-    storage,
-};
+
+use crate::error::Error;
 
 #[tonic::async_trait]
 impl proto::webhooks_server::Webhooks for Core {
@@ -116,7 +114,9 @@ impl proto::webhooks_server::Webhooks for Core {
         let (webhook_id, now) = (webhook.id, self.clock.now());
         if webhook.disabled.is_some() {
             let of = (webhook.store_id, webhook_id);
-            storage::notifications::drop_left_of(&self.storage, of, now).await?;
+            storage::notifications::drop_left_of(&self.storage, of, now)
+                .await
+                .map_err(Error::from)?;
         }
         let deleted = self
             .storage
@@ -132,7 +132,7 @@ impl proto::webhooks_server::Webhooks for Core {
                         storage::notifications::drop_owed(transaction, store_id, id, None, now)
                             .await?;
                     }
-                    Ok(deleted)
+                    Ok::<_, Error>(deleted)
                 })
             })
             .await?;

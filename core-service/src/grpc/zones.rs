@@ -1,17 +1,16 @@
 //! Zones: applied and looked at by operators.
 
+use domain::{
+    api_client::Scope,
+    definition::Mistake,
+    zone::{self, Area, Zones},
+};
 use tonic::{Request, Response, Status};
 
 use super::{Core, definitions, messages};
-use crate::{
-    domain::{
-        api_client::Scope,
-        definition::Mistake,
-        zone::{self, Area, Zones},
-    },
-    error::Error,
-    storage::{self, zones::StoredZones},
-};
+use storage::zones::StoredZones;
+
+use crate::error::Error;
 
 /// How often zones are applied on top of ones that somebody else just applied.
 const TRIES: usize = 10;

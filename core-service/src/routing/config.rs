@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
-use crate::upstream;
 
 /// What knows the ways that couriers take.
 #[derive(Args, Clone, Debug)]

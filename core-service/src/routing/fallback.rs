@@ -1,9 +1,9 @@
 //! The straight line where a router gives no answer: visibly, by the route's source.
 
+use domain::{address::LatLng, delivery::Route};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Error, Router, StraightLine};
-use crate::domain::{address::LatLng, delivery::Route};
 
 /// A router, and the straight line in its absence.
 pub struct WithFallback<R> {
@@ -33,7 +33,7 @@ impl<R: Router> Router for WithFallback<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::delivery::DistanceSource;
+    use domain::delivery::DistanceSource;
 
     /// Has always the same answer.
     struct Fixed(fn() -> Result<Route, Error>);

@@ -7,18 +7,13 @@ mod straight_line;
 
 use std::time::Duration;
 
+use domain::{address::LatLng, delivery::Route};
 use futures_util::future::BoxFuture;
-
-use crate::{
-    domain::{address::LatLng, delivery::Route},
-    upstream,
-};
 
 pub use config::{Fallback, RouterConfig};
 pub use fallback::WithFallback;
 pub use osrm::{Osrm, OsrmError};
 pub use straight_line::StraightLine;
-pub(crate) use straight_line::great_circle_meters;
 
 /// Something that knows ways.
 pub trait Router: Send + Sync {

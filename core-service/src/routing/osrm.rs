@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
+use domain::{
+    address::LatLng,
+    delivery::{DistanceSource, Route},
+};
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
+use upstream::{Answer, Client, Limits};
 use url::Url;
 
 use super::{Error, Router, whole};
-use crate::{
-    domain::{
-        address::LatLng,
-        delivery::{DistanceSource, Route},
-    },
-    upstream::{Answer, Client, Limits},
-};
 
 /// Asks an OSRM server, and remembers what it said.
 pub struct Osrm {
@@ -188,7 +186,7 @@ fn unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::fixture::{Reply, Service};
+    use upstream::fixture::{Reply, Service};
 
     const OK: &str = r#"{"code":"Ok","routes":[{"legs":[{"steps":[],"distance":1886.3,"duration":260.6,"summary":"","weight":260.6}],"weight_name":"duration","weight":260.6,"distance":1886.3,"duration":260.6}],"waypoints":[{"hint":"","distance":4.2,"name":"Rue de Rivoli","location":[2.352,48.856]},{"hint":"","distance":2.1,"name":"","location":[2.355,48.855]}]}"#;
 

@@ -1,12 +1,12 @@
 //! The way as the crow flies, made longer by what streets usually add.
 
-use futures_util::{FutureExt, future::BoxFuture};
-
-use super::{Error, Router, whole};
-use crate::domain::{
+use domain::{
     address::LatLng,
     delivery::{DistanceSource, Route},
 };
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{Error, Router, whole};
 
 /// Estimates a way without a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,6 @@ pub struct StraightLine {
 const DETOUR_FACTOR: f64 = 1.3;
 /// A bicycle courier in a city: 15 km/h.
 const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
-/// Mean radius of the earth (IUGG).
-const EARTH_RADIUS_METERS: f64 = 6_371_008.8;
 
 impl Default for StraightLine {
     fn default() -> Self {
@@ -36,7 +34,7 @@ impl Default for StraightLine {
 impl StraightLine {
     /// The estimate, in whole metres and seconds. Distances beyond any on the earth saturate.
     pub fn estimate(self, from: LatLng, to: LatLng) -> Route {
-        let meters = great_circle_meters(from, to) * self.detour_factor;
+        let meters = from.distance_meters(to) * self.detour_factor;
         Route {
             meters: whole(meters),
             seconds: whole(meters / self.meters_per_second),
@@ -51,44 +49,12 @@ impl Router for StraightLine {
     }
 }
 
-/// The shortest distance over the surface of a sphere, by the haversine formula: unlike the
-/// plain law of cosines it stays exact for neighbours.
-pub(crate) fn great_circle_meters(from: LatLng, to: LatLng) -> f64 {
-    let (from_latitude, to_latitude) = (from.latitude().to_radians(), to.latitude().to_radians());
-    let half_sine = |degrees: f64| (degrees.to_radians() / 2.0).sin();
-    let by_latitude = half_sine(to.latitude() - from.latitude());
-    let by_longitude = half_sine(to.longitude() - from.longitude());
-    let haversine =
-        by_latitude.powi(2) + from_latitude.cos() * to_latitude.cos() * by_longitude.powi(2);
-    2.0 * EARTH_RADIUS_METERS * haversine.sqrt().min(1.0).asin()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn point(latitude: f64, longitude: f64) -> LatLng {
         LatLng::new(latitude, longitude).unwrap()
-    }
-
-    #[test]
-    fn known_distances_are_met() {
-        let (louvre, nation) = (point(48.8606, 2.3376), point(48.8484, 2.3959));
-        for (from, to, expected) in [
-            (louvre, louvre, 0.0),
-            (louvre, nation, 4_476.0),
-            (nation, louvre, 4_476.0),
-            (point(48.8566, 2.3522), point(51.5074, -0.1278), 343_557.0),
-            (point(0.0, 179.5), point(0.0, -179.5), 111_195.0),
-            (point(90.0, 0.0), point(-90.0, 0.0), 20_015_115.0),
-            (point(0.0, 0.0), point(0.0, 180.0), 20_015_115.0),
-        ] {
-            let meters = great_circle_meters(from, to);
-            assert!(
-                (meters - expected).abs() < 1.0 + expected * 1e-4,
-                "{meters} is not {expected}"
-            );
-        }
     }
 
     #[tokio::test]

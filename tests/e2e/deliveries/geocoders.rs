@@ -147,7 +147,7 @@ async fn a_geocoder_is_told_where_the_store_delivers_and_what_else_the_operator_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn how_exact_an_address_must_be_is_the_operators_choice() {
-    use core_service::geocoding::Precision;
+    use geocoding::Precision;
 
     // In the gazetteer, between its neighbours, and no house at all.
     let texts = [

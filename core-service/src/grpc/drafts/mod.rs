@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
-use crate::domain::{
+use domain::{
     address::LatLng,
     before::{self, DateOrder},
     store::Country,

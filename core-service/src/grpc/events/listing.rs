@@ -1,13 +1,13 @@
 //! A store's events, a page at a time.
 
+use domain::{api_client::Scope, event::Event, event_log::CursorError, id::EventId, store::Store};
 use proto::iri::Collection;
 
 use super::{message, refused};
+
 use crate::{
-    domain::{api_client::Scope, event::Event, event_log::CursorError, id::EventId, store::Store},
     error::Error,
     grpc::{Core, caller::Caller, pages, planning},
-    storage,
 };
 
 impl Core {

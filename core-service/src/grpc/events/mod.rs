@@ -8,6 +8,11 @@ mod watching;
 
 use std::{pin::Pin, sync::Arc};
 
+use domain::{
+    event::{Event, Object},
+    event_log::CursorError,
+    violation::Violations,
+};
 use futures_util::Stream;
 use proto::iri::Collection;
 use tokio::sync::mpsc;
@@ -15,14 +20,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::{Core, messages};
-use crate::{
-    domain::{
-        event::{Event, Object},
-        event_log::CursorError,
-        violation::Violations,
-    },
-    error::Error,
-};
+
+use crate::error::Error;
 
 /// So that the stream type can be named without its generics.
 type ResponseStream =

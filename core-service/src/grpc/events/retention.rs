@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::{error::Error, grpc::Core, storage};
+use crate::{error::Error, grpc::Core};
 
 /// How often the oldest event is looked at.
 const INTERVAL: Duration = Duration::from_mins(10);
@@ -43,7 +43,7 @@ impl Core {
                 .write(move |transaction| {
                     Box::pin(async move {
                         storage::events::trim(transaction, before, BATCH).await?;
-                        Ok(())
+                        Ok::<_, Error>(())
                     })
                 })
                 .await?;

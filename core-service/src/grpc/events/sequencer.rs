@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
+use storage::events::Round;
 use uuid::Uuid;
 
-use crate::{
-    error::Error,
-    grpc::Core,
-    storage::{self, events::Round},
-};
+use crate::{error::Error, grpc::Core};
 
 /// How long after its last turn nobody else need try to number events. Were its holder to die,
 /// they would wait this long.
@@ -65,7 +62,7 @@ impl Core {
                 .write(move |transaction| {
                     Box::pin(async move {
                         let lease = (holder, LEASE);
-                        Ok(storage::events::number(transaction, lease, BATCH).await?)
+                        Ok::<_, Error>(storage::events::number(transaction, lease, BATCH).await?)
                     })
                 })
                 .await?;
@@ -95,10 +92,7 @@ impl Core {
         let given_up = self
             .storage
             .write(move |transaction| {
-                Box::pin(async move {
-                    storage::events::give_up(transaction, Some(holder)).await?;
-                    Ok(())
-                })
+                Box::pin(async move { storage::events::give_up(transaction, Some(holder)).await })
             })
             .await;
         if let Err(error) = given_up {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use domain::api_client::Scope;
 use tokio::sync::mpsc;
 use tonic::{Status, metadata::MetadataMap};
 
 use super::{message, refused};
+
 use crate::{
-    domain::api_client::Scope,
     error::Error,
     grpc::{Core, caller::Caller},
-    storage,
 };
 
 /// How many events go in one message.

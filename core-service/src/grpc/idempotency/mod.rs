@@ -8,6 +8,7 @@ mod steps;
 
 use std::sync::Arc;
 
+use domain::{id::StoreId, violation::Violations};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use proto::iri::Collection;
@@ -17,13 +18,13 @@ use uuid::Uuid;
 
 pub(super) use self::steps::Step;
 use super::{Core, caller::Caller};
+use storage::{
+    self, DatabaseTransaction,
+    idempotency_keys::{self, Claim, Kept, Key},
+};
+
 use crate::{
-    domain::{id::StoreId, violation::Violations},
     error::Error,
-    storage::{
-        self, DatabaseTransaction,
-        idempotency_keys::{self, Claim, Kept, Key},
-    },
     vault::{Purpose, Vault},
 };
 
@@ -154,7 +155,7 @@ impl Core {
                 let (work, vault) = (Arc::clone(&work), Arc::clone(&vault));
                 Box::pin(async move {
                     if let Claim::Taken(kept) = request.claim(transaction).await? {
-                        return Ok(Done::Before(kept));
+                        return Ok::<_, Error>(Done::Before(kept));
                     }
                     let message = work(transaction).await?;
                     let answer = request.seal(&vault, &message);
@@ -198,7 +199,7 @@ impl Core {
                 .write(move |transaction| {
                     Box::pin(async move {
                         let most = REMOVED_AT_ONCE;
-                        Ok(idempotency_keys::remove(transaction, expired, most).await?)
+                        Ok::<_, Error>(idempotency_keys::remove(transaction, expired, most).await?)
                     })
                 })
                 .await?;

@@ -10,14 +10,12 @@ use sha2::{Digest, Sha256};
 use tonic::Response;
 
 use super::{Core, Once, Request, replayed};
-use crate::{
-    error::Error,
-    storage::{
-        DatabaseTransaction,
-        idempotency_keys::{self, Claim, Key},
-    },
-    vault::Vault,
+use storage::{
+    DatabaseTransaction,
+    idempotency_keys::{self, Claim, Key},
 };
+
+use crate::{error::Error, vault::Vault};
 
 /// What a transaction has come to: how far the request is, or its answer.
 #[derive(Debug)]
@@ -132,10 +130,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        domain::id::{ApiClientId, StoreId},
-        storage::{Storage, fixture},
-    };
+    use domain::id::{ApiClientId, StoreId};
+
+    use storage::{Storage, fixture};
 
     const FIRST: Request = Request {
         key: Key {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use crate::domain::{
+use domain::{
     fairness::{Places, Room, Standing},
     id::{NotificationId, WebhookId},
 };

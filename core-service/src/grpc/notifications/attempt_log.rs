@@ -3,15 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use storage::notifications::Attempt;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::Instant,
 };
 
-use crate::{
-    grpc::Core,
-    storage::{self, notifications::Attempt},
-};
+use crate::grpc::Core;
 
 /// How many bytes of attempts may wait to be written, or just be: the answers of 4,000 receivers
 /// that all say as much as is kept, or some seconds of what most say at full load.
@@ -100,8 +98,7 @@ impl Core {
             .write(move |transaction| {
                 let attempts = Arc::clone(&attempts);
                 Box::pin(async move {
-                    storage::notifications::insert_attempts(transaction, &attempts).await?;
-                    Ok(())
+                    storage::notifications::insert_attempts(transaction, &attempts).await
                 })
             })
             .await;
@@ -121,13 +118,12 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        domain::{
-            id::{NotificationId, StoreId},
-            notification::Outcome,
-        },
-        storage::notifications::Report,
+    use domain::{
+        id::{NotificationId, StoreId},
+        notification::Outcome,
     };
+
+    use storage::notifications::Report;
 
     fn attempts(count: usize, answer: &str) -> Vec<Attempt> {
         let attempt = || Attempt {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{BATCH, GATHERING, GATHERING_FOR_MORE, outcomes, streams::Line};
-use crate::storage::notifications::Report;
+use storage::notifications::Report;
 
 /// What has come back on a stream and is not recorded yet.
 #[derive(Debug, Default)]

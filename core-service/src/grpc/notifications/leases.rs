@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::{fairness::Room, id::NotificationId};
 use jiff::Timestamp;
 use proto::iri::Collection;
 use tokio::time::Instant;
@@ -13,15 +14,12 @@ use super::{
     outcomes::unsent,
     streams::{Line, Unsent},
 };
-use crate::{
-    domain::{fairness::Room, id::NotificationId},
-    error::Error,
-    grpc::Core,
-    storage::{
-        self, Storage,
-        notifications::{Claim, Claimed, Report},
-    },
+use storage::{
+    self, Storage,
+    notifications::{Claim, Claimed, Report},
 };
+
+use crate::{error::Error, grpc::Core};
 
 /// How many are claimed by one transaction at most.
 const BATCH: u32 = 256;
@@ -125,7 +123,7 @@ impl Core {
         let (room, lease) = claiming.terms();
         let claim = self.storage.write(move |transaction| {
             Box::pin(async move {
-                Ok(storage::notifications::claim(transaction, &room, lease, now).await?)
+                Ok::<_, Error>(storage::notifications::claim(transaction, &room, lease, now).await?)
             })
         });
         let claim = claim.await?;
@@ -225,7 +223,9 @@ impl Core {
                 .write(move |transaction| {
                     let held = held.clone();
                     Box::pin(async move {
-                        Ok(storage::notifications::release(transaction, &held, now).await?)
+                        Ok::<_, Error>(
+                            storage::notifications::release(transaction, &held, now).await?,
+                        )
                     })
                 })
                 .await?;

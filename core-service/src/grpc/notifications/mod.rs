@@ -15,6 +15,7 @@ mod taking_back;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
+use domain::{api_client::Scope, fairness::LEASE};
 use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -29,10 +30,8 @@ pub(crate) use self::{
 };
 use self::{handing_out::hand_out, taking_back::take_back};
 use super::{Core, caller::Caller};
-use crate::{
-    domain::{api_client::Scope, fairness::LEASE},
-    error::Error,
-};
+
+use crate::error::Error;
 
 /// How many outcomes are recorded by one transaction at most, or a message more; and how many
 /// notifications go in one message.

@@ -2,6 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use domain::{
+    fairness::Room,
+    id::{NotificationId, StoreId, WebhookId},
+    notification::{Failure, Outcome},
+};
 use jiff::SignedDuration;
 use proto::iri::Collection;
 use uuid::Uuid;
@@ -11,20 +16,13 @@ use super::{
     leases::{Claiming, Found},
     streams::Line,
 };
-use crate::{
-    domain::{
-        fairness::Room,
-        id::{NotificationId, StoreId, WebhookId},
-        notification::{Failure, Outcome},
-    },
-    error::Error,
-    grpc::Core,
-    random,
-    storage::{
-        self,
-        notifications::{Claim, Report},
-    },
+use process::random;
+use storage::{
+    self,
+    notifications::{Claim, Report},
 };
+
+use crate::{error::Error, grpc::Core};
 
 impl Core {
     /// Records what became of attempts.
@@ -90,7 +88,7 @@ impl Core {
                         }
                         None => Claim::default(),
                     };
-                    Ok((recorded, claim))
+                    Ok::<_, Error>((recorded, claim))
                 })
             })
             .await?;

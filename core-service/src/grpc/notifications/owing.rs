@@ -1,20 +1,18 @@
 //! What an event brings about: written with its cause, told once it is committed.
 
+use domain::{
+    event::EventName,
+    id::{DeliveryId, StoreId},
+};
 use jiff::Timestamp;
 
 use super::{
     LEASE,
     streams::{Seat, Streams},
 };
-use crate::{
-    domain::{
-        event::EventName,
-        id::{DeliveryId, StoreId},
-    },
-    error::Error,
-    grpc::Core,
-    storage::{self, DatabaseTransaction},
-};
+use storage::DatabaseTransaction;
+
+use crate::{error::Error, grpc::Core};
 
 /// What is owed by a transaction, if it commits. To be handed to [`Core::tell`] then; if it is
 /// dropped instead, nothing is lost, only late.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{error::Error, grpc::Core, storage};
+use crate::{error::Error, grpc::Core};
 
 /// How often a core looks for something to drop or to remove.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -68,6 +68,6 @@ impl Core {
     }
 }
 
-fn say_failed(error: &Error, what: &'static str) {
-    tracing::warn!(error = error as &dyn std::error::Error, "{what}");
+fn say_failed(error: &(dyn std::error::Error + 'static), what: &'static str) {
+    tracing::warn!(error, "{what}");
 }

@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use domain::id::NotificationId;
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
@@ -17,10 +18,8 @@ use super::{
     account::{Account, Held},
     leases::Found,
 };
-use crate::{
-    domain::id::NotificationId,
-    storage::notifications::{Claimed, Owed},
-};
+
+use storage::notifications::{Claimed, Owed};
 
 /// After so long a commit a lease has too little left to be sent under.
 const LATEST: std::time::Duration = LEASE.checked_div(6).expect("six is not zero");
@@ -229,14 +228,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::{
-            event::EventName,
-            fairness::Standing,
-            id::{DeliveryId, EventId, StoreId, WebhookId},
-        },
-        storage::webhooks::Target,
+    use domain::{
+        event::EventName,
+        fairness::Standing,
+        id::{DeliveryId, EventId, StoreId, WebhookId},
     };
+
+    use storage::webhooks::Target;
 
     /// A stream with credit, and its two ends.
     struct Stream {

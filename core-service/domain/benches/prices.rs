@@ -1,0 +1,113 @@
+//! How long a price takes over a ready distance: `cargo bench -p core-service --bench prices`.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark is read, and one that cannot go on says where"
+)]
+
+use std::{collections::BTreeMap, hint::black_box, time::Instant};
+
+use domain::{
+    address::{Address, LatLng},
+    delivery::{DeliveryPlan, DistanceSource, Route},
+    id::AddressId,
+    price_list::PriceList,
+    task::{Package, TaskPlan, TimeWindow},
+    zone::Zones,
+};
+use jiff::{SignedDuration, Zoned};
+
+const LIST: &str = include_str!("../../../examples/prices.toml");
+const ZONES: &str = include_str!("../../../examples/zones.geojson");
+const ROUNDS: usize = 200;
+const A_ROUND: u32 = 500;
+
+fn main() {
+    let zones = Zones::parse(ZONES).unwrap();
+    let (head, rules) = LIST.split_at(LIST.find("[[rule]]").unwrap());
+    let lists = [
+        (
+            "20 bands, the last matches",
+            head.replace("\"sum\"", "\"first\"") + &bands(20),
+        ),
+        ("20 bands, all evaluated", head.to_owned() + &bands(20)),
+        (
+            "the example's 9 rules twice and 2 bands",
+            format!("{head}{rules}{rules}{}", bands(2)),
+        ),
+    ];
+    for (name, definition) in lists {
+        let list = PriceList::parse(&definition, &zones).unwrap();
+        report(name, &list);
+    }
+}
+
+/// Rules that ask for the distance.
+fn bands(count: u32) -> String {
+    let band = |band: u32| {
+        format!(
+            "[[rule]]\nname = \"Up to {band} km\"\nwhen = \"distance <= {}\"\nprice = {}\n",
+            band * 1000,
+            400 + band * 50
+        )
+    };
+    (1..=count).map(band).collect::<Vec<_>>().concat()
+}
+
+fn report(name: &str, list: &PriceList) {
+    let now: Zoned = "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap();
+    let plan = plan(&now);
+    assert!(list.calculate(&plan, "Shop", &now).price.is_some());
+    let mut rounds: Vec<_> = (0..ROUNDS)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..A_ROUND {
+                black_box(list.calculate(black_box(&plan), "Shop", &now));
+            }
+            start.elapsed() / A_ROUND
+        })
+        .collect();
+    rounds.sort_unstable();
+    let (median, slow) = (rounds[ROUNDS / 2], rounds[ROUNDS * 95 / 100]);
+    println!("{name}: {median:?} each (median; 95 % of rounds within {slow:?})");
+}
+
+fn plan(now: &Zoned) -> DeliveryPlan {
+    let now = now.timestamp();
+    let task = |latitude, longitude| TaskPlan {
+        address: Address {
+            id: AddressId::new(),
+            street_address: "48 Rue de Rivoli, 75004 Paris".to_owned(),
+            lat_lng: LatLng::new(latitude, longitude).unwrap(),
+            place_name: None,
+            contact_name: None,
+            telephone: None,
+            description: None,
+            postal_code: Some("75004".to_owned()),
+            locality: Some("Paris".to_owned()),
+            country: Some("FR".to_owned()),
+        },
+        window: TimeWindow {
+            after: now + SignedDuration::from_hours(8),
+            before: now + SignedDuration::from_hours(10),
+        },
+        time_slot: true,
+        comments: String::new(),
+        weight: Some(12_000),
+        packages: vec![Package {
+            kind: "XL".to_owned(),
+            quantity: 2,
+        }],
+        tags: vec!["cold".to_owned()],
+        metadata: BTreeMap::new(),
+    };
+    DeliveryPlan {
+        pickup: task(48.8566, 2.3530),
+        dropoff: task(48.8558, 2.3551),
+        route: Route {
+            meters: 19_500,
+            seconds: 4_000,
+            source: DistanceSource::StraightLine,
+        },
+    }
+}

@@ -1,0 +1,137 @@
+//! Addresses and points.
+
+use crate::id::AddressId;
+
+/// Mean radius of the earth (IUGG).
+const EARTH_RADIUS_METERS: f64 = 6_371_008.8;
+
+/// A point on the earth, WGS 84 degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatLng {
+    latitude: f64,
+    longitude: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LatLngError {
+    #[error(
+        "latitude {latitude} and longitude {longitude} seem swapped: that is not on the earth, and latitude {longitude}, longitude {latitude} is"
+    )]
+    Swapped { latitude: f64, longitude: f64 },
+    #[error(
+        "latitude {latitude} and longitude {longitude} are not on the earth: latitude is from -90 to 90, longitude from -180 to 180"
+    )]
+    OutOfRange { latitude: f64, longitude: f64 },
+}
+
+impl LatLng {
+    pub fn new(latitude: f64, longitude: f64) -> Result<Self, LatLngError> {
+        let on_earth = |latitude: f64, longitude: f64| {
+            (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude)
+        };
+        if on_earth(latitude, longitude) {
+            Ok(Self {
+                latitude,
+                longitude,
+            })
+        } else if on_earth(longitude, latitude) {
+            Err(LatLngError::Swapped {
+                latitude,
+                longitude,
+            })
+        } else {
+            Err(LatLngError::OutOfRange {
+                latitude,
+                longitude,
+            })
+        }
+    }
+
+    /// Degrees, -90 to 90.
+    pub fn latitude(self) -> f64 {
+        self.latitude
+    }
+
+    /// Degrees, -180 to 180.
+    pub fn longitude(self) -> f64 {
+        self.longitude
+    }
+
+    /// The great-circle distance in metres, by the haversine formula: unlike the spherical law
+    /// of cosines it stays exact for close points.
+    pub fn distance_meters(self, to: Self) -> f64 {
+        let from = self;
+        let (from_latitude, to_latitude) = (from.latitude.to_radians(), to.latitude.to_radians());
+        let half_sine = |degrees: f64| (degrees.to_radians() / 2.0).sin();
+        let by_latitude = half_sine(to.latitude - from.latitude);
+        let by_longitude = half_sine(to.longitude - from.longitude);
+        let haversine =
+            by_latitude.powi(2) + from_latitude.cos() * to_latitude.cos() * by_longitude.powi(2);
+        2.0 * EARTH_RADIUS_METERS * haversine.sqrt().min(1.0).asin()
+    }
+}
+
+/// A postal address with its point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    pub id: AddressId,
+    pub street_address: String,
+    pub lat_lng: LatLng,
+    /// The place's own name, e.g. a shop's.
+    pub place_name: Option<String>,
+    pub contact_name: Option<String>,
+    /// E.164.
+    pub telephone: Option<String>,
+    /// Free text for the courier.
+    pub description: Option<String>,
+    pub postal_code: Option<String>,
+    /// The town.
+    pub locality: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_on_the_earth_or_its_error_says_why_not() {
+        assert!(LatLng::new(-90.0, 180.0).is_ok());
+        assert_eq!(
+            LatLng::new(151.2, -33.9).unwrap_err().to_string(),
+            "latitude 151.2 and longitude -33.9 seem swapped: that is not on the earth, and latitude \
+             -33.9, longitude 151.2 is"
+        );
+        for (latitude, longitude) in [(181.0, 181.0), (f64::NAN, 2.0), (f64::INFINITY, 0.0)] {
+            assert!(matches!(
+                LatLng::new(latitude, longitude),
+                Err(LatLngError::OutOfRange { .. })
+            ));
+        }
+    }
+
+    fn point(latitude: f64, longitude: f64) -> LatLng {
+        LatLng::new(latitude, longitude).unwrap()
+    }
+
+    #[test]
+    fn known_distances_are_met() {
+        let (louvre, nation) = (point(48.8606, 2.3376), point(48.8484, 2.3959));
+        for (from, to, expected) in [
+            (louvre, louvre, 0.0),
+            (louvre, nation, 4_476.0),
+            (nation, louvre, 4_476.0),
+            (point(48.8566, 2.3522), point(51.5074, -0.1278), 343_557.0),
+            (point(0.0, 179.5), point(0.0, -179.5), 111_195.0),
+            (point(90.0, 0.0), point(-90.0, 0.0), 20_015_115.0),
+            (point(0.0, 0.0), point(0.0, 180.0), 20_015_115.0),
+        ] {
+            let meters = from.distance_meters(to);
+            assert!(
+                (meters - expected).abs() < 1.0 + expected * 1e-4,
+                "{meters} is not {expected}"
+            );
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! API clients: the OAuth applications, what each may do, and the secrets they prove it with.
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::{
+    address::Address,
+    id::{ApiClientId, StoreId},
+};
+
+/// What a token permits (wire.md, "Scopes and stores").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Create and read own deliveries; prices, time slots, own store.
+    Deliveries,
+    /// Read own tasks.
+    Tasks,
+    /// Read and complete any task.
+    TasksAll,
+    /// The dispatcher's stream.
+    Notifications,
+    /// Everything an operator does.
+    Admin,
+}
+
+impl Scope {
+    pub const ALL: [Self; 5] = [
+        Self::Deliveries,
+        Self::Tasks,
+        Self::TasksAll,
+        Self::Notifications,
+        Self::Admin,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliveries => "deliveries",
+            Self::Tasks => "tasks",
+            Self::TasksAll => "tasks:all",
+            Self::Notifications => "notifications",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether it is about one shop's own things, and so needs a store.
+    pub const fn is_of_a_store(self) -> bool {
+        matches!(self, Self::Deliveries | Self::Tasks)
+    }
+}
+
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no scope {0:?}; the scopes are {known}", known = Scopes::new(Scope::ALL))]
+pub struct UnknownScope(String);
+
+impl std::str::FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or_else(|| UnknownScope(text.chars().take(64).collect()))
+    }
+}
+
+/// A set of scopes, in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    pub fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let given: Vec<_> = scopes.into_iter().collect();
+        Self(
+            Scope::ALL
+                .into_iter()
+                .filter(|scope| given.contains(scope))
+                .collect(),
+        )
+    }
+
+    /// Reads a space-separated list (RFC 6749 §3.3).
+    pub fn parse(text: &str) -> Result<Self, UnknownScope> {
+        text.split_ascii_whitespace()
+            .map(str::parse)
+            .collect::<Result<Vec<_>, _>>()
+            .map(Self::new)
+    }
+
+    pub fn contains(&self, scope: Scope) -> bool {
+        self.0.contains(&scope)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl std::fmt::Display for Scopes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.iter().map(Scope::as_str).collect();
+        f.write_str(&names.join(" "))
+    }
+}
+
+/// SHA-256 of an API secret: what is kept of it. The secret is 256 random bits, so a slow hash
+/// would protect nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl SecretHash {
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// Compares in constant time.
+    pub fn matches(&self, secret: &str) -> bool {
+        self.0.ct_eq(&Self::of(secret).0).into()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ApiClient {
+    pub id: ApiClientId,
+    /// None for the platform's own programs.
+    pub store_id: Option<StoreId>,
+    pub display_name: String,
+    pub api_key: String,
+    pub secret_hash: SecretHash,
+    /// The secret before a rotation, and until when it is good.
+    pub previous_secret: Option<(SecretHash, Timestamp)>,
+    pub scopes: Scopes,
+    pub default_address: Option<Address>,
+    pub created_at: Timestamp,
+    pub disabled_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this client may not have the scope {scope:?}; it may have {permitted}")]
+pub struct ScopeNotPermitted {
+    pub scope: String,
+    pub permitted: Scopes,
+}
+
+impl ApiClient {
+    /// Whether a secret is this client's, now.
+    pub fn accepts(&self, secret: &str, now: Timestamp) -> bool {
+        let current = self.secret_hash.matches(secret);
+        let previous = self
+            .previous_secret
+            .is_some_and(|(hash, until)| hash.matches(secret) && now < until);
+        (current | previous) && self.disabled_at.is_none()
+    }
+
+    /// Replaces the secret; the one before stays good until an instant. An overlap that is
+    /// still running goes on instead: what is replaced then is a secret that perhaps nobody
+    /// saw, and a shop lives on the older one.
+    pub fn rotate_secret(&mut self, new: SecretHash, until: Timestamp, now: Timestamp) {
+        let running = self.previous_secret.filter(|(_, until)| now < *until);
+        let (kept, _) = running.unwrap_or((self.secret_hash, until));
+        self.previous_secret = Some((kept, until));
+        self.secret_hash = new;
+    }
+
+    /// The scopes of a token, given what was asked for: nothing means `deliveries`, or all of
+    /// the client's if that is not among them.
+    pub fn grant(&self, asked: &[String]) -> Result<Scopes, ScopeNotPermitted> {
+        if asked.is_empty() {
+            let default = Scopes::new([Scope::Deliveries]);
+            return Ok(if self.scopes.contains(Scope::Deliveries) {
+                default
+            } else {
+                self.scopes.clone()
+            });
+        }
+        asked
+            .iter()
+            .map(|name| {
+                name.parse()
+                    .ok()
+                    .filter(|scope| self.scopes.contains(*scope))
+                    .ok_or_else(|| ScopeNotPermitted {
+                        scope: name.chars().take(64).collect(),
+                        permitted: self.scopes.clone(),
+                    })
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map(Scopes::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(scopes: &str) -> ApiClient {
+        ApiClient {
+            id: ApiClientId::new(),
+            store_id: None,
+            display_name: "Shop".to_owned(),
+            api_key: "key".to_owned(),
+            secret_hash: SecretHash::of("secret"),
+            previous_secret: None,
+            scopes: Scopes::parse(scopes).unwrap(),
+            default_address: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            disabled_at: None,
+        }
+    }
+
+    fn granted(scopes: &str, asked: &[&str]) -> Result<String, String> {
+        let asked: Vec<_> = asked.iter().map(ToString::to_string).collect();
+        client(scopes)
+            .grant(&asked)
+            .map(|scopes| scopes.to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_token_has_the_scopes_asked_for_if_the_client_has_them() {
+        for (own, asked, expected) in [
+            ("deliveries tasks", &["tasks"][..], "tasks"),
+            (
+                "deliveries tasks",
+                &["tasks", "deliveries"],
+                "deliveries tasks",
+            ),
+            ("deliveries tasks", &["tasks", "tasks"], "tasks"),
+            ("deliveries tasks", &[], "deliveries"),
+            ("tasks:all admin", &[], "tasks:all admin"),
+        ] {
+            assert_eq!(granted(own, asked).as_deref(), Ok(expected));
+        }
+        assert_eq!(
+            granted("deliveries", &["deliveries", "admin"]).unwrap_err(),
+            "this client may not have the scope \"admin\"; it may have deliveries"
+        );
+        assert!(granted("deliveries", &["Deliveries"]).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_good_until_it_is_replaced_and_its_overlap_is_over() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut client = client("deliveries");
+        assert!(client.accepts("secret", at(0)));
+        assert!(!client.accepts("Secret", at(0)));
+        assert!(!client.accepts("", at(0)));
+
+        client.rotate_secret(SecretHash::of("unseen"), at(50), at(0));
+        client.rotate_secret(SecretHash::of("new"), at(100), at(1));
+        assert!(!client.accepts("unseen", at(1)));
+        assert!(client.accepts("new", at(99)) && client.accepts("secret", at(99)));
+        assert!(client.accepts("new", at(100)) && !client.accepts("secret", at(100)));
+
+        client.disabled_at = Some(at(100));
+        assert!(!client.accepts("new", at(101)));
+    }
+}

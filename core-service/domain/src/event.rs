@@ -1,0 +1,88 @@
+//! Events: what happened, to a delivery or anything else, and what shops may hear of.
+
+use jiff::Timestamp;
+
+use crate::{
+    delivery,
+    id::{DeliveryId, EventId, StoreId, WebhookId},
+};
+
+/// Something that happened, with its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub id: EventId,
+    pub store_id: StoreId,
+    /// Such as `delivery.completed`; the log has more names than webhooks may be for.
+    pub name: String,
+    pub object: Object,
+    pub created_at: Timestamp,
+    /// Its place among its store's events: 1, 2, 3 and so on, without gaps.
+    pub number: i64,
+    /// Its place among the events of all stores, likewise.
+    pub position: i64,
+}
+
+/// What something happened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    Delivery(DeliveryId),
+    Webhook(WebhookId),
+}
+
+/// A webhook was disabled because its receiver left no other choice. No webhook can be for it.
+pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
+
+/// The name of an event that a webhook may be for (wire.md, "Webhooks").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventName {
+    /// Both tasks are done (specification, "Events").
+    DeliveryCompleted,
+    /// The pickup is done.
+    DeliveryPicked,
+    /// The delivery will not happen.
+    DeliveryCancelled,
+}
+
+impl EventName {
+    pub const ALL: [Self; 3] = [
+        Self::DeliveryCompleted,
+        Self::DeliveryPicked,
+        Self::DeliveryCancelled,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeliveryCompleted => "delivery.completed",
+            Self::DeliveryPicked => "delivery.picked",
+            Self::DeliveryCancelled => "delivery.cancelled",
+        }
+    }
+}
+
+impl From<delivery::Event> for EventName {
+    fn from(event: delivery::Event) -> Self {
+        match event {
+            delivery::Event::Picked => Self::DeliveryPicked,
+            delivery::Event::Completed => Self::DeliveryCompleted,
+            delivery::Event::Cancelled => Self::DeliveryCancelled,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no event {0:?}; the events are {known}",
+    known = EventName::ALL.map(EventName::as_str).join(", ")
+)]
+pub struct UnknownEvent(String);
+
+impl std::str::FromStr for EventName {
+    type Err = UnknownEvent;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|event| event.as_str() == text)
+            .ok_or_else(|| UnknownEvent(text.chars().take(64).collect()))
+    }
+}

@@ -1,0 +1,124 @@
+//! The functions that conditions may call, besides CEL's own.
+
+use std::sync::Arc;
+
+use cel::{
+    Context, Env, ExecutionError, FunctionContext,
+    common::{
+        types::{CelDouble, CelMap, CelMapKey, CelString, CelTimestamp},
+        value::Val,
+    },
+};
+
+use super::variables;
+use crate::{address::LatLng, zone::Zones};
+
+const SECONDS_AN_HOUR: f64 = 3600.0;
+
+/// The functions, for every delivery; its variables are a scope within. Values are looked into
+/// where they are: a task handed over as CEL's own `Value` would be copied.
+pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static> {
+    let mut context = Context::with_env(Arc::clone(env));
+    let zones = zones.clone();
+    let added = [
+        context.add_function("count", |call: &FunctionContext<'_, '_>| count(call)),
+        context.add_function("in_zone", move |call: &FunctionContext<'_, '_>| {
+            in_zone(call, &zones)
+        }),
+        context.add_function("hours_until", |call: &FunctionContext<'_, '_>| {
+            hours_until(call)
+        }),
+        context.add_function("slot_length", |call: &FunctionContext<'_, '_>| {
+            slot_length(call)
+        }),
+        context.add_function("ceil", |number: f64| number.ceil()),
+        context.add_function("floor", |number: f64| number.floor()),
+    ];
+    debug_assert!(
+        added.iter().all(Result::is_ok),
+        "a name is taken: {added:?}"
+    );
+    context
+}
+
+fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
+    let packages = argument(call, 0).and_then(map);
+    let (packages, kind) = packages
+        .zip(text(call, 1))
+        .ok_or_else(|| call.error("it counts packages of a kind"))?;
+    match packages.get(&CelMapKey::from(kind)) {
+        None => Ok(0.0),
+        Some(count) => {
+            double(&**count).ok_or_else(|| call.error("its first argument is not packages"))
+        }
+    }
+}
+
+fn in_zone(call: &FunctionContext<'_, '_>, zones: &Zones) -> Result<bool, ExecutionError> {
+    let point = argument(call, 0)
+        .and_then(point)
+        .ok_or_else(|| call.error("its first argument is no address"))?;
+    text(call, 1)
+        .and_then(|name| zones.contains(name, point))
+        .ok_or_else(|| call.error("there is no such zone"))
+}
+
+fn hours_until(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
+    let now = call.ptx.get_variable(variables::NOW);
+    let now = now.and_then(|now| second(&*now));
+    now.zip(task_second(call, "before"))
+        .map(|(now, before)| hours(now, before))
+        .ok_or_else(|| call.error("its argument is no task"))
+}
+
+fn slot_length(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
+    task_second(call, "after")
+        .zip(task_second(call, "before"))
+        .map(|(after, before)| hours(after, before))
+        .ok_or_else(|| call.error("its argument is no task"))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact up to 2^53 s, which is longer than the earth will last"
+)]
+fn hours(from: i64, to: i64) -> f64 {
+    (to - from) as f64 / SECONDS_AN_HOUR
+}
+
+fn argument<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a dyn Val> {
+    call.args.get(index).map(|argument| &**argument)
+}
+
+fn text<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a str> {
+    let text: &CelString<'_> = argument(call, index)?.downcast_ref()?;
+    Some(text.inner())
+}
+
+fn task_second(call: &FunctionContext<'_, '_>, name: &str) -> Option<i64> {
+    second(field(argument(call, 0)?, name)?)
+}
+
+fn second(instant: &dyn Val) -> Option<i64> {
+    let instant: &CelTimestamp = instant.downcast_ref()?;
+    Some(instant.inner().timestamp())
+}
+
+fn point(address: &dyn Val) -> Option<LatLng> {
+    let degrees = |name| double(field(address, name)?);
+    LatLng::new(degrees("latitude")?, degrees("longitude")?).ok()
+}
+
+fn double(number: &dyn Val) -> Option<f64> {
+    number
+        .downcast_ref::<CelDouble>()
+        .map(|number| *number.inner())
+}
+
+fn field<'a>(of: &'a dyn Val, name: &'a str) -> Option<&'a dyn Val> {
+    map(of)?.get(&CelMapKey::from(name)).map(|value| &**value)
+}
+
+fn map(value: &dyn Val) -> Option<&CelMap<'_>> {
+    value.downcast_ref()
+}

@@ -1,0 +1,117 @@
+//! Price lists as operators write them, and what they make of deliveries.
+
+mod conditions;
+mod mistakes;
+mod prices;
+mod warnings;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    address::{Address, LatLng},
+    delivery::{DistanceSource, Route},
+    id::AddressId,
+    task::{Package, TaskPlan, TimeWindow},
+    zone::{Area, Polygon, Zones},
+};
+
+const BANDS: &str = r#"
+currency = "EUR"
+tax = { name = "VAT", rate = 2000 }
+strategy = "first"
+
+[[rule]]
+name = "Near"
+when = "distance <= 3000"
+price = 499
+
+[[rule]]
+name = "Far"
+when = "distance <= 8000"
+price = 899
+"#;
+
+/// Wednesday 2 April 2025, 12:00 in Paris.
+pub(super) fn now() -> Zoned {
+    "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap()
+}
+
+fn task() -> TaskPlan {
+    let now = now().timestamp();
+    TaskPlan {
+        address: Address {
+            id: AddressId(Uuid::nil()),
+            street_address: "24 Rue de la Paix".into(),
+            lat_lng: LatLng::new(48.87, 2.33).unwrap(),
+            place_name: None,
+            contact_name: None,
+            telephone: None,
+            description: None,
+            postal_code: Some("75002".into()),
+            locality: None,
+            country: None,
+        },
+        window: TimeWindow {
+            after: now + SignedDuration::from_hours(8),
+            before: now + SignedDuration::from_mins(9 * 60 + 30),
+        },
+        time_slot: false,
+        comments: String::new(),
+        weight: None,
+        packages: Vec::new(),
+        tags: Vec::new(),
+        metadata: BTreeMap::new(),
+    }
+}
+
+pub(super) fn plan(meters: u32) -> DeliveryPlan {
+    DeliveryPlan {
+        pickup: task(),
+        dropoff: task(),
+        route: Route {
+            meters,
+            seconds: meters / 4,
+            source: DistanceSource::StraightLine,
+        },
+    }
+}
+
+pub(super) fn list(strategy: &str, rules: &str) -> PriceList {
+    parse(strategy, rules).unwrap_or_else(|mistakes| panic!("{mistakes:?} in {rules}"))
+}
+
+pub(super) fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
+    let definition = format!(
+        "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"{strategy}\"\n\
+         [packages]\nXL = {{ volume = 8 }}\nS = {{ volume = 1 }}\n{rules}"
+    );
+    let square = [
+        (48.0, 2.0),
+        (48.0, 3.0),
+        (49.0, 3.0),
+        (49.0, 2.0),
+        (48.0, 2.0),
+    ]
+    .map(|(latitude, longitude)| LatLng::new(latitude, longitude).unwrap());
+    let centre = Area::new(vec![Polygon::new(vec![square.to_vec()])]);
+    PriceList::parse(
+        &definition,
+        &Zones::from_iter([("centre".to_owned(), centre)]),
+    )
+}
+
+pub(super) fn rule(when: &str, price: &str) -> String {
+    format!("[[rule]]\nname = \"R\"\nwhen = '''{when}'''\nprice = {price}\n")
+}
+
+pub(super) fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
+    list.calculate(plan, "stores/1", &now())
+        .price
+        .map(Price::gross)
+}
+
+/// Whether a condition matches a delivery.
+fn matches(when: &str, plan: &DeliveryPlan) -> bool {
+    gross(&list("first", &rule(when, "1")), plan).is_some()
+}

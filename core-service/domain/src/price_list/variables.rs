@@ -1,0 +1,275 @@
+//! What conditions may speak of: the names they may use, and the values of variables for a
+//! delivery.
+
+use std::{collections::HashMap, sync::OnceLock};
+
+use cel::{
+    Context,
+    common::{
+        types::{CelBool, CelDouble, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+        value::{CowVal, Val},
+    },
+    context::VariableResolver,
+};
+use jiff::{Timestamp, Zoned, civil::Weekday};
+
+use super::load::Load;
+use crate::{
+    address::Address,
+    delivery::DeliveryPlan,
+    task::{TaskKind, TaskPlan},
+};
+
+/// All variables; [`TASK`] in task rules only.
+pub(super) const VARIABLES: &[&str] = &[
+    "distance",
+    "duration",
+    "weight",
+    "volume",
+    "packages",
+    "pickup",
+    "dropoff",
+    TASK,
+    "time_slot",
+    "tags",
+    "store",
+];
+pub(super) const TASK: &str = "task";
+/// The present, for functions: no condition may name it.
+pub(super) const NOW: &str = "now";
+/// Variables that are a task.
+pub(super) const TASKS: &[&str] = &["pickup", "dropoff", TASK];
+pub(super) const TASK_FIELDS: &[&str] = &["address", "after", "before", "weekday", "type"];
+pub(super) const ADDRESS_FIELDS: &[&str] = &[
+    "street_address",
+    "postal_code",
+    "locality",
+    "country",
+    "latitude",
+    "longitude",
+];
+pub(super) const FUNCTIONS: &[&str] = &[
+    "count",
+    "in_zone",
+    "hours_until",
+    "slot_length",
+    "ceil",
+    "floor",
+    "size",
+    "duration",
+    "timestamp",
+];
+/// Called on a text.
+pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"];
+/// Called on an instant, which has the store's offset, or on a duration.
+pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
+
+/// What a delivery is priced by, besides the list.
+#[derive(Clone, Copy)]
+pub(super) struct Circumstances<'a> {
+    pub(super) plan: &'a DeliveryPlan,
+    pub(super) store: &'a str,
+    /// In the store's zone.
+    pub(super) now: &'a Zoned,
+}
+
+/// The variables of a delivery. Numbers are doubles, all of them, so that no condition depends on
+/// how a number is written. Tasks, packages and tags are made when a condition asks for them:
+/// most ask for few.
+pub(super) struct Variables<'a> {
+    circumstances: Circumstances<'a>,
+    load: &'a Load,
+    now: Value<'a>,
+    distance: CelDouble,
+    duration: CelDouble,
+    weight: Option<CelDouble>,
+    volume: Option<CelDouble>,
+    time_slot: CelBool,
+    store: CelString<'a>,
+    pickup: OnceLock<CelMap<'a>>,
+    dropoff: OnceLock<CelMap<'a>>,
+    packages: OnceLock<CelMap<'a>>,
+    tags: OnceLock<CelList<'a>>,
+}
+
+/// The variable [`TASK`].
+pub(super) struct TaskVariable<'a>(&'a CelMap<'a>);
+
+type Value<'a> = Box<dyn Val + 'a>;
+
+impl<'a> Variables<'a> {
+    pub(super) fn new(circumstances: Circumstances<'a>, load: &'a Load) -> Self {
+        let Circumstances { plan, store, now } = circumstances;
+        Self {
+            circumstances,
+            load,
+            now: instant(now.timestamp(), now),
+            distance: number(load.meters),
+            duration: number(load.seconds),
+            weight: load.weight.map(number),
+            volume: load.volume.map(number),
+            time_slot: (plan.pickup.time_slot || plan.dropoff.time_slot).into(),
+            store: store.into(),
+            pickup: OnceLock::new(),
+            dropoff: OnceLock::new(),
+            packages: OnceLock::new(),
+            tags: OnceLock::new(),
+        }
+    }
+
+    /// A scope with these variables.
+    pub(super) fn scope<'b>(&'b self, functions: &'b Context<'b, 'b>) -> Context<'b, 'b> {
+        let mut scope = functions.new_inner_scope();
+        scope.set_variable_resolver(self);
+        scope
+    }
+
+    /// One of the tasks, as task rules see it.
+    pub(super) fn of_task(&self, kind: TaskKind) -> TaskVariable<'_> {
+        TaskVariable(self.task(kind))
+    }
+
+    fn task(&self, kind: TaskKind) -> &CelMap<'a> {
+        let Circumstances { plan, now, .. } = self.circumstances;
+        let (made, plan) = match kind {
+            TaskKind::Pickup => (&self.pickup, &plan.pickup),
+            TaskKind::Dropoff => (&self.dropoff, &plan.dropoff),
+        };
+        made.get_or_init(|| task(plan, kind, now))
+    }
+
+    fn packages(&self) -> &CelMap<'a> {
+        let packages = self.load.packages.iter();
+        self.packages.get_or_init(|| {
+            map(packages.map(|(kind, count)| (kind.as_str(), value(number(*count)))))
+        })
+    }
+
+    fn tags(&self) -> &CelList<'a> {
+        let DeliveryPlan {
+            pickup, dropoff, ..
+        } = self.circumstances.plan;
+        let tags = pickup.tags.iter().chain(&dropoff.tags);
+        self.tags.get_or_init(|| {
+            let tags: Vec<_> = tags
+                .map(|tag| value(CelString::from(tag.as_str())))
+                .collect();
+            tags.into()
+        })
+    }
+}
+
+impl VariableResolver for Variables<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let value: &dyn Val = match variable {
+            "distance" => &self.distance,
+            "duration" => &self.duration,
+            "weight" => self.weight.as_ref()?,
+            "volume" => self.volume.as_ref()?,
+            "packages" => self.packages(),
+            "pickup" => self.task(TaskKind::Pickup),
+            "dropoff" => self.task(TaskKind::Dropoff),
+            "time_slot" => &self.time_slot,
+            "tags" => self.tags(),
+            "store" => &self.store,
+            NOW => &*self.now,
+            _ => return None,
+        };
+        Some(CowVal::Borrowed(value))
+    }
+}
+
+impl TaskVariable<'_> {
+    /// A scope with this variable, within a delivery's.
+    pub(super) fn scope<'b>(&'b self, delivery: &'b Context<'b, 'b>) -> Context<'b, 'b> {
+        let mut scope = delivery.new_inner_scope();
+        scope.set_variable_resolver(self);
+        scope
+    }
+}
+
+impl VariableResolver for TaskVariable<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        (variable == TASK).then_some(CowVal::Borrowed(self.0))
+    }
+}
+
+fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
+    let kind = match kind {
+        TaskKind::Pickup => "PICKUP",
+        TaskKind::Dropoff => "DROPOFF",
+    };
+    let weekday = weekday(now.time_zone().to_datetime(plan.window.before).weekday());
+    map([
+        ("address", value(address(&plan.address))),
+        ("after", instant(plan.window.after, now)),
+        ("before", instant(plan.window.before, now)),
+        ("weekday", value(CelString::from(weekday))),
+        ("type", value(CelString::from(kind))),
+    ])
+}
+
+fn address(address: &Address) -> CelMap<'_> {
+    let optional = [
+        ("postal_code", &address.postal_code),
+        ("locality", &address.locality),
+        ("country", &address.country),
+    ];
+    let given = optional
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, value(CelString::from(text.as_deref()?)))));
+    let street = CelString::from(address.street_address.as_str());
+    map(given.chain([
+        ("street_address", value(street)),
+        (
+            "latitude",
+            value(CelDouble::from(address.lat_lng.latitude())),
+        ),
+        (
+            "longitude",
+            value(CelDouble::from(address.lat_lng.longitude())),
+        ),
+    ]))
+}
+/// As the time slots' opening hours write it.
+fn weekday(weekday: Weekday) -> &'static str {
+    match weekday {
+        Weekday::Monday => "Mo",
+        Weekday::Tuesday => "Tu",
+        Weekday::Wednesday => "We",
+        Weekday::Thursday => "Th",
+        Weekday::Friday => "Fr",
+        Weekday::Saturday => "Sa",
+        Weekday::Sunday => "Su",
+    }
+}
+
+/// With the offset of the zone at that instant, so that `getHours()` is the hour on the wall.
+fn instant<'a>(timestamp: Timestamp, now: &Zoned) -> Value<'a> {
+    let offset = now.time_zone().to_offset(timestamp).seconds();
+    let utc = chrono::DateTime::from_timestamp(timestamp.as_second(), 0);
+    match (utc, chrono::FixedOffset::east_opt(offset)) {
+        (Some(utc), Some(offset)) => value(CelTimestamp::from(utc.with_timezone(&offset))),
+        _ => value(CelNull),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact up to 2^53, which no distance, weight or count reaches"
+)]
+fn number(value: i64) -> CelDouble {
+    CelDouble::from(value as f64)
+}
+
+fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> CelMap<'a> {
+    let entries = entries.into_iter();
+    let entries: HashMap<_, _> = entries
+        .map(|(name, value)| (CelMapKey::from(name), value))
+        .collect();
+    entries.into()
+}
+
+fn value<'a>(value: impl Val + 'a) -> Value<'a> {
+    Box::new(value)
+}

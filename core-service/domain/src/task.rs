@@ -1,0 +1,66 @@
+//! Tasks: a pickup or a dropoff.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{
+    address::Address,
+    id::{DeliveryId, TaskId},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskKind {
+    Pickup,
+    Dropoff,
+}
+
+/// How far a task has come (specification, "States and transitions").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    Todo,
+    Done { completed_at: Timestamp },
+}
+
+/// When a task is to happen: after one instant, before another, later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeWindow {
+    pub after: Timestamp,
+    pub before: Timestamp,
+}
+
+/// Packages of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    pub kind: String,
+    /// At least 1.
+    pub quantity: u32,
+}
+
+/// What a task asks for, all checked: an order may be made or priced from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskPlan {
+    pub address: Address,
+    pub window: TimeWindow,
+    /// Whether the window was asked for as a time slot.
+    pub time_slot: bool,
+    pub comments: String,
+    /// Grams.
+    pub weight: Option<i64>,
+    pub packages: Vec<Package>,
+    pub tags: Vec<String>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// A task of a delivery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    pub id: TaskId,
+    pub delivery_id: DeliveryId,
+    pub kind: TaskKind,
+    pub state: TaskState,
+    pub plan: TaskPlan,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub cancelled_at: Option<Timestamp>,
+}

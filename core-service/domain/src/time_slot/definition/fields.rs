@@ -1,0 +1,107 @@
+//! The texts of single fields, each read into its type or into what would be right.
+
+use std::ops::RangeInclusive;
+
+use jiff::civil::{Date, Time};
+use toml::de::DeValue;
+
+use crate::time_slot::length::Length;
+
+const MAX_NAME: usize = 100;
+const MAX_QUOTED: usize = 40;
+const MIN_INTERVAL: &str = "1 minute";
+const MAX_INTERVAL: &str = "3 months";
+const MIN_SLOT_LENGTH: &str = "5 minutes";
+const MAX_SLOT_LENGTH: &str = "1 day";
+
+pub(super) fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() {
+        return Err("it is blank".to_owned());
+    }
+    if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(format!("write one line of at most {MAX_NAME} characters"));
+    }
+    Ok(name.to_owned())
+}
+
+pub(super) fn length(text: &str) -> Result<Length, String> {
+    Length::parse(text).ok_or_else(|| {
+        format!(
+            "{} is not a length of time: write a whole number and a unit, \
+             \"36 hours\", \"2 days\", \"1 month\"",
+            quoted(text)
+        )
+    })
+}
+
+pub(super) fn interval(text: &str) -> Result<Length, String> {
+    within(text, MIN_INTERVAL, MAX_INTERVAL)
+}
+
+pub(super) fn slot_length(text: &str) -> Result<Length, String> {
+    within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH)
+}
+
+fn within(text: &str, least: &str, most: &str) -> Result<Length, String> {
+    let minutes = |limit| Length::parse(limit).map(Length::minutes);
+    let length = length(text)?;
+    if Some(length.minutes()) < minutes(least) {
+        return Err(format!("{length} is too short: at least {least}"));
+    }
+    if Some(length.minutes()) > minutes(most) {
+        return Err(format!("{length} is too long: at most {most}"));
+    }
+    Ok(length)
+}
+
+pub(super) fn time_of_day(text: &str) -> Result<Time, String> {
+    Time::strptime("%H:%M", text)
+        .ok()
+        .filter(|_| text.len() == "00:00".len())
+        .ok_or_else(|| format!("{} is not a time of day: write \"11:00\"", quoted(text)))
+}
+
+pub(super) fn offered_only(text: &str) -> Result<bool, String> {
+    match text {
+        "any" => Ok(false),
+        "offered" => Ok(true),
+        other => Err(format!(
+            "{} is not known: write \"any\" or \"offered\"",
+            quoted(other)
+        )),
+    }
+}
+
+/// A date, or a first and a last one, in either order.
+pub(super) fn dates(text: &str) -> Option<RangeInclusive<Date>> {
+    let (first, last) = text.split_once('/').unwrap_or((text, text));
+    Some(date(first)?..=date(last)?)
+}
+
+fn date(text: &str) -> Option<Date> {
+    let text = text.trim();
+    // Longer texts are dates with a time, shorter ones other forms of ISO 8601.
+    text.parse()
+        .ok()
+        .filter(|_| text.len() == "2026-12-24".len())
+}
+
+/// A text as it may stand in a message: quoted, and no longer than one reads.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
+        None => format!("{text:?}"),
+    }
+}
+
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

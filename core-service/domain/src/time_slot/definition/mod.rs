@@ -1,0 +1,292 @@
+//! A time slot's definition in TOML, read into a `TimeSlot` or into all of its mistakes.
+
+mod fields;
+mod sense;
+
+use std::{
+    collections::BTreeMap,
+    ops::{Range, RangeInclusive},
+};
+
+use jiff::civil::Date;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    TimeSlot,
+    calendar::Calendar,
+    openings::{Openings, Pattern},
+};
+use crate::definition::Mistake;
+
+const MAX_BYTES: usize = 32 * 1024;
+const MAX_OPENINGS: usize = 32;
+const MAX_CLOSED: usize = 366;
+const MAX_CAPACITY: u32 = 1_000_000;
+/// As many as fit into an answer, and as anyone mends in one go.
+const MAX_MISTAKES: usize = 20;
+
+const KEYS: &str = "name, opening_hours, interval, prior_notice, same_day_cutoff, \
+     previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots";
+
+pub(super) fn parse(definition: &str, country: &str) -> Result<TimeSlot, Vec<Mistake>> {
+    if definition.len() > MAX_BYTES {
+        let message = format!("a definition has at most {MAX_BYTES} bytes");
+        return Err(vec![Mistake::at(definition, 0..0, message)]);
+    }
+    let (document, errors) = DeTable::parse_recoverable(definition);
+    if !errors.is_empty() {
+        return Err(errors
+            .iter()
+            .take(MAX_MISTAKES)
+            .map(|error| Mistake::of_toml(definition, error))
+            .collect());
+    }
+
+    let table = document.into_inner();
+    let places: BTreeMap<_, _> = table
+        .iter()
+        .map(|(key, value)| (key.get_ref().to_string(), value.span()))
+        .collect();
+    let mut reader = Reader {
+        text: definition,
+        table,
+        mistakes: Vec::new(),
+    };
+    reader.required_keys();
+    let time_slot = reader.time_slot(country);
+    reader.unknown_keys();
+    for problem in time_slot.iter().flat_map(sense::problems) {
+        let place = places.get(problem.key).cloned().unwrap_or_default();
+        reader.mistake(place, format!("{}: {}", problem.key, problem.message));
+    }
+
+    let mut mistakes = reader.mistakes;
+    mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+    mistakes.truncate(MAX_MISTAKES);
+    match time_slot {
+        Some(time_slot) if mistakes.is_empty() => Ok(time_slot),
+        _ => Err(mistakes),
+    }
+}
+
+/// Takes keys off the table, one by one; what is left is unknown.
+struct Reader<'t> {
+    text: &'t str,
+    table: DeTable<'t>,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'t> Reader<'t> {
+    /// What could be read; whatever could not is a mistake noted.
+    fn time_slot(&mut self, country: &str) -> Option<TimeSlot> {
+        let calendar = Calendar::of(country);
+        let name = self.string("name", fields::name);
+        let slot_length = self.string("slot_length", fields::slot_length);
+        let slot_minutes = slot_length.and_then(|length| length.minutes().try_into().ok());
+        let openings = self.openings(&calendar, slot_minutes);
+        let interval = self.string("interval", fields::interval);
+        let prior_notice = self.string("prior_notice", fields::length);
+        let working_days_only = self.boolean("working_days_only");
+        let same_day_cutoff = self.string("same_day_cutoff", fields::time_of_day);
+        let previous_day_cutoff = self.string("previous_day_cutoff", fields::time_of_day);
+        let closed = self.closed();
+        let capacity = self.capacity();
+        let offered_only = self.string("slots", fields::offered_only).unwrap_or(false);
+
+        Some(TimeSlot {
+            display_name: name?,
+            openings: openings?,
+            interval: interval?,
+            prior_notice,
+            same_day_cutoff,
+            previous_day_cutoff,
+            working_days_only,
+            slot_length,
+            closed,
+            capacity,
+            offered_only,
+            calendar,
+        })
+    }
+
+    fn required_keys(&mut self) {
+        for (key, example) in [
+            ("name", "name = \"Tour\""),
+            ("opening_hours", "opening_hours = [\"Mo-Fr 09:00-12:00\"]"),
+            ("interval", "interval = \"2 days\""),
+        ] {
+            if !self.table.contains_key(key) {
+                self.mistake(0..0, format!("{key} is missing: add {example}"));
+            }
+        }
+    }
+
+    fn unknown_keys(&mut self) {
+        for (key, _) in std::mem::take(&mut self.table) {
+            let message = format!(
+                "{} is not known: the keys are {KEYS}",
+                fields::quoted(key.get_ref())
+            );
+            self.mistake(key.span(), message);
+        }
+    }
+
+    fn openings(
+        &mut self,
+        calendar: &Calendar,
+        slot_minutes: Option<i64>,
+    ) -> Option<Vec<Openings>> {
+        let entries = self.array("opening_hours", 1..=MAX_OPENINGS)?;
+        let count = entries.len();
+        let openings: Vec<_> = entries
+            .into_iter()
+            .filter_map(|entry| {
+                let span = entry.span();
+                let DeValue::String(text) = entry.into_inner() else {
+                    self.mistake(span, "opening_hours: write text, \"Mo-Fr 09:00-12:00\"");
+                    return None;
+                };
+                self.opening(&text, span, calendar, slot_minutes)
+            })
+            .collect();
+        (openings.len() == count).then_some(openings)
+    }
+
+    fn opening(
+        &mut self,
+        text: &str,
+        span: Range<usize>,
+        calendar: &Calendar,
+        slot_minutes: Option<i64>,
+    ) -> Option<Openings> {
+        let openings = match Openings::parse(text, calendar) {
+            Ok(openings) => openings,
+            Err(misread) => {
+                let place = self.inside(&span, text, misread.offset);
+                self.mistake(place, format!("opening_hours: {}", misread.message));
+                return None;
+            }
+        };
+        let week = jiff::civil::date(2001, 1, 1)..jiff::civil::date(2001, 1, 8);
+        let message = if openings.heeds_holidays && !calendar.knows_holidays() {
+            "no public holidays (PH) are known for the store's country: list them under closed"
+        } else if openings
+            .slots(Pattern::Weekly, week.clone(), None)
+            .is_empty()
+        {
+            "it opens on no day of the week"
+        } else if openings
+            .slots(Pattern::Weekly, week, slot_minutes)
+            .is_empty()
+        {
+            "it is never open for as long as slot_length"
+        } else {
+            return Some(openings);
+        };
+        self.mistake(span, format!("opening_hours: {message}"));
+        None
+    }
+
+    fn closed(&mut self) -> Vec<RangeInclusive<Date>> {
+        let mut closed = Vec::new();
+        for entry in self.array("closed", 0..=MAX_CLOSED).unwrap_or_default() {
+            let span = entry.span();
+            let dates = match entry.into_inner() {
+                DeValue::String(text) => fields::dates(&text),
+                // A date without quotes is a date, too.
+                DeValue::Datetime(date) => fields::dates(&date.to_string()),
+                _ => None,
+            };
+            match dates {
+                Some(dates) if dates.start() > dates.end() => {
+                    self.mistake(span, "closed: the last date is before the first");
+                }
+                Some(dates) => closed.push(dates),
+                None => self.mistake(
+                    span,
+                    "closed: write a date, \"2026-12-24\", or a first and a last one, \
+                     \"2026-12-24/2026-12-28\"",
+                ),
+            }
+        }
+        closed
+    }
+
+    fn capacity(&mut self) -> Option<u32> {
+        let value = self.table.remove("capacity")?;
+        let capacity = value
+            .get_ref()
+            .as_integer()
+            .and_then(|integer| u32::from_str_radix(integer.as_str(), integer.radix()).ok())
+            .filter(|capacity| (1..=MAX_CAPACITY).contains(capacity));
+        if capacity.is_none() {
+            let message = format!("capacity: write a whole number from 1 to {MAX_CAPACITY}");
+            self.mistake(value.span(), message);
+        }
+        capacity
+    }
+
+    fn boolean(&mut self, key: &str) -> bool {
+        let Some(value) = self.table.remove(key) else {
+            return false;
+        };
+        value.get_ref().as_bool().unwrap_or_else(|| {
+            self.mistake(value.span(), format!("{key}: write true or false"));
+            false
+        })
+    }
+
+    fn string<T>(&mut self, key: &str, read: fn(&str) -> Result<T, String>) -> Option<T> {
+        let value = self.table.remove(key)?;
+        let read = match value.get_ref() {
+            DeValue::String(text) => read(text),
+            other => Err(format!("write text in quotes, not {}", fields::kind(other))),
+        };
+        read.map_err(|message| self.mistake(value.span(), format!("{key}: {message}")))
+            .ok()
+    }
+
+    fn array(
+        &mut self,
+        key: &str,
+        count: RangeInclusive<usize>,
+    ) -> Option<Vec<Spanned<DeValue<'t>>>> {
+        let value = self.table.remove(key)?;
+        let span = value.span();
+        let DeValue::Array(array) = value.into_inner() else {
+            self.mistake(span, format!("{key}: write a list, [\"…\", \"…\"]"));
+            return None;
+        };
+        if !count.contains(&array.len()) {
+            let (least, most) = (count.start(), count.end());
+            let message = format!(
+                "{key}: write {least} to {most} entries, not {}",
+                array.len()
+            );
+            self.mistake(span, message);
+            return None;
+        }
+        Some(array.into_iter().collect())
+    }
+
+    /// The place of an offset in a text's value; the text's start if it is written with escapes.
+    fn inside(&self, span: &Range<usize>, value: &str, offset: usize) -> Range<usize> {
+        let first = span.start + 1;
+        let written = self.text.get(first..span.end.saturating_sub(1));
+        if written == Some(value) {
+            first + offset..span.end
+        } else {
+            span.clone()
+        }
+    }
+
+    fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {
+        self.mistakes.push(Mistake::at(self.text, span, message));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Definitions and their mistakes.
+
+use super::*;
+use crate::time_slot::length::Length;
+
+const SAMPLE: &str = r#"
+name = "Tour"
+opening_hours = ["Mo-Su 12:00-14:00", "Mo-Su 14:00-17:00"]
+interval = "2 days"
+prior_notice = "1 hour"
+same_day_cutoff = "11:00"
+previous_day_cutoff = "18:00"
+working_days_only = false
+slot_length = "1 hour"
+closed = ["2026-12-24/2026-12-28", 2027-01-02]
+capacity = 10
+slots = "any"
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let calendar = Calendar::of("FR");
+    let openings = |entry| Openings::parse(entry, &calendar).unwrap();
+    let date = jiff::civil::date;
+    let expected = TimeSlot {
+        display_name: "Tour".to_owned(),
+        openings: vec![openings("Mo-Su 12:00-14:00"), openings("Mo-Su 14:00-17:00")],
+        interval: Length::parse("2 days").unwrap(),
+        prior_notice: Length::parse("1 hour"),
+        same_day_cutoff: Some(jiff::civil::time(11, 0, 0, 0)),
+        previous_day_cutoff: Some(jiff::civil::time(18, 0, 0, 0)),
+        working_days_only: false,
+        slot_length: Length::parse("1 hour"),
+        closed: vec![
+            date(2026, 12, 24)..=date(2026, 12, 28),
+            date(2027, 1, 2)..=date(2027, 1, 2),
+        ],
+        capacity: Some(10),
+        offered_only: false,
+        calendar: calendar.clone(),
+    };
+
+    assert_eq!(TimeSlot::parse(SAMPLE, "FR"), Ok(expected));
+}
+
+#[test]
+fn a_capacity_implies_that_only_offered_slots_are_accepted() {
+    let least = "name = \"T\"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"\n";
+    for (more, expected) in [
+        ("", false),
+        ("slots = \"any\"", false),
+        ("slots = \"offered\"", true),
+        ("capacity = 1", true),
+        ("capacity = 1\nslots = \"any\"", true),
+    ] {
+        let time_slot = TimeSlot::parse(&format!("{least}{more}"), "FR").unwrap();
+        assert_eq!(time_slot.offered_only(), expected, "{more}");
+    }
+}
+
+fn mistakes(definition: &str, country: &str) -> Vec<String> {
+    TimeSlot::parse(definition, country)
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_each_with_its_place() {
+    let definition = r#"nom = "Tour"
+opening_hours = ["Mo-Su 12h-14h", "Mo 12:00-14:00", 5, "Mo-Su \u0031x"]
+interval = "2 jours"
+prior_notice = 3
+same_day_cutoff = "11h"
+working_days_only = "no"
+slot_length = "1 minute"
+closed = ["2026-02-30", "2026-12-28/2026-12-24"]
+capacity = 0
+slots = "some"
+"#;
+    assert_eq!(
+        mistakes(definition, "FR"),
+        [
+            "1:1: name is missing: add name = \"Tour\"",
+            "1:1: \"nom\" is not known: the keys are name, opening_hours, interval, prior_notice, same_day_cutoff, previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots",
+            "2:25: opening_hours: not opening hours in OpenStreetMap's syntax, not understood from \"12h-14h\" on: write \"Mo-Fr 09:00-12:00\"",
+            "2:53: opening_hours: write text, \"Mo-Fr 09:00-12:00\"",
+            "2:56: opening_hours: not opening hours in OpenStreetMap's syntax, not understood from \"1x\" on: write \"Mo-Fr 09:00-12:00\"",
+            "3:12: interval: \"2 jours\" is not a length of time: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
+            "4:16: prior_notice: write text in quotes, not a number",
+            "5:19: same_day_cutoff: \"11h\" is not a time of day: write \"11:00\"",
+            "6:21: working_days_only: write true or false",
+            "7:15: slot_length: 1 minute is too short: at least 5 minutes",
+            "8:11: closed: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
+            "8:25: closed: the last date is before the first",
+            "9:12: capacity: write a whole number from 1 to 1000000",
+            "10:9: slots: \"some\" is not known: write \"any\" or \"offered\"",
+        ]
+    );
+}
+
+#[test]
+fn mistakes_of_sense_are_told_too() {
+    let least = |entry: &str, interval: &str, more: &str| {
+        format!("name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{more}")
+    };
+    for (definition, country, expected) in [
+        (
+            least("Sa 10:00-12:00", "7 days", "working_days_only = true"),
+            "FR",
+            "4:21: working_days_only: the store opens at weekends only",
+        ),
+        (
+            least("Mo 10:00-12:00", "7 days", "working_days_only = true"),
+            "XX",
+            "4:21: working_days_only: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
+        ),
+        (
+            least("Mo 10:00-12:00; PH off", "7 days", ""),
+            "XX",
+            "2:18: opening_hours: no public holidays (PH) are known for the store's country: list them under closed",
+        ),
+        (
+            least("Mo 10:00-12:00; Mo off", "7 days", ""),
+            "FR",
+            "2:18: opening_hours: it opens on no day of the week",
+        ),
+        (
+            least("PH off", "7 days", ""),
+            "FR",
+            "2:18: opening_hours: it opens on no day of the week",
+        ),
+        (
+            least("Mo 10:00-12:00", "7 days", "slot_length = \"3 hours\""),
+            "FR",
+            "2:18: opening_hours: it is never open for as long as slot_length",
+        ),
+        (
+            least("24/7", "1 day", "prior_notice = \"24 hours\""),
+            "FR",
+            "4:16: prior_notice: 24 hours is not shorter than the interval, 1 day: no slot could be booked",
+        ),
+        (
+            least("24/7", "1 month", "slot_length = \"30 minutes\""),
+            "FR",
+            "3:12: interval: 1488 slots would start within 1 month, at most 1000 may: a shorter interval, or longer slots",
+        ),
+        (
+            least("24/7", "4 months", ""),
+            "FR",
+            "3:12: interval: 4 months is too long: at most 3 months",
+        ),
+        (
+            least("24/7", "1 day", "slot_length = \"25 hours\""),
+            "FR",
+            "4:15: slot_length: 25 hours is too long: at most 1 day",
+        ),
+        (
+            "name = \"\u{7}\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),
+            "FR",
+            "1:9",
+        ),
+        (
+            "name = \" \"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"".to_owned(),
+            "FR",
+            "1:8: name: it is blank",
+        ),
+        (
+            "name = \"T\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),
+            "FR",
+            "2:17: opening_hours: write 1 to 32 entries, not 0",
+        ),
+        (
+            "a".repeat(MAX_BYTES + 1),
+            "FR",
+            "1:1: a definition has at most 32768 bytes",
+        ),
+    ] {
+        let found = mistakes(&definition, country);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(expected), "{found:?}, not {expected}");
+    }
+}
+
+#[test]
+fn a_hostile_definition_is_answered_briefly() {
+    for definition in [
+        (0..2000)
+            .map(|key| format!("k{key} = 1"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        format!("name = {}", "[".repeat(30_000)),
+        "= \n".repeat(10_000),
+        format!(
+            "{} = \"{}\"\ninterval = \"{0}\"",
+            "k".repeat(9000),
+            "v".repeat(9000)
+        ),
+        format!("opening_hours = [{}]", "\"x\",".repeat(5000)),
+        format!("opening_hours = [{}]", "\"é(\",".repeat(32)),
+    ] {
+        let found = mistakes(&definition, "FR");
+        assert!((1..=20).contains(&found.len()), "{found:?}");
+        assert!(
+            found.iter().map(String::len).sum::<usize>() < 6000,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn toml_that_does_not_parse_is_told_with_its_places() {
+    let found = mistakes("name = \nclosed = [\n", "FR");
+
+    assert!(
+        found.iter().any(|mistake| mistake.starts_with("1:8: ")),
+        "{found:?}"
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_definition_breaks_the_reader(
+        entry in "(Mo|Tu-Sa|PH|SH|Feb 29|easter|week 1-53/2|2026-2030/2|Mo\\[-1\\]|24/7|Dec 24-Jan 2|;|,| |10:00-12:00|22:00-26:00|off|open|unknown|\\|\\|| \\+2 days|sunset|\"x\"){0,8}",
+        interval in "[0-9]{1,3} (hours|days|months)",
+        rest in "\\PC{0,40}",
+    ) {
+        let entry = entry.replace('"', "\\\"");
+        let definition = format!("name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{rest}");
+        let now: jiff::Zoned = "2026-10-24T12:00[Europe/Paris]".parse().unwrap();
+        for definition in [definition, rest, format!("opening_hours = [\"{entry}\"]")] {
+            if let Ok(time_slot) = TimeSlot::parse(&definition, "FR") {
+                assert!(!time_slot.opening_hours_specification(&now).is_empty());
+                for choice in time_slot.choices(&now, |_| 0) {
+                    assert_eq!(time_slot.refuses(choice, &now, |_| 0), None);
+                }
+            }
+        }
+    }
+}

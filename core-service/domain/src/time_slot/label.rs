@@ -1,0 +1,289 @@
+//! A window in words, in the reader's language: days and times by ICU's data, and a small table
+//! of our own for what joins them.
+
+use icu_calendar::{Date, Gregorian};
+use icu_datetime::{
+    DateTimeFormatterPreferences, FixedCalendarDateTimeFormatter, NoCalendarFormatter,
+    fieldsets::{MDE, T},
+    input::Time,
+    preferences::HourCycle,
+};
+use icu_locale_core::Locale;
+use jiff::Zoned;
+
+use super::accept_language;
+use crate::task::TimeWindow;
+
+/// A language in which windows are labelled. Another one is another row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language {
+    /// BCP 47.
+    tag: &'static str,
+    today: &'static str,
+    tomorrow: &'static str,
+    /// With `{day}`, `{start}` and `{end}`.
+    between: &'static str,
+}
+
+const ENGLISH: Language = Language {
+    tag: "en",
+    today: "today",
+    tomorrow: "tomorrow",
+    between: "{day} between {start} and {end}",
+};
+
+const LANGUAGES: [Language; 6] = [
+    ENGLISH,
+    Language {
+        tag: "fr",
+        today: "aujourd'hui",
+        tomorrow: "demain",
+        between: "{day} entre {start} et {end}",
+    },
+    Language {
+        tag: "de",
+        today: "heute",
+        tomorrow: "morgen",
+        between: "{day} zwischen {start} und {end}",
+    },
+    Language {
+        tag: "es",
+        today: "hoy",
+        tomorrow: "mañana",
+        between: "{day} de {start} a {end}",
+    },
+    Language {
+        tag: "it",
+        today: "oggi",
+        tomorrow: "domani",
+        between: "{day} tra le ore {start} e le ore {end}",
+    },
+    Language {
+        tag: "nl",
+        today: "vandaag",
+        tomorrow: "morgen",
+        between: "{day} tussen {start} en {end}",
+    },
+];
+
+impl Language {
+    /// The best language for an `Accept-Language` header's value, by lookup (RFC 4647 §3.4);
+    /// if none fits, the fallback's (a language tag, `_` for `-` allowed), if that is not known
+    /// either, English.
+    pub fn negotiate(accept_language: &str, fallback: &str) -> Self {
+        let fallback = Self::look_up(&fallback.replace('_', "-")).unwrap_or(ENGLISH);
+        let ranges = accept_language::parse(accept_language);
+        let is_refused = |language: &Self| {
+            ranges
+                .iter()
+                .any(|range| range.quality == 0 && range.range.eq_ignore_ascii_case(language.tag))
+        };
+        ranges
+            .iter()
+            .filter(|range| range.quality > 0)
+            .find_map(|range| match range.range {
+                "*" if is_refused(&fallback) => {
+                    LANGUAGES.into_iter().find(|language| !is_refused(language))
+                }
+                "*" => Some(fallback),
+                range => Self::look_up(range).filter(|language| !is_refused(language)),
+            })
+            .unwrap_or(fallback)
+    }
+
+    /// BCP 47.
+    pub fn tag(self) -> &'static str {
+        self.tag
+    }
+
+    /// The row of a tag, or of the longest part of it that has one.
+    fn look_up(tag: &str) -> Option<Self> {
+        let mut tag = tag;
+        loop {
+            let row = LANGUAGES
+                .into_iter()
+                .find(|language| language.tag.eq_ignore_ascii_case(tag));
+            if row.is_some() {
+                return row;
+            }
+            tag = tag.rsplit_once('-')?.0;
+        }
+    }
+
+    fn preferences(self) -> DateTimeFormatterPreferences {
+        let locale = self.tag.parse().unwrap_or(Locale::UNKNOWN);
+        let mut preferences = DateTimeFormatterPreferences::from(&locale);
+        preferences.hour_cycle = Some(HourCycle::H23);
+        preferences
+    }
+}
+
+/// The window in words, on the clock of `now`'s zone: "Today between 12:00 and 14:00"; beyond
+/// tomorrow with the weekday and the date.
+pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
+    let start = window.after.to_zoned(now.time_zone().clone());
+    let end = window.before.to_zoned(now.time_zone().clone());
+    let day = if start.date() == now.date() {
+        language.today.to_owned()
+    } else if now.date().tomorrow().is_ok_and(|day| day == start.date()) {
+        language.tomorrow.to_owned()
+    } else {
+        weekday_and_date(&start, language)
+    };
+
+    let words = language
+        .between
+        .replace("{day}", &day)
+        .replace("{start}", &time(&start, language))
+        .replace("{end}", &time(&end, language));
+    let mut letters = words.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
+}
+
+fn weekday_and_date(day: &Zoned, language: Language) -> String {
+    let part = |part: i8| u8::try_from(part).unwrap_or_default();
+    let date: Option<Date<Gregorian>> =
+        Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
+    let formatter = FixedCalendarDateTimeFormatter::try_new(language.preferences(), MDE::long());
+    match (date, formatter) {
+        (Some(date), Ok(formatter)) => formatter.format(&date).to_string(),
+        // ICU has data for every row of the table, and for every day.
+        _ => day.date().to_string(),
+    }
+}
+
+fn time(at: &Zoned, language: Language) -> String {
+    let part = |part: i8| u8::try_from(part).unwrap_or_default();
+    let time = Time::try_new(part(at.hour()), part(at.minute()), 0, 0).ok();
+    let formatter = NoCalendarFormatter::try_new(language.preferences(), T::hm());
+    match (time, formatter) {
+        (Some(time), Ok(formatter)) => formatter.format(&time).to_string(),
+        _ => at.strftime("%H:%M").to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time_slot::window;
+
+    fn labels(slot: &str, now: &str) -> Vec<String> {
+        let now: Zoned = now.parse().unwrap();
+        let window = window::parse(slot, now.time_zone()).unwrap();
+        LANGUAGES
+            .map(|language| label(window, &now, language))
+            .to_vec()
+    }
+
+    #[test]
+    fn todays_and_tomorrows_slots_are_named_so() {
+        assert_eq!(
+            labels("2020-04-02 12:00-14:00", "2020-04-02T11:00[Europe/Paris]"),
+            [
+                "Today between 12:00 and 14:00",
+                "Aujourd'hui entre 12:00 et 14:00",
+                "Heute zwischen 12:00 und 14:00",
+                "Hoy de 12:00 a 14:00",
+                "Oggi tra le ore 12:00 e le ore 14:00",
+                "Vandaag tussen 12:00 en 14:00",
+            ]
+        );
+        assert_eq!(
+            labels("2020-04-03 09:00-24:00", "2020-04-02T23:59[Europe/Paris]"),
+            [
+                "Tomorrow between 09:00 and 00:00",
+                "Demain entre 09:00 et 00:00",
+                "Morgen zwischen 09:00 und 00:00",
+                "Mañana de 09:00 a 00:00",
+                "Domani tra le ore 09:00 e le ore 00:00",
+                "Morgen tussen 09:00 en 00:00",
+            ]
+        );
+    }
+
+    #[test]
+    fn later_slots_have_their_weekday_and_date() {
+        assert_eq!(
+            labels("2020-04-04 12:00-14:00", "2020-04-02T11:00[Europe/Paris]"),
+            [
+                "Saturday, April 4 between 12:00 and 14:00",
+                "Samedi 4 avril entre 12:00 et 14:00",
+                "Samstag, 4. April zwischen 12:00 und 14:00",
+                "Sábado, 4 de abril de 12:00 a 14:00",
+                "Sabato 4 aprile tra le ore 12:00 e le ore 14:00",
+                "Zaterdag 4 april tussen 12:00 en 14:00",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_label_reads_the_clock_of_the_zone_when_clocks_change() {
+        for (slot, now, expected) in [
+            (
+                "2026-03-29 01:00-04:00",
+                "2026-03-28T12:00[Europe/Paris]",
+                "Tomorrow between 01:00 and 04:00",
+            ),
+            (
+                "2026-10-25 02:00-02:30",
+                "2026-10-25T00:00[Europe/Paris]",
+                "Today between 02:00 and 02:30",
+            ),
+            (
+                "2026-11-01 00:30-03:00",
+                "2026-10-31T23:00[America/New_York]",
+                "Tomorrow between 00:30 and 03:00",
+            ),
+            (
+                "2026-10-04 01:30-02:00",
+                "2026-10-04T00:00[Australia/Lord_Howe]",
+                "Today between 01:30 and 02:30",
+            ),
+            (
+                "2026-10-04 01:30-02:00",
+                "2026-10-04T00:00[Asia/Kolkata]",
+                "Today between 01:30 and 02:00",
+            ),
+        ] {
+            assert_eq!(labels(slot, now)[0], expected, "{slot}");
+        }
+    }
+
+    #[test]
+    fn the_language_is_looked_up_and_falls_back() {
+        for (header, fallback, expected) in [
+            ("", "fr", "fr"),
+            ("", "fr_FR.UTF-8", "fr"),
+            ("", "nl-BE", "nl"),
+            ("", "nl_BE", "nl"),
+            ("", "xx", "en"),
+            ("de", "fr", "de"),
+            ("DE-ch-1996", "fr", "de"),
+            ("pl, it;q=0.3, es;q=0.5", "fr", "es"),
+            ("pl", "fr", "fr"),
+            ("pl, *", "fr", "fr"),
+            ("fr;q=0, *", "fr", "en"),
+            ("fr;q=0, en;q=0, *;q=0.1", "fr", "de"),
+            ("en;q=0.2, fr-CA", "en", "fr"),
+            ("frx", "en", "en"),
+        ] {
+            assert_eq!(
+                Language::negotiate(header, fallback).tag(),
+                expected,
+                "{header:?}, {fallback:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_breaks_the_negotiation(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
+            let _ = Language::negotiate(&header, &fallback);
+        }
+    }
+}

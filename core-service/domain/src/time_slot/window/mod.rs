@@ -1,0 +1,179 @@
+//! A task's `timeSlot` text, read and written, and how times of day become instants on days
+//! when the clocks change.
+
+use jiff::{
+    Timestamp,
+    civil::{Date, DateTime, Time},
+    fmt::temporal::Pieces,
+    tz::{AmbiguousOffset, TimeZone},
+};
+
+use crate::task::TimeWindow;
+
+/// The longest `timeSlot` that is read, in bytes.
+pub const MAX_BYTES: usize = 128;
+
+/// Why a text is not a time slot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("a time slot has at most {MAX_BYTES} bytes, this one has {0}")]
+    TooLong(usize),
+    #[error(
+        "{0:?} is not a time slot: write 2026-11-25 10:00-11:00, \
+         or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
+    )]
+    Form(String),
+    #[error("{0:?} is not a date: write 2026-11-25, a day of the calendar")]
+    Date(String),
+    #[error("{0:?} is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day")]
+    Time(String),
+    #[error("{0:?} is not an instant: write 2026-11-25T09:00:00Z")]
+    Instant(String),
+    #[error(
+        "{0:?} ends before it starts; a window past midnight is written as two instants, \
+         2026-11-25T22:00:00Z/2026-11-26T01:00:00Z"
+    )]
+    Reversed(String),
+    #[error("{0:?} has no length: it must end after it starts")]
+    Empty(String),
+    #[error("{0:?} does not exist: the clocks of {1} skip it that day")]
+    Skipped(String, String),
+}
+
+/// Reads `<YYYY-MM-DD> <HH:MM>-<HH:MM>`, in the zone, or an ISO 8601 interval
+/// `<start>/<end>`, whose ends are in the zone where they carry no offset of their own.
+///
+/// On a day when the clocks change, a time shown twice is the first of the two, and a time
+/// that is skipped is the instant of the change. So windows that touch on the clock touch in
+/// time, none is counted twice, and a window inside the skipped hour is refused.
+pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
+    if text.len() > MAX_BYTES {
+        return Err(Error::TooLong(text.len()));
+    }
+    let text = text.trim();
+    match text.split_once('/') {
+        Some((start, end)) => {
+            let window = TimeWindow {
+                after: whole_seconds(instant(start, zone)?),
+                before: whole_seconds(instant(end, zone)?),
+            };
+            match window.after.cmp(&window.before) {
+                std::cmp::Ordering::Less => Ok(window),
+                std::cmp::Ordering::Equal => Err(Error::Empty(text.to_owned())),
+                std::cmp::Ordering::Greater => Err(Error::Reversed(text.to_owned())),
+            }
+        }
+        None => date_and_range(text, zone),
+    }
+}
+
+/// Nobody plans by fractions of a second, and not every store keeps them.
+fn whole_seconds(instant: Timestamp) -> Timestamp {
+    Timestamp::from_second(instant.as_second()).unwrap_or(instant)
+}
+
+/// A window in words an operator or shop can send back: the short form where it says the
+/// same, else two instants with their offsets.
+pub(super) fn text(window: TimeWindow, zone: &TimeZone) -> String {
+    let start = window.after.to_zoned(zone.clone());
+    let end = window.before.to_zoned(zone.clone());
+    let last = if end.time() == Time::midnight() {
+        "24:00".to_owned()
+    } else {
+        end.strftime("%H:%M").to_string()
+    };
+    let short = format!("{}-{last}", start.strftime("%Y-%m-%d %H:%M"));
+    if parse(&short, zone) == Ok(window) {
+        return short;
+    }
+    format!(
+        "{}/{}",
+        start.strftime("%Y-%m-%dT%H:%M:%S%:z"),
+        end.strftime("%Y-%m-%dT%H:%M:%S%:z")
+    )
+}
+
+/// The first instant at which the zone's clocks show this time or, if they skip it, a later one.
+pub(super) fn first_instant(local: DateTime, zone: &TimeZone) -> Result<Timestamp, jiff::Error> {
+    match zone.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
+            offset.to_timestamp(local)
+        }
+        AmbiguousOffset::Gap { before, .. } => {
+            let past_change = before.to_timestamp(local)?;
+            // `preceding` excludes the instant it is given, which may be the change itself.
+            let from = past_change.checked_add(jiff::SignedDuration::from_nanos(1))?;
+            Ok(zone
+                .preceding(from)
+                .next()
+                .map_or(past_change, |change| change.timestamp()))
+        }
+    }
+}
+
+fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
+    let form = || Error::Form(text.to_owned());
+    let (date, range) = text.split_once(' ').ok_or_else(form)?;
+    let (start, end) = range.split_once('-').ok_or_else(form)?;
+    if !has_form(date, "0000-00-00") || !has_form(start, "00:00") || !has_form(end, "00:00") {
+        return Err(form());
+    }
+
+    let date: Date = date.parse().map_err(|_| Error::Date(date.to_owned()))?;
+    let start = date.to_datetime(time_of_day(start)?);
+    let end = if end == "24:00" {
+        date.tomorrow()
+            .map_err(|_| Error::Date(date.to_string()))?
+            .to_datetime(Time::midnight())
+    } else {
+        date.to_datetime(time_of_day(end)?)
+    };
+    match start.cmp(&end) {
+        std::cmp::Ordering::Less => {}
+        std::cmp::Ordering::Equal => return Err(Error::Empty(text.to_owned())),
+        std::cmp::Ordering::Greater => return Err(Error::Reversed(text.to_owned())),
+    }
+
+    let out_of_range = |_| Error::Date(date.to_string());
+    let after = first_instant(start, zone).map_err(out_of_range)?;
+    let before = first_instant(end, zone).map_err(out_of_range)?;
+    if after >= before {
+        let zone = zone.iana_name().unwrap_or("the time zone").to_owned();
+        return Err(Error::Skipped(text.to_owned(), zone));
+    }
+    Ok(TimeWindow { after, before })
+}
+
+/// Whether a text has a digit for each digit of the pattern and its other characters.
+fn has_form(text: &str, pattern: &str) -> bool {
+    text.len() == pattern.len()
+        && text.bytes().zip(pattern.bytes()).all(|(byte, expected)| {
+            if expected == b'0' {
+                byte.is_ascii_digit()
+            } else {
+                byte == expected
+            }
+        })
+}
+
+fn time_of_day(text: &str) -> Result<Time, Error> {
+    text.parse().map_err(|_| Error::Time(text.to_owned()))
+}
+
+fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, Error> {
+    let error = || Error::Instant(text.to_owned());
+    let pieces = Pieces::parse(text).map_err(|_| error())?;
+    // A zone's name holds a slash and would have cut the interval elsewhere.
+    if pieces.time_zone_annotation().is_some() {
+        return Err(error());
+    }
+    let local = pieces.date().to_datetime(pieces.time().ok_or_else(error)?);
+    match pieces.to_numeric_offset() {
+        Some(offset) => offset.to_timestamp(local),
+        None => first_instant(local, zone),
+    }
+    .map_err(|_| error())
+}
+
+#[cfg(test)]
+mod tests;

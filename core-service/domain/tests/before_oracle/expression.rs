@@ -1,0 +1,121 @@
+//! Random expressions: pieces of every kind the grammar has, in any order, at any time of any zone.
+
+use crate::piece::{MONTHS, Piece, ZONES};
+use crate::random::Random;
+use domain::before::DateOrder;
+use jiff::{Timestamp, Zoned};
+use std::fmt;
+
+#[derive(Debug)]
+pub(crate) struct Expression {
+    pub(crate) text: String,
+    /// The same with one of its times once more at the end, if that stands before a day word.
+    pub(crate) repeated: Vec<String>,
+    pub(crate) now: Zoned,
+    pub(crate) order: DateOrder,
+}
+
+impl Expression {
+    pub(crate) fn random(random: &mut Random) -> Self {
+        let count = random.between(1, 4);
+        let pieces: Vec<Piece> = (0..count).map(|_| Piece::random(random)).collect();
+        let separator = if random.chance(5) { ", " } else { " " };
+        let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let text = texts.join(separator);
+        let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
+        let clocks = (0..pieces.len())
+            .filter(|index| is_before_day(*index))
+            .flat_map(|index| &pieces[index].clocks);
+        let repeated = clocks
+            .map(|clock| format!("{text} midnight {clock}"))
+            .collect();
+        let order = if random.chance(20) {
+            DateOrder::DayFirst
+        } else {
+            DateOrder::MonthFirst
+        };
+        Self {
+            text,
+            repeated,
+            now: now(random),
+            order,
+        }
+    }
+
+    /// Has a meridian that PHP does not see as one: before a comma, or after a day and a month,
+    /// where the hour is a year to it. What is left of it are military zones or a second zone,
+    /// which it passes over.
+    pub(crate) fn has_lost_meridian(&self) -> bool {
+        let text = self.text.to_lowercase();
+        let has = |meridians: &[&str]| meridians.iter().any(|meridian| text.contains(meridian));
+        has(&["m,", "m.,"]) || (has(&["am", "pm", "a.m.", "p.m."]) && self.is_beyond_php())
+    }
+
+    /// Has what PHP refuses and we read: a day and a month before a time, whose hour is a year to
+    /// PHP; a day before a month with slashes.
+    pub(crate) fn is_beyond_php(&self) -> bool {
+        let words: Vec<&str> = self
+            .text
+            .split([' ', ','])
+            .filter(|word| !word.is_empty())
+            .collect();
+        let starts_with_digit = |word: &str| {
+            word.trim_start_matches('-')
+                .starts_with(|char: char| char.is_ascii_digit())
+        };
+        let ends_in_month = |word: &str| {
+            let name =
+                word.trim_start_matches(|char: char| char.is_ascii_digit() || "-. ".contains(char));
+            MONTHS.iter().any(|month| name.eq_ignore_ascii_case(month))
+        };
+        let day_month_time = words.windows(2).any(|pair| {
+            starts_with_digit(pair[1]) && (ends_in_month(pair[0]) || starts_with_digit(pair[0]))
+        });
+        day_month_time || (self.order == DateOrder::DayFirst && self.text.contains('/'))
+    }
+
+    /// A Unix time after a zone, which PHP counts from the year 0.
+    pub(crate) fn has_timestamp(&self) -> bool {
+        self.text.contains('@')
+    }
+
+    /// A time with another directly after its hyphen.
+    pub(crate) fn has_range(&self) -> bool {
+        self.text
+            .as_bytes()
+            .windows(3)
+            .any(|bytes| bytes[0].is_ascii_digit() && bytes[1] == b'-' && bytes[2].is_ascii_digit())
+            || self.text.contains(" -1")
+            || self.text.contains(" -2")
+    }
+
+    /// A military zone, or what PHP takes for one: of `dec 24 thu` only the `u` is left to it.
+    pub(crate) fn has_lone_letter(&self) -> bool {
+        let rest = self.text.replace("thu", " u");
+        rest.split(|char: char| !char.is_ascii_alphabetic())
+            .any(|word| word.len() == 1 && !word.eq_ignore_ascii_case("z"))
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {} {:?}", self.text, self.now, self.order)
+    }
+}
+
+/// Any second from 2020 to 2036, often one on a day when clocks change.
+fn now(random: &mut Random) -> Zoned {
+    let zone = random.pick(&ZONES);
+    if random.chance(25) {
+        let year = random.between(2024, 2030);
+        let (month, day) = [(3, 25), (3, 8), (10, 25), (11, 1), (4, 3), (10, 2)]
+            [usize::try_from(random.below(6)).expect("it is small")];
+        let day = (day + random.below(7)).min(30);
+        let (hour, minute, second) = (random.below(24), random.below(60), random.below(60));
+        let local = format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}[{zone}]");
+        return local.parse().expect("it is a date and a time");
+    }
+    let instant = Timestamp::from_second(random.between(1_577_836_800, 2_082_758_400))
+        .expect("it is in range");
+    instant.in_tz(zone).expect("every zone here is known")
+}

@@ -1,0 +1,246 @@
+//! Writing an index, address by address.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
+};
+
+use rusqlite::{Connection, params};
+
+use super::{ImportError, lines::Listed};
+use crate::{
+    gazetteer::{
+        dictionary::Dictionary,
+        place::{PlaceToken, code},
+        point, schema,
+    },
+    words::{self, Country},
+};
+
+/// An index that is being written.
+pub(super) struct Writer {
+    connection: Connection,
+    /// A town of a country, by its key.
+    localities: HashMap<(String, String), i64>,
+    /// By country and name as the data has it, so that the words of a name are looked at once.
+    towns: HashMap<(String, String), Town>,
+    /// A street of a locality, by its key.
+    streets: HashMap<(i64, String), Street>,
+    postcodes: BTreeSet<(String, i64)>,
+    keys: BTreeMap<String, u64>,
+}
+
+/// A town under a name, and its streets by their names as the data has them.
+struct Town {
+    locality: i64,
+    streets: HashMap<String, Street>,
+}
+
+#[derive(Clone)]
+struct Street {
+    id: i64,
+    /// That of its first house.
+    postcode: String,
+}
+
+const INSERT_HOUSE: &str = "INSERT OR IGNORE INTO houses VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT_LOCALITY: &str =
+    "INSERT INTO localities (id, key, name, country) VALUES (?1, ?2, ?3, ?4)";
+const INSERT_STREET: &str =
+    "INSERT INTO streets (id, locality, name, postcode) VALUES (?1, ?2, ?3, ?4)";
+const INSERT_NAME: &str = "INSERT INTO names (id, street, words) VALUES (?1, ?2, ?3)";
+const INDEX_NAME: &str = "INSERT INTO names_index (rowid, words, place) VALUES (?1, ?2, ?3)";
+const INSERT_POSTCODE: &str = "INSERT INTO postcodes VALUES (?1, ?2)";
+const INSERT_DICTIONARY: &str = "INSERT INTO dictionaries VALUES (?1, ?2)";
+const STREETS: &str = "SELECT streets.id, locality, streets.name, postcode, country FROM streets
+    JOIN localities ON localities.id = locality ORDER BY streets.id";
+/// The house in the middle of a street.
+const MIDDLE: &str = "SELECT latitude, longitude FROM houses WHERE street = ?1 ORDER BY number
+    LIMIT 1 OFFSET (SELECT count(*) / 2 FROM houses WHERE street = ?1)";
+const POSTCODES: &str = "SELECT DISTINCT postcode FROM houses WHERE street = ?1 AND postcode <> ''";
+const SET_POINT: &str = "UPDATE streets SET latitude = ?2, longitude = ?3 WHERE id = ?1";
+const SET_TOWN_POINTS: &str = "UPDATE localities SET (latitude, longitude) =
+    (SELECT CAST(avg(latitude) AS INTEGER), CAST(avg(longitude) AS INTEGER) FROM streets WHERE locality = localities.id)";
+
+impl Writer {
+    pub(super) fn create(path: &Path) -> rusqlite::Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        schema::create(&connection)?;
+        connection.execute_batch("BEGIN")?;
+        Ok(Self {
+            connection,
+            localities: HashMap::new(),
+            towns: HashMap::new(),
+            streets: HashMap::new(),
+            postcodes: BTreeSet::new(),
+            keys: BTreeMap::new(),
+        })
+    }
+
+    /// Adds an address; false if it is there already.
+    pub(super) fn add(&mut self, address: &Listed<'_>) -> rusqlite::Result<bool> {
+        let street = self.street(address)?;
+        let (latitude, longitude) = point::to_units(address.point);
+        let postcode = if street.postcode == address.postcode {
+            ""
+        } else {
+            address.postcode
+        };
+        let house = &address.house;
+        let mut insert = self.connection.prepare_cached(INSERT_HOUSE)?;
+        let added = insert.execute(params![
+            street.id,
+            house.number,
+            house.suffix,
+            postcode,
+            latitude,
+            longitude
+        ])?;
+        Ok(added == 1)
+    }
+
+    fn street(&mut self, address: &Listed<'_>) -> rusqlite::Result<Street> {
+        // Looked up as it is: most addresses are of a street that was seen just before.
+        let town_name = (address.country.to_owned(), address.town.to_owned());
+        if let Some(town) = self.towns.get(&town_name)
+            && let Some(street) = town.streets.get(address.street)
+        {
+            let street = street.clone();
+            let locality = town.locality;
+            if street.postcode != address.postcode {
+                self.postcodes.insert((code(address.postcode), locality));
+            }
+            return Ok(street);
+        }
+        let country = Country::of(address.country);
+        let locality = match self.towns.get(&town_name) {
+            Some(town) => town.locality,
+            None => self.locality(address, country)?,
+        };
+        self.postcodes.insert((code(address.postcode), locality));
+        let street = self.street_of(address, locality, country)?;
+        let town = self.towns.entry(town_name).or_insert_with(|| Town {
+            locality,
+            streets: HashMap::new(),
+        });
+        town.streets
+            .insert(address.street.to_owned(), street.clone());
+        Ok(street)
+    }
+
+    fn locality(&mut self, address: &Listed<'_>, country: &Country) -> rusqlite::Result<i64> {
+        let name = Country::town(address.town);
+        let key = words::key(name, country);
+        let next = as_id(self.localities.len());
+        let known = self
+            .localities
+            .entry((address.country.to_owned(), key.clone()));
+        if let std::collections::hash_map::Entry::Occupied(known) = &known {
+            return Ok(*known.get());
+        }
+        self.connection
+            .prepare_cached(INSERT_LOCALITY)?
+            .execute(params![next, key, name, address.country])?;
+        *self.keys.entry(key).or_default() += 1;
+        Ok(*known.or_insert(next))
+    }
+
+    fn street_of(
+        &mut self,
+        address: &Listed<'_>,
+        locality: i64,
+        country: &Country,
+    ) -> rusqlite::Result<Street> {
+        let key = words::key(address.street, country);
+        let next = as_id(self.streets.len());
+        let known = self.streets.entry((locality, key));
+        if let std::collections::hash_map::Entry::Occupied(known) = &known {
+            return Ok(known.get().clone());
+        }
+        self.connection
+            .prepare_cached(INSERT_STREET)?
+            .execute(params![next, locality, address.street, address.postcode])?;
+        Ok(known
+            .or_insert(Street {
+                id: next,
+                postcode: address.postcode.to_owned(),
+            })
+            .clone())
+    }
+
+    /// Makes what is searched of what was written.
+    pub(super) fn finish(self) -> Result<(), ImportError> {
+        let connection = self.connection;
+        let mut insert = connection.prepare(INSERT_POSTCODE)?;
+        for (code, locality) in self.postcodes.iter().filter(|(code, _)| !code.is_empty()) {
+            insert.execute(params![code, locality])?;
+        }
+        drop(insert);
+        let words = index_names(&connection)?;
+        connection.execute(SET_TOWN_POINTS, [])?;
+        let mut insert = connection.prepare(INSERT_DICTIONARY)?;
+        insert.execute(params!["words", Dictionary::encode(&words)?])?;
+        insert.execute(params!["localities", Dictionary::encode(&self.keys)?])?;
+        drop(insert);
+        schema::create_indexes(&connection)?;
+        connection.execute_batch("COMMIT")?;
+        connection.close().map_err(|(_, error)| error)?;
+        Ok(())
+    }
+}
+
+/// Indexes the names of all streets; gives how often each word occurs in them.
+fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
+    let mut streets = connection.prepare(STREETS)?;
+    let mut middle = connection.prepare(MIDDLE)?;
+    let mut postcodes = connection.prepare(POSTCODES)?;
+    let mut set_point = connection.prepare(SET_POINT)?;
+    let mut insert = connection.prepare(INSERT_NAME)?;
+    let mut index = connection.prepare(INDEX_NAME)?;
+    let mut words = BTreeMap::<String, u64>::new();
+    let mut name_id = 0_i64;
+    let mut rows = streets.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, locality): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let (name, postcode, country): (String, String, String) =
+            (row.get(2)?, row.get(3)?, row.get(4)?);
+        let (latitude, longitude) = middle.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        set_point.execute(params![id, latitude, longitude])?;
+
+        let mut place = vec![
+            PlaceToken::Locality(locality),
+            PlaceToken::Postcode(postcode),
+            PlaceToken::Country(country.clone()),
+        ];
+        place.extend(
+            point::from_units(latitude, longitude)
+                .map(|point| PlaceToken::Cell(point::cell(point))),
+        );
+        let others = postcodes.query_map([id], |row| row.get(0))?;
+        for postcode in others {
+            place.push(PlaceToken::Postcode(postcode?));
+        }
+        let place: Vec<_> = place.iter().filter_map(PlaceToken::text).collect();
+        let place = place.join(" ");
+        // `Parvis Notre-Dame - Place Jean-Paul II` is called by its first name, too.
+        let short = name.split_once(" - ").map(|(first, _)| first);
+        let country = Country::of(&country);
+        for name in [Some(name.as_str()), short].into_iter().flatten() {
+            let key = words::key(name, country);
+            insert.execute(params![name_id, id, key])?;
+            index.execute(params![name_id, key, place])?;
+            name_id += 1;
+            for word in key.split(' ') {
+                *words.entry(word.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    words.remove("");
+    Ok(words)
+}
+
+/// Ids are given in the order in which things appear.
+fn as_id(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

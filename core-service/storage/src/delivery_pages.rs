@@ -1,0 +1,178 @@
+//! Pages of a store's deliveries.
+
+use std::collections::HashMap;
+
+use domain::{delivery::Delivery, id::StoreId};
+use jiff::Timestamp;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, Select};
+
+use super::{
+    ConnectionTrait, Error, deliveries,
+    entity::{
+        delivery::{self, Column},
+        instant::Instant,
+        task,
+    },
+    pages::{self, Start},
+};
+
+/// What a list shows; all of it, where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub created: Span,
+    /// Of the dropoff's `before`.
+    pub dropoff: Span,
+    pub is_completed: Option<bool>,
+    pub is_cancelled: Option<bool>,
+    pub external_reference: Option<String>,
+}
+
+/// A stretch of time; without bound where none is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub from: Option<Timestamp>,
+    /// Not part of it.
+    pub until: Option<Timestamp>,
+}
+
+/// A page of a store's deliveries, newest first, and whether there are more in the direction it
+/// was read.
+pub async fn read(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    filter: &Filter,
+    (start, size): (Start, u32),
+) -> Result<(Vec<Delivery>, bool), Error> {
+    let query = query(store_id, filter, start);
+    let (rows, more) = pages::read(connection, query, start, size).await?;
+
+    let mut tasks: HashMap<_, Vec<_>> = HashMap::new();
+    let found = task::Entity::find()
+        .filter(task::Column::StoreId.eq(store_id.0))
+        .filter(task::Column::DeliveryId.is_in(rows.iter().map(|row| row.id)))
+        .all(connection)
+        .await?;
+    for task in found {
+        tasks.entry(task.delivery_id).or_default().push(task);
+    }
+    let page = rows.into_iter().map(|row| {
+        let tasks = tasks.remove(&row.id).unwrap_or_default();
+        deliveries::assemble(&row, tasks)
+    });
+    Ok((page.collect::<Result<_, _>>()?, more))
+}
+
+/// The rows from a place on, in the direction of reading.
+fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::Entity> {
+    let query = delivery::Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(condition(filter));
+    pages::from(query, (Column::CreatedAt, Column::Id), start)
+}
+
+/// `IS NULL` and `IS NOT NULL` as the partial indexes have them.
+fn condition(filter: &Filter) -> Condition {
+    let is_null = |column: Column, is_null| {
+        if is_null {
+            column.is_null()
+        } else {
+            column.is_not_null()
+        }
+    };
+    let span = |column: Column, span: Span| {
+        Condition::all()
+            .add_option(span.from.map(|from| column.gte(Instant::from(from))))
+            .add_option(span.until.map(|until| column.lt(Instant::from(until))))
+    };
+    Condition::all()
+        .add(span(Column::CreatedAt, filter.created))
+        .add(span(Column::DropoffBefore, filter.dropoff))
+        .add_option(
+            filter
+                .is_completed
+                .map(|done| is_null(Column::CompletedAt, !done)),
+        )
+        .add_option(
+            filter
+                .is_cancelled
+                .map(|gone| is_null(Column::CancelledAt, !gone)),
+        )
+        .add_option(
+            filter
+                .external_reference
+                .as_ref()
+                .map(|reference| Column::ExternalReference.eq(reference)),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{DbBackend, QuerySelect as _, QueryTrait as _, Statement};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{fixture, pages::Place};
+
+    async fn plan(filter: &Filter) -> Vec<String> {
+        let (_directory, storage) = fixture::sqlite().await;
+        let start = Start::OlderThan(Place {
+            created_at: Timestamp::UNIX_EPOCH,
+            id: Uuid::now_v7(),
+        });
+        let query = query(StoreId::new(), filter, start).limit(31);
+        let mut statement: Statement = query.build(DbBackend::Sqlite);
+        statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let rows = storage.reader().query_all_raw(statement).await.unwrap();
+        rows.iter()
+            .map(|row| row.try_get("", "detail").unwrap())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_filtered_page_is_found_by_an_index() {
+        let today = Span {
+            from: Some(Timestamp::UNIX_EPOCH),
+            until: Some(Timestamp::MAX),
+        };
+        let all = Filter::default();
+        for (filter, index) in [
+            (
+                all.clone(),
+                "deliveries_by_creation (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    created: today,
+                    ..all.clone()
+                },
+                "deliveries_by_creation (store_id=? AND created_at>? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    is_completed: Some(false),
+                    ..all.clone()
+                },
+                "deliveries_to_do (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    is_cancelled: Some(true),
+                    ..all.clone()
+                },
+                "deliveries_cancelled (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    external_reference: Some("42".to_owned()),
+                    ..all.clone()
+                },
+                "deliveries_by_external_reference (store_id=? AND external_reference=?)",
+            ),
+        ] {
+            let plan = plan(&filter).await;
+
+            assert!(plan[0].contains(index), "{filter:?}: {plan:?}");
+            assert!(!plan.concat().contains("SCAN"), "{filter:?}: {plan:?}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Events: written with what caused them, numbered once they are committed, read by number.
+
+mod retention;
+mod sequencer;
+#[cfg(test)]
+mod tests;
+
+use domain::{
+    event::{Event, Object},
+    event_log::Extent,
+    id::{DeliveryId, EventId, StoreId, WebhookId},
+};
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::SelectStatement,
+};
+
+pub use self::{
+    retention::{is_any_older, trim},
+    sequencer::{Round, give_up, is_any_unnumbered, number},
+};
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        event::{ActiveModel, Column, Entity, Model},
+        event_counter, event_sequencer,
+        instant::Instant,
+    },
+};
+
+const DELIVERIES: &str = "deliveries";
+const WEBHOOKS: &str = "webhooks";
+
+/// Writes that something happened; its number comes later.
+pub async fn insert(
+    transaction: &impl ConnectionTrait,
+    happened: impl IntoIterator<Item = (StoreId, EventId, &str, Object)>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let rows: Vec<_> = happened
+        .into_iter()
+        .map(|(store_id, id, name, object)| {
+            let (collection, object_id) = match object {
+                Object::Delivery(id) => (DELIVERIES, id.0),
+                Object::Webhook(id) => (WEBHOOKS, id.0),
+            };
+            ActiveModel {
+                store_id: Set(store_id.0),
+                id: Set(id.0),
+                name: Set(name.to_owned()),
+                object_collection: Set(collection.to_owned()),
+                object_id: Set(object_id),
+                created_at: Set(now.into()),
+                number: Set(None),
+                position: Set(None),
+            }
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    Entity::insert_many(rows)
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// A store's numbered event.
+pub async fn find(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: EventId,
+) -> Result<Option<Event>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .filter(Column::Number.is_not_null())
+        .one(connection)
+        .await?;
+    row.map(Event::try_from).transpose()
+}
+
+/// A store's events after a number, in order.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    after: i64,
+    most: u64,
+) -> Result<Vec<Event>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Number.gt(after))
+        .order_by_asc(Column::Number)
+        .limit(most)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Event::try_from).collect()
+}
+
+/// A store's events of one name that are committed and have no number yet, of a period with both
+/// its ends, but for those with an id that a query gives; the oldest first.
+pub async fn unnumbered(
+    connection: &impl ConnectionTrait,
+    (store_id, name): (StoreId, &str),
+    (from, until): (Timestamp, Timestamp),
+    but_for: SelectStatement,
+    most: u64,
+) -> Result<Vec<(EventId, Object, Timestamp)>, Error> {
+    let rows = Entity::find()
+        .filter(Column::Number.is_null())
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Name.eq(name))
+        .filter(Column::CreatedAt.gte(Instant::from(from)))
+        .filter(Column::CreatedAt.lte(Instant::from(until)))
+        .filter(Column::Id.not_in_subquery(but_for))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .limit(most)
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            let object = object(&row)?;
+            Ok((EventId(row.id), object, row.created_at.try_into()?))
+        })
+        .collect()
+}
+
+/// How far a store's events are numbered and kept.
+pub async fn extent(connection: &impl ConnectionTrait, store_id: StoreId) -> Result<Extent, Error> {
+    let row = event_counter::Entity::find_by_id(store_id.0)
+        .one(connection)
+        .await?;
+    Ok(row.map_or(Extent::default(), |row| Extent {
+        trimmed_to: row.trimmed_to,
+        last: row.last_number,
+    }))
+}
+
+/// The events of all stores after a position, in order: for the platform's own programs.
+pub async fn list_of_all_stores(
+    connection: &impl ConnectionTrait,
+    after: i64,
+    most: u64,
+) -> Result<Vec<Event>, Error> {
+    let rows = Entity::find()
+        .filter(Column::Position.gt(after))
+        .order_by_asc(Column::Position)
+        .limit(most)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Event::try_from).collect()
+}
+
+/// How far the events of all stores are numbered and kept.
+pub async fn extent_of_all_stores(connection: &impl ConnectionTrait) -> Result<Extent, Error> {
+    let row = event_sequencer::Entity::find_by_id(event_sequencer::ONLY)
+        .one(connection)
+        .await?;
+    Ok(row.map_or(Extent::default(), |row| Extent {
+        trimmed_to: row.trimmed_to,
+        last: row.last_position,
+    }))
+}
+
+fn object(row: &Model) -> Result<Object, Error> {
+    match row.object_collection.as_str() {
+        DELIVERIES => Ok(Object::Delivery(DeliveryId(row.object_id))),
+        WEBHOOKS => Ok(Object::Webhook(WebhookId(row.object_id))),
+        other => Err(Error::inconsistent("events", format!("object {other:?}"))),
+    }
+}
+
+impl TryFrom<Model> for Event {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Error> {
+        let unnumbered = || Error::inconsistent("events", "one without a number");
+        Ok(Self {
+            id: EventId(row.id),
+            store_id: StoreId(row.store_id),
+            object: object(&row)?,
+            name: row.name,
+            created_at: row.created_at.try_into()?,
+            number: row.number.ok_or_else(unnumbered)?,
+            position: row.position.ok_or_else(unnumbered)?,
+        })
+    }
+}

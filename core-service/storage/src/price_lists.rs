@@ -1,0 +1,115 @@
+//! Price lists, as the operator wrote them: versions are added, never changed.
+
+use domain::id::StoreId;
+use jiff::Timestamp;
+use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        instant::Instant,
+        price_list::{ActiveModel, Column, Entity, Model},
+    },
+};
+
+/// A version of a store's price list.
+#[derive(Clone, Debug)]
+pub struct StoredPriceList {
+    pub store_id: StoreId,
+    /// Counts from 1.
+    pub version: i64,
+    /// TOML.
+    pub definition: String,
+    pub created_at: Timestamp,
+}
+
+/// The list in force: the last.
+pub async fn find_current(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Option<StoredPriceList>, Error> {
+    let row = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .one(connection)
+        .await?;
+    row.map(StoredPriceList::try_from).transpose()
+}
+
+/// A version of a list.
+pub async fn find_version(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    version: i64,
+) -> Result<Option<StoredPriceList>, Error> {
+    let row = Entity::find_by_id((store_id.0, version))
+        .one(connection)
+        .await?;
+    row.map(StoredPriceList::try_from).transpose()
+}
+
+/// The versions and when they were applied, the last first.
+pub async fn list_versions(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    most: u64,
+) -> Result<Vec<(i64, Timestamp)>, Error> {
+    let rows: Vec<(i64, Instant)> = Entity::find()
+        .select_only()
+        .columns([Column::Version, Column::CreatedAt])
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .limit(most)
+        .into_tuple()
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|(version, created_at)| Ok((version, created_at.try_into()?)))
+        .collect()
+}
+
+/// The version in force; none if the store has no list.
+pub async fn current_version(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Option<i64>, Error> {
+    let version = Entity::find()
+        .select_only()
+        .column(Column::Version)
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_desc(Column::Version)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(version)
+}
+
+/// Adds a version.
+pub async fn insert(
+    connection: &impl ConnectionTrait,
+    price_list: &StoredPriceList,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(price_list.store_id.0),
+        version: Set(price_list.version),
+        definition: Set(price_list.definition.clone()),
+        created_at: Set(price_list.created_at.into()),
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<Model> for StoredPriceList {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        Ok(Self {
+            store_id: StoreId(row.store_id),
+            version: row.version,
+            definition: row.definition,
+            created_at: row.created_at.try_into()?,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! The uses of promised prices: one each, recorded in the transaction that creates the delivery.
+
+use domain::{
+    delivery::Delivery,
+    id::{DeliveryId, StoreId},
+};
+use sea_orm::{ActiveValue::Set, EntityTrait, sea_query::OnConflict};
+use uuid::Uuid;
+
+use super::{
+    ConnectionTrait, Error,
+    entity::retail_price_use::{ActiveModel, Column, Entity},
+};
+
+/// Records that a delivery uses a promised price, unless another one has; whether it was
+/// recorded. Of two that do so at once, one waits for the other's end.
+pub async fn use_once(
+    transaction: &impl ConnectionTrait,
+    retail_price_id: Uuid,
+    delivery: &Delivery,
+) -> Result<bool, Error> {
+    let row = ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        retail_price_id: Set(retail_price_id),
+        delivery_id: Set(delivery.id.0),
+        used_at: Set(delivery.created_at.into()),
+    };
+    let key = [Column::StoreId, Column::RetailPriceId];
+    let rows = Entity::insert(row)
+        .on_conflict(OnConflict::columns(key).do_nothing().to_owned())
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(rows > 0)
+}
+
+/// The delivery that a promised price was used for.
+pub async fn find_use(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    retail_price_id: Uuid,
+) -> Result<Option<DeliveryId>, Error> {
+    let row = Entity::find_by_id((store_id.0, retail_price_id))
+        .one(connection)
+        .await?;
+    Ok(row.map(|row| DeliveryId(row.delivery_id)))
+}

@@ -1,0 +1,55 @@
+//! The keys that sign access tokens, sealed.
+
+use jiff::Timestamp;
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::signing_key::{ActiveModel, Column, Entity},
+};
+
+#[derive(Clone, Debug)]
+pub struct StoredSigningKey {
+    /// RFC 7638 thumbprint: the token's `kid`.
+    pub id: String,
+    pub sealed_private_key: Vec<u8>,
+    pub created_at: Timestamp,
+}
+
+/// All keys, newest first.
+pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<StoredSigningKey>, Error> {
+    let rows = Entity::find()
+        .order_by_desc(Column::CreatedAt)
+        .order_by_desc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(StoredSigningKey {
+                id: row.id,
+                sealed_private_key: row.sealed_private_key,
+                created_at: row.created_at.try_into()?,
+            })
+        })
+        .collect()
+}
+
+pub async fn insert(
+    connection: &impl ConnectionTrait,
+    key: &StoredSigningKey,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        id: Set(key.id.clone()),
+        sealed_private_key: Set(key.sealed_private_key.clone()),
+        created_at: Set(key.created_at.into()),
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn delete(connection: &impl ConnectionTrait, id: &str) -> Result<(), Error> {
+    Entity::delete_by_id(id).exec(connection).await?;
+    Ok(())
+}

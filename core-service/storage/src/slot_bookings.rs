@@ -1,0 +1,98 @@
+//! Places taken in slots of limited capacity, counted in the transaction that takes one.
+
+use std::collections::HashMap;
+
+use domain::{
+    delivery::Booking,
+    id::{StoreId, TimeSlotId},
+    task::TimeWindow,
+};
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set,
+    ColumnTrait, EntityTrait, QueryFilter,
+    sea_query::{Expr, ExprTrait as _, OnConflict},
+};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        instant::Instant,
+        slot_booking::{ActiveModel, Column, Entity},
+    },
+};
+
+/// How many places are taken in slots that end later than an instant.
+pub async fn counts(
+    connection: &impl ConnectionTrait,
+    (store_id, time_slot_id): (StoreId, TimeSlotId),
+    after: Timestamp,
+) -> Result<HashMap<TimeWindow, u32>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::TimeSlotId.eq(time_slot_id.0))
+        .filter(Column::EndsAt.gt(Instant::from(after)))
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            let window = TimeWindow {
+                after: row.starts_at.try_into()?,
+                before: row.ends_at.try_into()?,
+            };
+            Ok((window, u32::try_from(row.booked).unwrap_or(u32::MAX)))
+        })
+        .collect()
+}
+
+/// Takes a place, if one is left: one conditional statement, so that concurrent bookings never
+/// exceed the capacity. Whether one was left.
+pub async fn book(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    booking: Booking,
+    capacity: u32,
+) -> Result<bool, Error> {
+    let row = ActiveModel {
+        store_id: Set(store_id.0),
+        time_slot_id: Set(booking.time_slot_id.0),
+        starts_at: Set(booking.window.after.into()),
+        ends_at: Set(booking.window.before.into()),
+        booked: Set(1),
+    };
+    let key = [
+        Column::StoreId,
+        Column::TimeSlotId,
+        Column::StartsAt,
+        Column::EndsAt,
+    ];
+    let booked = Expr::col((Entity, Column::Booked));
+    let one_more = OnConflict::columns(key)
+        .value(Column::Booked, booked.clone().add(1))
+        .action_and_where(booked.lt(i64::from(capacity)))
+        .to_owned();
+    let rows = Entity::insert(row)
+        .on_conflict(one_more)
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(rows > 0)
+}
+
+/// Gives a place back.
+pub async fn give_back(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    booking: Booking,
+) -> Result<(), Error> {
+    let booked = Expr::col(Column::Booked);
+    Entity::update_many()
+        .col_expr(Column::Booked, booked.clone().sub(1))
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::TimeSlotId.eq(booking.time_slot_id.0))
+        .filter(Column::StartsAt.eq(Instant::from(booking.window.after)))
+        .filter(Column::EndsAt.eq(Instant::from(booking.window.before)))
+        .filter(Column::Booked.gt(0))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Stores.
+
+use domain::{
+    id::StoreId,
+    store::{self, Store},
+};
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::store::{ActiveModel, Column, Entity, Model},
+};
+
+pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Option<Store>, Error> {
+    let row = Entity::find_by_id(id.0).one(connection).await?;
+    row.map(Store::try_from).transpose()
+}
+
+/// As [`find`], and nobody else changes it until the transaction ends.
+pub async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    id: StoreId,
+) -> Result<Option<Store>, Error> {
+    let row = Entity::find_by_id(id.0)
+        .lock_exclusive()
+        .one(transaction)
+        .await?;
+    row.map(Store::try_from).transpose()
+}
+
+/// Makes those who change what belongs to a store follow one another.
+pub async fn lock(transaction: &impl ConnectionTrait, id: StoreId) -> Result<(), Error> {
+    find_and_lock(transaction, id).await.map(|_| ())
+}
+
+/// All stores, oldest first.
+pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<Store>, Error> {
+    let rows = Entity::find()
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Store::try_from).collect()
+}
+
+pub async fn insert(connection: &impl ConnectionTrait, store: &Store) -> Result<(), Error> {
+    Entity::insert(row(store))
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn update(connection: &impl ConnectionTrait, store: &Store) -> Result<(), Error> {
+    Entity::update(row(store)).exec(connection).await?;
+    Ok(())
+}
+
+fn row(store: &Store) -> ActiveModel {
+    ActiveModel {
+        id: Set(store.id.0),
+        display_name: Set(store.display_name.clone()),
+        time_zone: Set(store.time_zone_name().to_owned()),
+        currency: Set(store.currency.code().to_owned()),
+        country: Set(store.country.as_str().to_owned()),
+        default_address: Set(store.default_address.clone().map(Into::into)),
+        created_at: Set(store.created_at.into()),
+        service_area: Set(store.service_area.clone().map(Into::into)),
+    }
+}
+
+impl TryFrom<Model> for Store {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        let inconsistent = |error: &dyn std::fmt::Display| Error::inconsistent("stores", error);
+        Ok(Self {
+            id: StoreId(row.id),
+            display_name: row.display_name,
+            time_zone: store::parse_time_zone(&row.time_zone).map_err(|e| inconsistent(&e))?,
+            currency: store::parse_currency(&row.currency).map_err(|e| inconsistent(&e))?,
+            country: row.country.parse().map_err(|e| inconsistent(&e))?,
+            default_address: row.default_address.map(TryInto::try_into).transpose()?,
+            created_at: row.created_at.try_into()?,
+            service_area: row.service_area.map(TryInto::try_into).transpose()?,
+        })
+    }
+}

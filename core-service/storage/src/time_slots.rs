@@ -1,0 +1,96 @@
+//! Time slots, as the operator wrote them.
+
+use domain::id::{StoreId, TimeSlotId};
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, sea_query::OnConflict,
+};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::time_slot::{ActiveModel, Column, Entity, Model},
+};
+
+/// A store's time slot.
+#[derive(Clone, Debug)]
+pub struct StoredTimeSlot {
+    pub store_id: StoreId,
+    pub id: TimeSlotId,
+    pub display_name: String,
+    /// TOML.
+    pub definition: String,
+    pub updated_at: Timestamp,
+}
+
+/// The slot a store offers by default: its oldest.
+pub async fn find_default(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Option<StoredTimeSlot>, Error> {
+    let row = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_asc(Column::Id)
+        .one(connection)
+        .await?;
+    row.map(StoredTimeSlot::try_from).transpose()
+}
+
+/// A store's own time slot.
+pub async fn find(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: TimeSlotId,
+) -> Result<Option<StoredTimeSlot>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(StoredTimeSlot::try_from).transpose()
+}
+
+/// A store's time slots, oldest first.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Vec<StoredTimeSlot>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(StoredTimeSlot::try_from).collect()
+}
+
+pub async fn save(
+    connection: &impl ConnectionTrait,
+    time_slot: &StoredTimeSlot,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(time_slot.store_id.0),
+        id: Set(time_slot.id.0),
+        display_name: Set(time_slot.display_name.clone()),
+        definition: Set(time_slot.definition.clone()),
+        updated_at: Set(time_slot.updated_at.into()),
+    };
+    let replace = OnConflict::columns([Column::StoreId, Column::Id])
+        .update_columns([Column::DisplayName, Column::Definition, Column::UpdatedAt])
+        .to_owned();
+    Entity::insert(row)
+        .on_conflict(replace)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<Model> for StoredTimeSlot {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        Ok(Self {
+            store_id: StoreId(row.store_id),
+            id: TimeSlotId(row.id),
+            display_name: row.display_name,
+            definition: row.definition,
+            updated_at: row.updated_at.try_into()?,
+        })
+    }
+}

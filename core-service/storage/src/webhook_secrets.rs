@@ -1,0 +1,102 @@
+//! The secrets of webhooks, sealed, in the rows of their webhooks.
+
+use domain::{
+    id::{StoreId, WebhookId},
+    webhook_secrets::Secrets,
+};
+use jiff::Timestamp;
+use sea_orm::{ActiveValue::Set, EntityTrait};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        instant,
+        webhook::{ActiveModel, Entity, Model},
+    },
+};
+
+/// The secrets of a store's webhook.
+pub async fn find(
+    connection: &impl ConnectionTrait,
+    (store_id, id): (StoreId, WebhookId),
+) -> Result<Option<Secrets>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(of).transpose()
+}
+
+/// Writes a webhook's secrets.
+pub async fn save(
+    transaction: &impl ConnectionTrait,
+    (store_id, id): (StoreId, WebhookId),
+    secrets: &Secrets,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(store_id.0),
+        id: Set(id.0),
+        sealed_secret: Set(secrets.newest().to_vec()),
+        sealed_retired_secrets: Set(pack(secrets.retired())?),
+        overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// The secrets in a row.
+pub(super) fn of(row: Model) -> Result<Secrets, Error> {
+    let retired = match &row.sealed_retired_secrets {
+        Some(packed) => unpack(packed)
+            .ok_or_else(|| Error::inconsistent("webhooks", "retired secrets cut off"))?,
+        None => Vec::new(),
+    };
+    let overlap_ends_at = instant::optional(row.overlap_ends_at)?;
+    Ok(Secrets::stored(row.sealed_secret, retired, overlap_ends_at))
+}
+
+/// Secrets as one value, each behind its length in two bytes; none if there are none.
+pub(super) fn pack(secrets: &[Vec<u8>]) -> Result<Option<Vec<u8>>, Error> {
+    let mut packed = Vec::new();
+    for secret in secrets {
+        let length = u16::try_from(secret.len())
+            .map_err(|_| Error::inconsistent("webhooks", "a secret of more than 64 KiB"))?;
+        packed.extend(length.to_be_bytes());
+        packed.extend(secret);
+    }
+    Ok(Some(packed).filter(|packed| !packed.is_empty()))
+}
+
+fn unpack(mut packed: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut secrets = Vec::new();
+    while !packed.is_empty() {
+        let (length, rest) = packed.split_first_chunk()?;
+        let (secret, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+        secrets.push(secret.to_vec());
+        packed = rest;
+    }
+    Some(secrets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_unpacked_as_they_were_packed() {
+        for secrets in [
+            vec![],
+            vec![b"a".to_vec()],
+            vec![vec![7; 300], vec![], vec![0]],
+        ] {
+            let packed = pack(&secrets).unwrap().unwrap_or_default();
+            assert_eq!(unpack(&packed), Some(secrets));
+        }
+        assert_eq!(unpack(&[0]), None);
+        assert_eq!(unpack(&[0, 2, 7]), None);
+    }
+}

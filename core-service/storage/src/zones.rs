@@ -1,0 +1,67 @@
+//! Zones: each version holds all of them, so that readers need one row.
+
+use domain::zone::Zones;
+use jiff::Timestamp;
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::zone_set::{ActiveModel, Column, Entity, Model},
+};
+
+/// The zones of a version.
+#[derive(Clone, Debug)]
+pub struct StoredZones {
+    /// Counts from 1.
+    pub version: i64,
+    pub zones: Zones,
+    pub created_at: Timestamp,
+}
+
+/// The last version; none if there never was a zone.
+pub async fn find_current(connection: &impl ConnectionTrait) -> Result<Option<StoredZones>, Error> {
+    let row = Entity::find()
+        .order_by_desc(Column::Version)
+        .one(connection)
+        .await?;
+    row.map(StoredZones::try_from).transpose()
+}
+
+/// The last version's number; none if there never was a zone.
+pub async fn current_version(connection: &impl ConnectionTrait) -> Result<Option<i64>, Error> {
+    let version = Entity::find()
+        .select_only()
+        .column(Column::Version)
+        .order_by_desc(Column::Version)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(version)
+}
+
+/// Adds a version. Of two that are the next to the same one, the later fails by its key.
+pub async fn insert(connection: &impl ConnectionTrait, stored: &StoredZones) -> Result<(), Error> {
+    let row = ActiveModel {
+        version: Set(stored.version),
+        definition: Set(stored.zones.to_geo_json()),
+        created_at: Set(stored.created_at.into()),
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+impl TryFrom<Model> for StoredZones {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        let zones = Zones::parse(&row.definition)
+            .map_err(|mistake| Error::inconsistent("zone_sets", mistake))?;
+        Ok(Self {
+            version: row.version,
+            zones,
+            created_at: row.created_at.try_into()?,
+        })
+    }
+}
