@@ -1,4 +1,4 @@
-//! Compiles `delivery/v1/*.proto` without `protoc`, and keeps the descriptors for reflection.
+//! Compiles `delivery/v1/*.proto` without `protoc`, and writes the descriptors for reflection.
 
 use std::{env, error::Error, fs, path::PathBuf};
 

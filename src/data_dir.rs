@@ -1,4 +1,4 @@
-//! The data directory: made if need be, and held by one process at a time.
+//! The data directory: created if missing, and locked by one process at a time.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
@@ -8,45 +8,43 @@ use std::{
 
 use anyhow::{Context, bail};
 
-/// A directory that is ours as long as this lives: the lock goes with the process, however
-/// that ends.
+/// A locked data directory. The lock ends with this value, or with the process.
 pub(crate) struct DataDir {
     path: PathBuf,
     _lock: File,
 }
 
 impl DataDir {
-    /// Makes the directory if it is not there, and takes it. Fails if another process has it.
-    pub(crate) fn claim(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
+    /// Creates the directory if missing, and locks it. Fails if another process holds the lock.
+    pub(crate) fn lock(path: &Path) -> anyhow::Result<Self> {
+        let display = path.display();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .with_context(|| format!("cannot make the data directory {shown}"))?;
+            .with_context(|| format!("cannot create the data directory {display}"))?;
 
         let lock = File::create(path.join("lock"))
-            .with_context(|| format!("cannot write to the data directory {shown}"))?;
+            .with_context(|| format!("cannot write to the data directory {display}"))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
                 _lock: lock,
             }),
             Err(TryLockError::WouldBlock) => bail!(
-                "another `delivery` is running on the data directory {shown}: stop it, or choose another with --data-dir"
+                "another `delivery` is running on the data directory {display}: stop it, or choose another directory with --data-dir"
             ),
             Err(TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock the data directory {shown}"))
+                Err(error).with_context(|| format!("cannot lock the data directory {display}"))
             }
         }
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file in it that its owner alone may read, made empty if it is not there.
+    /// Path of a file that only its owner can read; created empty if missing.
     pub(crate) fn private_file(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.file(name);
         OpenOptions::new()
@@ -58,7 +56,7 @@ impl DataDir {
         Ok(path)
     }
 
-    /// A file in it.
+    /// Path of a file in the directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -69,17 +67,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_data_directory_is_held_by_one_at_a_time() {
+    fn a_data_directory_is_locked_by_one_process_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("new");
 
-        let first = DataDir::claim(&path).unwrap();
-        let Err(refusal) = DataDir::claim(&path) else {
-            panic!("taken twice");
+        let first = DataDir::lock(&path).unwrap();
+        let Err(error) = DataDir::lock(&path) else {
+            panic!("locked twice");
         };
-        assert!(refusal.to_string().contains("--data-dir"), "{refusal}");
+        assert!(error.to_string().contains("--data-dir"), "{error}");
 
         drop(first);
-        DataDir::claim(&path).unwrap();
+        DataDir::lock(&path).unwrap();
     }
 }

@@ -1,9 +1,9 @@
 //! The all-in-one: core, gateway and dispatcher in one process, over real sockets on loopback.
-//! The one place that knows all three; they know nothing of it, nor of each other.
+//! Only this crate depends on all three services; they depend neither on it nor on each other.
 
 mod data_dir;
-mod part;
 pub mod ready;
+mod service_handle;
 mod settings;
 
 use std::{
@@ -27,38 +27,40 @@ use webhook_dispatcher::WebhookDispatcher;
 pub use core_service::{Clock, Credentials, Demo};
 pub use settings::{DEFAULT_DATA_DIR, Settings};
 
-use crate::{data_dir::DataDir, part::Part, ready::Ready};
+use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
 
-/// How long what is in flight may take to finish, all parts together.
-const DRAIN: Duration = Duration::from_secs(30);
+/// Timeout of a graceful shutdown, for all services together.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A whole platform, serving.
+/// The running platform.
 pub struct Platform {
-    /// `http://127.0.0.1:<port>`, of the REST API.
+    /// URL of the REST API: `http://127.0.0.1:<port>`.
     pub base_url: String,
-    /// `http://127.0.0.1:<port>`, of the gRPC API.
+    /// URL of the gRPC API: `http://127.0.0.1:<port>`.
     pub core_url: String,
-    /// The demo shop and who may call.
+    /// The demo store and its API clients.
     pub demo: Demo,
-    /// In the order in which they stop: nobody loses whom it still needs.
-    parts: [Part; 3],
-    part_ended: CancellationToken,
+    /// In shutdown order: core, which the others depend on, is last.
+    services: [ServiceHandle; 3],
+    service_stopped: CancellationToken,
     data_dir: DataDir,
 }
 
 impl Platform {
-    /// Starts everything and writes `ready.json`. Fails with a sentence for the operator.
+    /// Starts all services and writes `ready.json`. Errors are messages for the operator.
     pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
-        let data_dir = DataDir::claim(&settings.data_dir)?;
+        let data_dir = DataDir::lock(&settings.data_dir)?;
         ready::clear(&settings.data_dir)?;
-        // Both before anything else: the ports decide the addresses that tokens and links carry.
+        // Both first: tokens and links contain URLs with these ports.
         let rest_listener = listen(settings.rest_listen, "--rest-listen").await?;
         let core_listener = listen(settings.core_listen, "--core-listen").await?;
         let base_url = local_url(rest_listener.local_addr()?);
         let core_url = local_url(core_listener.local_addr()?);
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
-            None => base_url.parse().context("the REST address has no URL")?,
+            None => base_url
+                .parse()
+                .context("the address of the REST API is no valid URL")?,
         };
 
         let core = CoreService::new(
@@ -74,17 +76,17 @@ impl Platform {
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(&settings, &core_url, &demo)?)?;
 
-        let part_ended = CancellationToken::new();
-        let parts = [
-            Part::spawn("gateway", &part_ended, |shutdown| async {
+        let service_stopped = CancellationToken::new();
+        let services = [
+            ServiceHandle::spawn("gateway", &service_stopped, |shutdown| async {
                 gateway.run(shutdown).await;
                 Ok(())
             }),
-            Part::spawn("webhook dispatcher", &part_ended, |shutdown| async {
+            ServiceHandle::spawn("webhook dispatcher", &service_stopped, |shutdown| async {
                 dispatcher.run(shutdown).await;
                 Ok(())
             }),
-            Part::spawn("core", &part_ended, |shutdown| async {
+            ServiceHandle::spawn("core", &service_stopped, |shutdown| async {
                 Ok(core.run(shutdown).await?)
             }),
         ];
@@ -92,41 +94,43 @@ impl Platform {
             base_url,
             core_url,
             demo,
-            parts,
-            part_ended,
+            services,
+            service_stopped,
             data_dir,
         };
         platform.ready().write(&settings.data_dir)?;
         Ok(platform)
     }
 
-    /// Serves until it is told to shut down or a part ends by itself, which is an error; then
-    /// finishes what is in flight.
+    /// Runs until `shutdown` is cancelled or a service stops unexpectedly, then drains. Fails in the
+    /// second case.
     pub async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
-        let asked = tokio::select! {
+        let requested = tokio::select! {
             () = shutdown.cancelled() => true,
-            () = self.part_ended.cancelled() => false,
+            () = self.service_stopped.cancelled() => false,
         };
 
-        // Scripts and commands must find nobody who is on the way out.
+        // First, so that scripts and commands do not find a platform that shuts down.
         let cleared = ready::clear(self.data_dir.path());
 
-        let [gateway, dispatcher, core] = self.parts;
+        let [gateway, dispatcher, core] = self.services;
         let now = Instant::now();
-        // One peer that does not read must not take the time of all: core, which both others
-        // need to the end, always has some left.
+        // Staggered timeouts: a stuck connection must leave core, which the others depend on, time
+        // to drain.
         let (gateway, dispatcher) = tokio::join!(
-            gateway.stop(now + DRAIN / 2),
-            dispatcher.stop(now + DRAIN * 5 / 6)
+            gateway.stop(now + DRAIN_TIMEOUT / 2),
+            dispatcher.stop(now + DRAIN_TIMEOUT * 5 / 6)
         );
-        gateway.and(dispatcher).and(core.stop(now + DRAIN).await)?;
+        gateway
+            .and(dispatcher)
+            .and(core.stop(now + DRAIN_TIMEOUT).await)?;
         cleared?;
-        ensure!(asked, "a part of the platform ended by itself");
+        ensure!(requested, "a service of the platform stopped unexpectedly");
         Ok(())
     }
 
-    fn ready(&self) -> Ready {
-        Ready {
+    fn ready(&self) -> ReadyFile {
+        ReadyFile {
             base_url: self.base_url.clone(),
             core_url: self.core_url.clone(),
             pid: std::process::id(),
@@ -140,8 +144,8 @@ impl Platform {
     }
 }
 
-/// What the demo permits, a production start does not unless told: webhooks over http and to this
-/// machine itself, and gRPC reflection.
+/// Unlike the defaults for production, permits webhooks over http and to loopback addresses, and
+/// enables gRPC reflection.
 fn core_config(
     settings: &Settings,
     data_dir: &DataDir,
@@ -164,7 +168,7 @@ fn core_config(
         allowed_networks: loopback()?,
         reflection: true,
         all_in_one: true,
-        addresses: data_dir.file("addresses.sqlite"),
+        gazetteer_file: data_dir.file("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
         ..core_service::Config::new(database_url, data_dir.file("master.key"))
     })
@@ -188,17 +192,17 @@ fn gateway_config(
                 .platform
                 .timezone
                 .iana_name()
-                .context("--timezone has no name")?
+                .context("--timezone has no IANA name")?
                 .to_owned(),
             locale: settings.platform.locale.clone(),
             country: settings.platform.country.as_str().to_owned(),
             currency: settings.currency,
-            latlng: settings.latlng,
+            map_center: settings.map_center,
         },
         rate_limits: rest_gateway::RateLimitConfig::off(),
-        // There is no other gateway to go to.
+        // No load balancer has to notice the shutdown.
         drain_grace: Duration::ZERO,
-        drain_timeout: DRAIN / 2,
+        drain_timeout: DRAIN_TIMEOUT / 2,
         ..rest_gateway::Config::default()
     })
 }
@@ -211,7 +215,7 @@ fn dispatcher_config(
     let client = demo.dispatcher_client.clone();
     Ok(webhook_dispatcher::Config {
         core_urls: vec![core_url.parse()?],
-        // It is this process, by whatever address.
+        // Core runs in this process.
         core: CoreConfig {
             allow_plaintext_core: true,
             ..CoreConfig::default()
@@ -230,13 +234,13 @@ fn loopback() -> anyhow::Result<Vec<Network>> {
     Ok(networks.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// In a URL these would begin something else.
+/// Escapes characters with a meaning in URLs.
 fn sqlite_url(file: &Path) -> anyhow::Result<String> {
     let path = file
         .to_str()
         .with_context(|| {
             format!(
-                "the data directory's name must be UTF-8: {}",
+                "the path of the data directory is not valid UTF-8: {}",
                 file.display()
             )
         })?
@@ -252,7 +256,7 @@ async fn listen(addr: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// How this machine reaches a listener of its own.
+/// The URL of a listener on this machine.
 fn local_url(addr: SocketAddr) -> String {
     let ip = match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

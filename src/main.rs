@@ -1,19 +1,18 @@
-//! The all-in-one and the operator's commands, as one program.
+//! The `delivery` program: the all-in-one and the operator's commands.
 
 mod banner;
-mod command_line;
-mod operator;
+mod cli;
 
 use std::process::ExitCode;
 
 use delivery::{Clock, Platform, Settings};
-use process::{file_descriptors, logs, sentence::sentence, shutdown};
+use process::{file_descriptors, logs, shutdown};
 
-use crate::command_line::Command;
+use crate::cli::Command;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let result = match command_line::read() {
+    let result = match cli::parse() {
         Command::Start(settings) => start(*settings).await,
         Command::Stores(stores) => stores.run().await,
         Command::Clients(clients) => clients.run().await,
@@ -29,16 +28,16 @@ async fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", sentence(&error));
+            eprintln!("{}", logs::error_message(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 async fn start(settings: Settings) -> anyhow::Result<()> {
-    // Warnings only: a first look belongs to the lines to paste.
+    // Warnings only, to keep the commands in the banner visible.
     logs::to_stderr("warn");
-    file_descriptors::raise();
+    file_descriptors::raise_limit();
     let shutdown = shutdown::on_signal()?;
     let data_dir = settings.data_dir.clone();
 

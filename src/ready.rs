@@ -1,5 +1,5 @@
-//! `ready.json`: where a running all-in-one is reached, and by whom. Scripts wait for it; the
-//! operator's commands read it.
+//! `ready.json`: the URLs and credentials of a running all-in-one. Scripts wait for the
+//! file; the operator's commands read it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,49 +12,49 @@ use anyhow::Context;
 use core_service::Credentials;
 use serde::{Deserialize, Serialize};
 
-/// The file's name in the data directory.
-const FILE: &str = "ready.json";
+const FILE_NAME: &str = "ready.json";
 
+/// The contents of `ready.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct Ready {
-    /// Of the REST API: `http://127.0.0.1:8080`.
+pub struct ReadyFile {
+    /// URL of the REST API: `http://127.0.0.1:8080`.
     pub base_url: String,
-    /// Of the gRPC API: `http://127.0.0.1:50051`.
+    /// URL of the gRPC API: `http://127.0.0.1:50051`.
     pub core_url: String,
     pub pid: u32,
-    /// Id of the demo shop.
+    /// ID of the demo store.
     pub store: String,
-    /// The demo shop's API client: scopes `deliveries tasks`.
+    /// The demo store's API client, with the scopes `deliveries tasks`.
     pub demo_client: Credentials,
-    /// The operator's client: scopes `tasks:all admin`.
+    /// The operator's API client, with the scopes `tasks:all admin`.
     pub operator_client: Credentials,
 }
 
-impl Ready {
-    /// What the data directory's last start left. Fails with a sentence if there is nothing.
+impl ReadyFile {
+    /// Reads the file of a running all-in-one. Errors are messages for the operator.
     pub fn read(data_dir: &Path) -> anyhow::Result<Self> {
-        let path = data_dir.join(FILE);
-        let shown = path.display();
+        let path = data_dir.join(FILE_NAME);
+        let display = path.display();
         let text = fs::read_to_string(&path).with_context(|| {
             format!(
-                "cannot read {shown}: start `delivery`, name its directory with --data-dir, or name a core with --core-url"
+                "cannot read {display}: start `delivery`, or set its data directory with --data-dir, or the URL of a core with --core-url"
             )
         })?;
-        serde_json::from_str(&text).with_context(|| format!("{shown} is not what `delivery` wrote"))
+        serde_json::from_str(&text).with_context(|| format!("{display} is not a valid ready.json"))
     }
 
-    /// Makes the file appear, whole, and readable by its owner alone.
+    /// Writes the file atomically, readable only by its owner.
     pub(crate) fn write(&self, data_dir: &Path) -> anyhow::Result<()> {
-        let path = data_dir.join(FILE);
-        let unfinished = data_dir.join("ready.json.new");
-        remove(&unfinished)?;
+        let path = data_dir.join(FILE_NAME);
+        let temporary = data_dir.join("ready.json.new");
+        remove(&temporary)?;
         OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .open(&unfinished)
+            .open(&temporary)
             .and_then(|mut file| self.write_to(&mut file))
-            .and_then(|()| fs::rename(&unfinished, &path))
+            .and_then(|()| fs::rename(&temporary, &path))
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -65,9 +65,9 @@ impl Ready {
     }
 }
 
-/// Takes away what an earlier start left: from now on nothing is ready.
+/// Removes the file of an earlier start.
 pub(crate) fn clear(data_dir: &Path) -> anyhow::Result<()> {
-    remove(&data_dir.join(FILE))
+    remove(&data_dir.join(FILE_NAME))
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {
@@ -85,12 +85,12 @@ mod tests {
 
     use super::*;
 
-    fn ready(pid: u32) -> Ready {
+    fn ready(pid: u32) -> ReadyFile {
         let credentials = |key: &str| Credentials {
             api_key: key.to_owned(),
             api_secret: "s".to_owned(),
         };
-        Ready {
+        ReadyFile {
             base_url: "http://127.0.0.1:1".to_owned(),
             core_url: "http://127.0.0.1:2".to_owned(),
             pid,
@@ -101,27 +101,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_only_by_its_owner() {
+    fn the_written_file_can_be_read_and_only_by_its_owner() {
         let directory = tempfile::tempdir().unwrap();
 
         ready(1).write(directory.path()).unwrap();
         ready(2).write(directory.path()).unwrap();
 
-        assert_eq!(Ready::read(directory.path()).unwrap(), ready(2));
-        let metadata = fs::metadata(directory.path().join(FILE)).unwrap();
+        assert_eq!(ReadyFile::read(directory.path()).unwrap(), ready(2));
+        let metadata = fs::metadata(directory.path().join(FILE_NAME)).unwrap();
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn nothing_is_ready_once_cleared() {
+    fn a_cleared_file_cannot_be_read() {
         let directory = tempfile::tempdir().unwrap();
         ready(1).write(directory.path()).unwrap();
 
         clear(directory.path()).unwrap();
         clear(directory.path()).unwrap();
 
-        let error = Ready::read(directory.path()).unwrap_err().to_string();
+        let error = ReadyFile::read(directory.path()).unwrap_err().to_string();
         assert!(error.contains("start `delivery`"), "{error}");
     }
 }

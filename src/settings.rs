@@ -1,4 +1,4 @@
-//! Every setting of the all-in-one: a flag, an environment variable and a default each.
+//! The settings of the all-in-one, each with a flag, an environment variable and a default.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -11,17 +11,17 @@ use geocoding::GeocodingConfig;
 use rest_gateway::{Currency, LatLng};
 use url::Url;
 
-/// Where `delivery` keeps everything unless told otherwise.
+/// The default data directory.
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
 
-/// What the all-in-one is started with.
+/// The settings of the all-in-one.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
-    /// Directory of the database, the master key and ready.json; made if it is not there.
+    /// Directory of the database, the master key and ready.json; created if missing
     #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
 
-    /// Address of the REST API. Port 0: any free one.
+    /// Address of the REST API; port 0 picks a free one
     #[arg(
         long,
         env = "DELIVERY_REST_LISTEN",
@@ -30,7 +30,7 @@ pub struct Settings {
     )]
     pub rest_listen: SocketAddr,
 
-    /// Address of the gRPC API. Port 0: any free one.
+    /// Address of the gRPC API; port 0 picks a free one
     #[arg(
         long,
         env = "DELIVERY_CORE_LISTEN",
@@ -39,9 +39,10 @@ pub struct Settings {
     )]
     pub core_listen: SocketAddr,
 
-    /// Database instead of the embedded SQLite: postgres://… or sqlite://… A password does not
-    /// belong into a flag, which others can see: have it in this variable, in PGPASSWORD, in the
-    /// file that PGPASSFILE names, or in --database-url-file.
+    /// Database instead of the embedded SQLite: postgres://… or sqlite://…
+    ///
+    /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
+    /// the file in PGPASSFILE, or --database-url-file.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -51,12 +52,12 @@ pub struct Settings {
     )]
     pub database_url: Option<String>,
 
-    /// File with the database's URL, readable by its owner alone.
+    /// File with the database URL; only its owner may have access
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
 
-    /// The address by which clients reach the REST API, if it is another than it listens on:
-    /// goes into tokens, Location headers and links.
+    /// URL at which clients reach the REST API, if it differs from the listen address; used in
+    /// tokens, Location headers and links
     #[arg(
         long,
         env = "DELIVERY_PUBLIC_URL",
@@ -65,7 +66,7 @@ pub struct Settings {
     )]
     pub public_url: Option<Url>,
 
-    /// The platform's name; webhooks are signed in X-<NAME>-Signature.
+    /// Name of the platform; webhook signatures are in the header X-<NAME>-Signature
     #[arg(
         long,
         env = "DELIVERY_PLATFORM_NAME",
@@ -74,7 +75,7 @@ pub struct Settings {
     )]
     pub platform_name: String,
 
-    /// The platform's currency, as /api/settings tells it (ISO 4217).
+    /// Currency in /api/settings, ISO 4217
     #[arg(
         long,
         env = "DELIVERY_CURRENCY",
@@ -83,21 +84,21 @@ pub struct Settings {
     )]
     pub currency: Currency,
 
-    /// Where the platform's maps begin, as /api/settings tells it.
+    /// Centre of the platform's maps, in /api/settings
     #[arg(
         long,
-        env = "DELIVERY_LATLNG",
+        env = "DELIVERY_MAP_CENTER",
         value_name = "LAT,LNG",
         allow_hyphen_values = true,
         default_value_t
     )]
-    pub latlng: LatLng,
+    pub map_center: LatLng,
 
-    /// Serve gRPC without TLS beyond this machine: tokens and secrets pass in the clear
+    /// Serve gRPC without TLS on non-loopback addresses; tokens and secrets are then unencrypted
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// Where /healthz, /readyz and /metrics are served over HTTP; nowhere unless given.
+    /// Address of /healthz, /readyz and /metrics over HTTP; disabled by default
     #[arg(long, env = "DELIVERY_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
@@ -115,7 +116,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults, but on free loopback ports and with another data directory.
+    /// The defaults, but with free loopback ports and another data directory.
     pub fn on_free_ports(data_dir: &Path) -> Self {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
@@ -129,7 +130,7 @@ impl Settings {
             public_url: None,
             platform_name: "Service".to_owned(),
             currency: Currency::EUR,
-            latlng: LatLng::default(),
+            map_center: LatLng::default(),
             geocoding: GeocodingConfig::default(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),

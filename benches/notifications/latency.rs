@@ -1,21 +1,21 @@
-//! How soon receivers are told.
+//! The latency from a completion to its notification at the receiver.
 
 use std::collections::HashMap;
 
 use crate::{postgres::Postgres, receiver::Receiver};
 
-/// In milliseconds, the shortest first.
+/// Latencies in milliseconds, in ascending order.
 pub(super) struct Latencies(Vec<f64>);
 
 impl Latencies {
-    /// From the commit of a completion, by PostgreSQL's clock, to the last byte of the request at
-    /// its receiver.
+    /// Measures from the commit of a completion, by PostgreSQL's clock, to the last byte of the
+    /// request at the receiver.
     pub(super) fn of(
         deliveries: &[(String, String)],
         receiver: &Receiver,
         postgres: &Postgres,
     ) -> Self {
-        // A task is written once: with the completion.
+        // Only the completion updates a task.
         let committed = postgres.query(
             "SELECT delivery_id, (extract(epoch FROM pg_xact_commit_timestamp(xmin))
                  * 1000000)::bigint FROM tasks WHERE kind = 'dropoff'",
@@ -29,7 +29,7 @@ impl Latencies {
             .iter()
             .map(|(iri, _)| {
                 let id = iri.rsplit('/').next().unwrap();
-                let arrived = receiver.arrival(iri).expect("it was told");
+                let arrived = receiver.arrival(iri).expect("the receiver was notified");
                 arrived - committed[id]
             })
             .collect()
@@ -37,7 +37,7 @@ impl Latencies {
 }
 
 impl FromIterator<i64> for Latencies {
-    /// Of microseconds.
+    /// Converts from microseconds.
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     fn from_iter<I: IntoIterator<Item = i64>>(microseconds: I) -> Self {
         let microseconds = microseconds.into_iter();
@@ -50,7 +50,7 @@ impl FromIterator<i64> for Latencies {
 impl std::fmt::Display for Latencies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percentile = |percent| self.0[self.0.len() * percent / 100];
-        let (half, most) = (percentile(50), percentile(99));
-        write!(f, "p50 {half:.2} ms, p99 {most:.2} ms")
+        let (p50, p99) = (percentile(50), percentile(99));
+        write!(f, "p50 {p50:.2} ms, p99 {p99:.2} ms")
     }
 }

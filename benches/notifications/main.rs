@@ -1,26 +1,26 @@
-//! What a notification costs and how fast it is, from completion to recorded outcome, over a
-//! PostgreSQL that flushes, on the processors of whoever runs it. It takes minutes; nothing is
-//! asserted of times.
+//! Measures the cost and latency of notifications, from completion to recorded outcome, with a
+//! PostgreSQL that flushes to disk. Takes minutes; asserts no times.
 #![expect(
     clippy::unwrap_used,
-    reason = "a benchmark that cannot go on has failed, and says where"
+    reason = "a panic fails the benchmark and shows where"
 )]
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
 
+mod bare_client;
 mod latency;
-mod meter;
 mod one_process;
 mod receiver;
+mod resource_usage;
 
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/caller.rs"]
 mod caller;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/cleanup_script.rs"]
+mod cleanup_script;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/cluster.rs"]
 mod cluster;
-#[expect(dead_code, reason = "the crash tests use the rest of it")]
-#[path = "../../tests/crash/guardian.rs"]
-mod guardian;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/postgres.rs"]
 mod postgres;
@@ -40,35 +40,37 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt as _, stream};
 
 use self::{
+    bare_client::BareClient,
     caller::Caller,
     cluster::Cluster,
     latency::Latencies,
-    meter::Meter,
     one_process::OneProcess,
     postgres::Postgres,
-    receiver::{BareClient, Receiver, hanging},
+    receiver::{Receiver, hanging},
+    resource_usage::ResourceUsage,
 };
 
-/// How many webhooks hear of each delivery when rates are measured.
+/// The number of webhooks notified of each delivery when rates are measured.
 const FAN_OUT: usize = 10;
+/// The number of completions when rates are measured.
 const LOAD: usize = 500;
-/// How many are due at once to those who have been away, to all of them together.
+/// The number of notifications due at once, for all webhooks together.
 const DUE: usize = 20_000;
-/// How many of those are on their way at once: of each webhook an eighth of the 128 that a
-/// dispatcher grants each of the two cores.
-const PLACES: usize = FAN_OUT * 16;
-/// How long shops take that do something before they answer.
-const TAKES_TIME: Duration = Duration::from_millis(50);
-/// At 20 a second.
+/// The maximum number of those in flight: for each webhook, an eighth of the 128 that a dispatcher
+/// grants each of the two cores.
+const MAX_IN_FLIGHT: usize = FAN_OUT * 16;
+/// The response time of busy receivers.
+const BUSY_RESPONSE_TIME: Duration = Duration::from_millis(50);
+/// The number and interval of completions at a constant rate: 20 a second.
 const PACED: usize = 400;
-const PACE: Duration = Duration::from_millis(50);
-/// What goes before what is measured, so that nothing is done for the first time in it.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// The number of completions before a measurement.
 const WARM_UP: usize = 10;
-/// How many are due to one that hangs.
+/// The number of notifications due to a hanging receiver.
 const BACKLOG: usize = 10_000;
-/// How many completions are under way at once.
-const COMPLETERS: usize = 32;
-/// As production would not: the commits' times are kept.
+/// The number of concurrent completions.
+const CONCURRENCY: usize = 32;
+/// Records commit times, from which latencies are measured.
 const SETTINGS: &str = "-c track_commit_timestamp=on";
 
 fn main() {
@@ -77,13 +79,13 @@ fn main() {
         .enable_all()
         .build();
     runtime.unwrap().block_on(async {
-        in_one_process().await;
-        in_parts().await;
+        measure_one_process().await;
+        measure_cluster().await;
     });
 }
 
 /// Two cores, two gateways and two dispatchers.
-async fn in_parts() {
+async fn measure_cluster() {
     let Some(postgres) = Postgres::start_with(SETTINGS) else {
         return;
     };
@@ -94,74 +96,74 @@ async fn in_parts() {
     let receiver = Receiver::start(Duration::ZERO).await;
     let hanging = hanging().await;
 
-    let unheard = half_done(LOAD, &shop, &board).await;
-    let quiet = half_done(WARM_UP + PACED, &shop, &board).await;
-    let beside = half_done(PACED, &shop, &board).await;
-    let load = half_done(WARM_UP + LOAD, &shop, &board).await;
+    let without_webhooks = create_picked_up(LOAD, &shop, &board).await;
+    let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
+    let beside_backlog = create_picked_up(PACED, &shop, &board).await;
+    let load = create_picked_up(WARM_UP + LOAD, &shop, &board).await;
 
-    let before = Meter::read(&cluster).await;
-    let time = complete(&unheard, &board).await;
-    let completions = Meter::read(&cluster).await.since(&before);
+    let before = ResourceUsage::read(&cluster).await;
+    let time = complete(&without_webhooks, &board).await;
+    let completions = ResourceUsage::read(&cluster).await.since(&before);
     println!(
-        "{LOAD} completions nobody hears of: {:.0}/s, {completions}",
+        "{LOAD} completions without webhooks: {:.0}/s, {completions}",
         rate(LOAD, time)
     );
 
     shop.subscribe(receiver.url()).await;
     println!(
-        "20/s, two of each part: {}",
+        "20/s, two of each program: {}",
         latencies(&quiet, &board, &receiver, postgres).await
     );
 
     shop.subscribe(&hanging).await;
-    owe(postgres, BACKLOG, &hanging);
-    hand_out(postgres, &hanging);
-    paced(&beside, &board).await;
+    insert_backlog(postgres, BACKLOG, &hanging);
+    make_due(postgres, &hanging);
+    complete_paced(&beside_backlog, &board).await;
     println!(
-        "20/s, beside {BACKLOG} due to one that hangs: {}",
-        Latencies::of(&beside, &receiver, postgres)
+        "20/s, beside a backlog of {BACKLOG} for a hanging receiver: {}",
+        Latencies::of(&beside_backlog, &receiver, postgres)
     );
     postgres.sql(&format!(
         "UPDATE webhooks SET disabled_at = 1 WHERE url = '{hanging}';
-         UPDATE notifications SET state = 'dropped' WHERE state = 'pending'"
+         UPDATE notifications SET state = 'cancelled' WHERE state = 'pending'"
     ));
 
     for _ in 1..FAN_OUT {
         shop.subscribe(receiver.url()).await;
     }
     complete(&load[..WARM_UP], &board).await;
-    settled(postgres).await;
+    drained(postgres).await;
     let notifications = LOAD * FAN_OUT;
-    let before = Meter::read(&cluster).await;
-    let (begin, heard) = (Instant::now(), receiver.count());
+    let before = ResourceUsage::read(&cluster).await;
+    let (started, received) = (Instant::now(), receiver.count());
     complete(&load[WARM_UP..], &board).await;
-    receiver.has_heard(heard + notifications).await;
-    let with_completions = rate(notifications, begin.elapsed());
-    settled(postgres).await;
-    let all = Meter::read(&cluster).await.since(&before);
-    let own = all.since(&completions).of_a_thousand(notifications);
+    receiver.wait_for_count(received + notifications).await;
+    let with_completions = rate(notifications, started.elapsed());
+    drained(postgres).await;
+    let all = ResourceUsage::read(&cluster).await.since(&before);
+    let own = all.since(&completions).per_thousand(notifications);
     println!(
         "{LOAD} completions, {FAN_OUT} notifications each: {with_completions:.0} \
-         notifications/s; a thousand with their completions: {}; without: {own}",
-        all.of_a_thousand(notifications)
+         notifications/s; per thousand including completions: {}; excluding them: {own}",
+        all.per_thousand(notifications)
     );
 
     catch_up(&cluster, &receiver).await;
 
     postgres.sql("UPDATE webhooks SET disabled_at = 1");
-    let busy = Receiver::start(TAKES_TIME).await;
+    let busy = Receiver::start(BUSY_RESPONSE_TIME).await;
     for _ in 0..FAN_OUT {
         shop.subscribe(busy.url()).await;
     }
-    // Those that have never answered have few places.
-    owe(postgres, WARM_UP, busy.url());
-    hand_out(postgres, busy.url());
-    settled(postgres).await;
+    // Webhooks of unknown health have little capacity: this makes them healthy.
+    insert_backlog(postgres, WARM_UP, busy.url());
+    make_due(postgres, busy.url());
+    drained(postgres).await;
     catch_up(&cluster, &busy).await;
 }
 
 /// The all-in-one.
-async fn in_one_process() {
+async fn measure_one_process() {
     let Some(postgres) = Postgres::start_with(SETTINGS) else {
         return;
     };
@@ -171,10 +173,10 @@ async fn in_one_process() {
 
     let bare = BareClient::new(1);
     bare.send(receiver.url(), WARM_UP).await;
-    let taken = bare.paced(&receiver, PACED, PACE).await;
-    println!("20/s, a bare client that has nothing to write down: {taken}");
+    let taken = bare.paced(&receiver, PACED, INTERVAL).await;
+    println!("20/s, a bare client without a database: {taken}");
 
-    let quiet = half_done(WARM_UP + PACED, &shop, &board).await;
+    let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
     shop.subscribe(receiver.url()).await;
     println!(
         "20/s, one process: {}",
@@ -182,37 +184,37 @@ async fn in_one_process() {
     );
 }
 
-/// Hands out what is due to all who have been away, and compares with a client that does nothing
-/// else, over as many connections as there may be requests at once.
+/// Makes a backlog due to all webhooks, and compares the rate with a bare client with as many
+/// connections as notifications in flight.
 async fn catch_up(cluster: &Cluster, receiver: &Receiver) {
-    owe(&cluster.postgres, DUE / FAN_OUT, receiver.url());
-    let before = Meter::read(cluster).await;
-    let heard = receiver.count();
-    hand_out(&cluster.postgres, receiver.url());
-    // No bell rings: it may take a second until somebody looks.
-    receiver.has_heard(heard + 1).await;
-    let begin = Instant::now();
-    receiver.has_heard(heard + DUE).await;
-    let catching_up = rate(DUE, begin.elapsed());
-    settled(&cluster.postgres).await;
-    let all = Meter::read(cluster).await.since(&before);
+    insert_backlog(&cluster.postgres, DUE / FAN_OUT, receiver.url());
+    let before = ResourceUsage::read(cluster).await;
+    let received = receiver.count();
+    make_due(&cluster.postgres, receiver.url());
+    // Found by polling: excludes up to a second until the first claim.
+    receiver.wait_for_count(received + 1).await;
+    let started = Instant::now();
+    receiver.wait_for_count(received + DUE).await;
+    let catching_up = rate(DUE, started.elapsed());
+    drained(&cluster.postgres).await;
+    let all = ResourceUsage::read(cluster).await.since(&before);
     println!(
-        "{DUE} due at once to {FAN_OUT} webhooks, answers take {:?}: {catching_up:.0} \
-         notifications/s; a thousand: {}",
-        receiver.takes(),
-        all.of_a_thousand(DUE)
+        "{DUE} due at once to {FAN_OUT} webhooks, response time {:?}: {catching_up:.0} \
+         notifications/s; per thousand: {}",
+        receiver.response_time(),
+        all.per_thousand(DUE)
     );
 
-    let bare = BareClient::new(PLACES);
+    let bare = BareClient::new(MAX_IN_FLIGHT);
     let bare = rate(DUE, bare.send(receiver.url(), DUE).await);
     println!(
-        "a bare client over {PLACES} connections: {bare:.0}/s; catching up is \
+        "a bare client over {MAX_IN_FLIGHT} connections: {bare:.0}/s; catching up is \
          {:.0} % of it",
         100.0 * catching_up / bare
     );
 }
 
-/// Completes deliveries at 20 a second; how soon their receiver was told.
+/// Completes deliveries at 20 a second. Returns the latencies of their notifications.
 async fn latencies(
     deliveries: &[(String, String)],
     board: &Caller,
@@ -221,18 +223,18 @@ async fn latencies(
 ) -> Latencies {
     let (first, measured) = deliveries.split_at(WARM_UP);
     complete(first, board).await;
-    settled(postgres).await;
-    paced(measured, board).await;
+    drained(postgres).await;
+    complete_paced(measured, board).await;
     Latencies::of(measured, receiver, postgres)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+#[expect(clippy::cast_precision_loss, reason = "the figures are for people")]
 fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// Deliveries of which the pickup is done: their IRI and dropoff.
-async fn half_done(count: usize, shop: &Caller, board: &Caller) -> Vec<(String, String)> {
+/// Creates deliveries with a completed pickup. Returns their IRIs and dropoffs.
+async fn create_picked_up(count: usize, shop: &Caller, board: &Caller) -> Vec<(String, String)> {
     stream::iter(0..count)
         .map(|_| async {
             let delivery = shop.create_delivery().await.unwrap();
@@ -240,24 +242,25 @@ async fn half_done(count: usize, shop: &Caller, board: &Caller) -> Vec<(String, 
             board.complete(text("/pickup/@id")).await.unwrap();
             (text("/@id").to_owned(), text("/dropoff/@id").to_owned())
         })
-        .buffer_unordered(COMPLETERS)
+        .buffer_unordered(CONCURRENCY)
         .collect()
         .await
 }
 
-/// Completes deliveries as fast as it can be done; how long that took.
+/// Completes deliveries as fast as possible. Returns the total time.
 async fn complete(deliveries: &[(String, String)], board: &Caller) -> Duration {
-    let begin = Instant::now();
+    let started = Instant::now();
     stream::iter(deliveries)
-        .for_each_concurrent(COMPLETERS, |(_, dropoff)| async move {
+        .for_each_concurrent(CONCURRENCY, |(_, dropoff)| async move {
             board.complete(dropoff).await.unwrap();
         })
         .await;
-    begin.elapsed()
+    started.elapsed()
 }
 
-async fn paced(deliveries: &[(String, String)], board: &Caller) {
-    let mut tick = tokio::time::interval(PACE);
+/// Completes deliveries at a constant rate.
+async fn complete_paced(deliveries: &[(String, String)], board: &Caller) {
+    let mut tick = tokio::time::interval(INTERVAL);
     for (_, dropoff) in deliveries {
         tick.tick().await;
         board.complete(dropoff).await.unwrap();
@@ -265,30 +268,31 @@ async fn paced(deliveries: &[(String, String)], board: &Caller) {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
-/// Waits until nothing is owed to who hears of it.
-async fn settled(postgres: &Postgres) {
-    let owed = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')
+/// Waits until enabled webhooks have no notifications pending or leased.
+async fn drained(postgres: &Postgres) {
+    let pending = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')
          AND webhook_id NOT IN (SELECT id FROM webhooks WHERE disabled_at = 1)";
-    while postgres.query(owed) != "0" {
+    while postgres.query(pending) != "0" {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Writes what is due to each webhook of a shop that has been away; nobody looks for it yet.
-fn owe(postgres: &Postgres, count: usize, url: &str) {
+/// Inserts due notifications for each webhook with this URL. They are not claimed before
+/// [`make_due`].
+fn insert_backlog(postgres: &Postgres, count: usize, url: &str) {
     postgres.sql(&format!(
         "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
-             state, attempts, restarted_after, due_at, created_at)
+             state, attempts, resent_at_attempt, due_at, created_at)
          SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {count}) AS number WHERE url = '{url}'"
     ));
-    // As the server would by itself, in a while.
+    // As autovacuum would after a while.
     postgres.sql("ANALYZE notifications");
 }
 
-/// It is the turn of those webhooks.
-fn hand_out(postgres: &Postgres, url: &str) {
+/// Makes those webhooks due.
+fn make_due(postgres: &Postgres, url: &str) {
     postgres.sql(&format!(
         "UPDATE webhooks SET next_due_at = 1 WHERE url = '{url}'"
     ));

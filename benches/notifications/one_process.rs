@@ -1,4 +1,4 @@
-//! The all-in-one over PostgreSQL.
+//! The all-in-one with PostgreSQL.
 
 use std::path::Path;
 
@@ -38,12 +38,12 @@ impl OneProcess {
         }
     }
 
-    /// The demo shop's program.
+    /// The API client of the demo shop.
     pub(super) async fn shop(&self) -> Caller {
         self.caller("demo_client", "deliveries tasks").await
     }
 
-    /// A program that completes tasks.
+    /// An API client that completes tasks.
     pub(super) async fn dispatch_board(&self) -> Caller {
         self.caller("operator_client", "tasks:all").await
     }

@@ -1,4 +1,4 @@
-//! Receivers that cost as little as one can, and a client that does nothing but send.
+//! Receivers with as little overhead as possible.
 
 use std::{
     collections::HashMap,
@@ -7,104 +7,101 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::{BodyExt, Empty};
 use hyper::{Request, Response, body::Incoming, service::service_fn};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo},
-};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use crate::latency::Latencies;
-
-/// One whose answers all take the same time.
+/// A receiver with the same response time for every request.
 pub(super) struct Receiver {
     url: String,
-    takes: Duration,
-    heard: Arc<Heard>,
+    response_time: Duration,
+    received: Arc<Received>,
 }
 
 #[derive(Default)]
-struct Heard {
-    /// When each delivery was first heard of, in microseconds since 1970.
+struct Received {
+    /// When the first notification of each delivery arrived, in microseconds since 1970.
     arrivals: Mutex<HashMap<String, i64>>,
     count: AtomicUsize,
 }
 
 impl Receiver {
-    pub(super) async fn start(takes: Duration) -> Self {
+    pub(super) async fn start(response_time: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let heard = Arc::new(Heard::default());
-        let accepting = Arc::clone(&heard);
+        let received = Arc::new(Received::default());
+        let accepting = Arc::clone(&received);
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let _ = connection.set_nodelay(true);
-                let heard = Arc::clone(&accepting);
+                let received = Arc::clone(&accepting);
                 tokio::spawn(async move {
-                    let service = service_fn(|request| note(request, takes, &heard));
+                    let service = service_fn(|request| record(request, response_time, &received));
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(connection), service)
                         .await;
                 });
             }
         });
-        Self { url, takes, heard }
+        Self {
+            url,
+            response_time,
+            received,
+        }
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// How many requests have come.
+    /// The number of requests received.
     pub(super) fn count(&self) -> usize {
-        self.heard.count.load(Relaxed)
+        self.received.count.load(Relaxed)
     }
 
-    /// Waits until so many have come.
-    pub(super) async fn has_heard(&self, count: usize) {
+    /// Waits until a number of requests has been received.
+    pub(super) async fn wait_for_count(&self, count: usize) {
         while self.count() < count {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// How long an answer takes.
-    pub(super) fn takes(&self) -> Duration {
-        self.takes
+    pub(super) fn response_time(&self) -> Duration {
+        self.response_time
     }
 
-    /// When a delivery was first heard of, in microseconds since 1970.
+    /// When the first notification of a delivery arrived, in microseconds since 1970.
     pub(super) fn arrival(&self, iri: &str) -> Option<i64> {
-        self.heard.arrivals.lock().unwrap().get(iri).copied()
+        self.received.arrivals.lock().unwrap().get(iri).copied()
     }
 }
 
-async fn note(
+async fn record(
     request: Request<Incoming>,
-    takes: Duration,
-    heard: &Heard,
+    response_time: Duration,
+    received: &Received,
 ) -> Result<Response<Empty<Bytes>>, hyper::Error> {
     let body = request.into_body().collect().await?.to_bytes();
     let now = now();
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     if let Some(object) = json["data"]["object"].as_str() {
-        let mut arrivals = heard.arrivals.lock().unwrap();
+        let mut arrivals = received.arrivals.lock().unwrap();
         arrivals.entry(object.to_owned()).or_insert(now);
     }
-    if !takes.is_zero() {
-        tokio::time::sleep(takes).await;
+    if !response_time.is_zero() {
+        tokio::time::sleep(response_time).await;
     }
-    heard.count.fetch_add(1, Relaxed);
+    received.count.fetch_add(1, Relaxed);
     Ok(Response::new(Empty::new()))
 }
 
-/// One that takes connections and never answers.
+/// Starts a receiver that accepts connections and never responds. Returns its URL.
 pub(super) async fn hanging() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -119,59 +116,7 @@ pub(super) async fn hanging() -> String {
 }
 
 /// Microseconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// A client that does nothing but send, over a number of connections.
-pub(super) struct BareClient {
-    http: Client<HttpConnector, Full<Bytes>>,
-    connections: usize,
-}
-
-impl BareClient {
-    pub(super) fn new(connections: usize) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        let http = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(connections)
-            .build(connector);
-        Self { http, connections }
-    }
-
-    /// Sends so many requests, each connection's one after the other; how long that took.
-    pub(super) async fn send(&self, url: &str, count: usize) -> Duration {
-        let begin = Instant::now();
-        stream::iter(0..count)
-            .for_each_concurrent(self.connections, |_| self.post(url, "none"))
-            .await;
-        begin.elapsed()
-    }
-
-    /// Sends so many requests, one at each tick; how soon they came.
-    pub(super) async fn paced(
-        &self,
-        receiver: &Receiver,
-        count: usize,
-        pace: Duration,
-    ) -> Latencies {
-        let mut tick = tokio::time::interval(pace);
-        let mut latencies = Vec::with_capacity(count);
-        for number in 0..count {
-            tick.tick().await;
-            let object = number.to_string();
-            let begin = now();
-            self.post(receiver.url(), &object).await;
-            latencies.push(receiver.arrival(&object).expect("it was answered") - begin);
-        }
-        latencies.into_iter().collect()
-    }
-
-    async fn post(&self, url: &str, object: &str) {
-        let body = format!(r#"{{"data":{{"object":"{object}","event":"delivery.completed"}}}}"#);
-        let request = Request::post(url).body(Full::from(body)).unwrap();
-        let response = self.http.request(request).await.unwrap();
-        response.into_body().collect().await.unwrap();
-    }
 }

@@ -1,4 +1,4 @@
-//! Access tokens: JSON Web Tokens (RFC 7519) signed with `EdDSA`, in the manner of RFC 9068.
+//! Access tokens: JSON Web Tokens (RFC 7519) signed with `EdDSA`, after the profile of RFC 9068.
 
 use aws_lc_rs::signature::Ed25519KeyPair;
 use jiff::Timestamp;
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use domain::{
     api_client::{ApiClient, Scopes},
-    signing_key::{Life, State},
+    signing_key::{KeyLifecycle, State},
 };
 
 const ALGORITHM: Algorithm = Algorithm::EdDSA;
 
-/// What tells an access token from any other JWT (RFC 9068 §2.1).
+/// The `typ` that distinguishes access tokens from other JWTs (RFC 9068 §2.1).
 const TYPE: &str = "at+jwt";
 
-/// How far the clocks of two cores may differ.
-const SKEW: i64 = 5;
+/// Tolerated clock difference between two cores, in seconds.
+const MAX_CLOCK_SKEW: i64 = 5;
 
-/// What a token says.
+/// The payload of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: String,
@@ -30,12 +30,12 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
     pub(crate) client_id: String,
     pub(crate) jti: String,
-    /// Seconds since 1970, like the next two.
+    /// Unix time in seconds, as `nbf` and `exp`.
     pub(crate) iat: i64,
     pub(crate) nbf: i64,
     pub(crate) exp: i64,
     pub(crate) scopes: Vec<String>,
-    /// The same, separated by spaces (RFC 8693 §4.2).
+    /// `scopes`, separated by spaces (RFC 8693 §4.2).
     pub(crate) scope: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Claims {
 pub(crate) enum Error {
     #[error("the token is not valid")]
     Invalid,
-    /// Perhaps signed with a key made since the ring was read.
+    /// The key may have been created since the key set was loaded.
     #[error("the token is signed with an unknown key")]
     UnknownKey,
     #[error("the token has expired")]
@@ -51,10 +51,10 @@ pub(crate) enum Error {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a token signing key cannot be used: {0}")]
+#[error("cannot use a token signing key: {0}")]
 pub(crate) struct KeyError(String);
 
-/// A key that signs tokens.
+/// A key pair for signing tokens.
 pub(crate) struct SigningKey {
     /// RFC 7638 thumbprint.
     id: String,
@@ -64,7 +64,7 @@ pub(crate) struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new private key, PKCS #8.
+    /// Generates a private key in PKCS #8 format.
     pub(crate) fn generate() -> Result<Vec<u8>, KeyError> {
         Ed25519KeyPair::generate_pkcs8v1(&aws_lc_rs::rand::SystemRandom::new())
             .map(|document| document.as_ref().to_vec())
@@ -91,10 +91,10 @@ impl SigningKey {
     }
 }
 
-/// The keys of a platform, newest first: one signs, all verify.
-pub(crate) struct Keyring {
-    keys: Vec<(SigningKey, Life)>,
-    /// `iss` and `aud`: the platform's public address.
+/// The signing keys of a platform, newest first. One of them signs; all of them verify.
+pub(crate) struct SigningKeySet {
+    keys: Vec<(SigningKey, KeyLifecycle)>,
+    /// `iss` and `aud`: the platform's public URL.
     issuer: String,
 }
 
@@ -105,12 +105,12 @@ pub(crate) struct AccessToken {
     pub(crate) scopes: Scopes,
 }
 
-impl Keyring {
-    pub(crate) fn new(keys: Vec<(SigningKey, Life)>, issuer: String) -> Self {
+impl SigningKeySet {
+    pub(crate) fn new(keys: Vec<(SigningKey, KeyLifecycle)>, issuer: String) -> Self {
         Self { keys, issuer }
     }
 
-    /// Signs a token for a client, good for so many seconds.
+    /// Signs a token for a client. The lifetime is in seconds.
     pub(crate) fn sign(
         &self,
         client: &ApiClient,
@@ -119,8 +119,8 @@ impl Keyring {
         lifetime: u32,
     ) -> Result<AccessToken, KeyError> {
         let key = self
-            .signer(now)
-            .ok_or_else(|| KeyError("there is none".to_owned()))?;
+            .current_key(now)
+            .ok_or_else(|| KeyError("there is no signing key".to_owned()))?;
         let now = now.as_second();
         let claims = Claims {
             iss: self.issuer.clone(),
@@ -147,15 +147,16 @@ impl Keyring {
         Ok(AccessToken { text, scopes })
     }
 
-    /// The key whose turn it is; the oldest if all were made in what this clock takes for the
-    /// future.
-    fn signer(&self, now: Timestamp) -> Option<&SigningKey> {
-        let signs = |(_, life): &&(SigningKey, Life)| life.state(now) == Some(State::Signing);
-        let signer = self.keys.iter().find(signs).or(self.keys.last());
-        signer.map(|(key, _)| key)
+    /// The current signing key; the oldest key if this clock is behind the creation of all keys.
+    fn current_key(&self, now: Timestamp) -> Option<&SigningKey> {
+        let is_signing = |(_, lifecycle): &&(SigningKey, KeyLifecycle)| {
+            lifecycle.state(now) == Some(State::Signing)
+        };
+        let current = self.keys.iter().find(is_signing).or(self.keys.last());
+        current.map(|(key, _)| key)
     }
 
-    /// Judges a token: its type, key, algorithm, signature, issuer, audience and times.
+    /// Verifies type, key, algorithm, signature, issuer, audience and times of a token.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Error::Invalid)?;
         let is_access_token = header
@@ -176,7 +177,7 @@ impl Keyring {
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.issuer]);
         validation.set_required_spec_claims(&["iss", "aud", "exp", "nbf", "sub"]);
-        // Times are judged below, by our clock.
+        // Times are checked below, with `now`.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &validation)
@@ -185,19 +186,19 @@ impl Keyring {
         if now.as_second() >= claims.exp {
             return Err(Error::Expired);
         }
-        if now.as_second().saturating_add(SKEW) < claims.nbf {
+        if now.as_second().saturating_add(MAX_CLOCK_SKEW) < claims.nbf {
             return Err(Error::Invalid);
         }
         Ok(claims)
     }
 
-    /// The public halves (RFC 7517) of the keys whose life is not over.
+    /// The public keys (RFC 7517) of all keys that have not expired.
     pub(crate) fn public(&self, now: Timestamp) -> JwkSet {
         JwkSet {
             keys: self
                 .keys
                 .iter()
-                .filter(|(_, life)| life.state(now).is_some())
+                .filter(|(_, lifecycle)| lifecycle.state(now).is_some())
                 .map(|(key, _)| key.public.clone())
                 .collect(),
         }
@@ -214,18 +215,18 @@ mod tests {
 
     const ISSUER: &str = "http://127.0.0.1:8080";
 
-    fn keyring() -> Keyring {
-        ring(&[(&SigningKey::generate().unwrap(), 0)], ISSUER)
+    fn key_set() -> SigningKeySet {
+        key_set_of(&[(&SigningKey::generate().unwrap(), 0)], ISSUER)
     }
 
-    /// Of private keys and the seconds they were made at, newest first.
-    fn ring(keys: &[(&[u8], i64)], issuer: &str) -> Keyring {
+    /// A key set of private keys with their creation times in seconds, newest first.
+    fn key_set_of(keys: &[(&[u8], i64)], issuer: &str) -> SigningKeySet {
         let created: Vec<_> = keys.iter().map(|(_, second)| at(*second)).collect();
         let keys = keys
             .iter()
             .map(|(private_key, _)| SigningKey::from_pkcs8(private_key).unwrap());
-        Keyring::new(
-            keys.zip(Life::of_all(&created)).collect(),
+        SigningKeySet::new(
+            keys.zip(KeyLifecycle::of_all(&created)).collect(),
             issuer.to_owned(),
         )
     }
@@ -234,7 +235,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn token(keyring: &Keyring) -> String {
+    fn token(key_set: &SigningKeySet) -> String {
         let client = ApiClient {
             id: ApiClientId::new(),
             store_id: None,
@@ -248,7 +249,7 @@ mod tests {
             disabled_at: None,
         };
         let scopes = client.scopes.clone();
-        keyring.sign(&client, scopes, at(1000), 3600).unwrap().text
+        key_set.sign(&client, scopes, at(1000), 3600).unwrap().text
     }
 
     fn part(token: &str, index: usize) -> Value {
@@ -263,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_who_what_and_until_when() {
-        let keyring = keyring();
-        let token = token(&keyring);
+    fn a_token_contains_client_scopes_and_times() {
+        let key_set = key_set();
+        let token = token(&key_set);
 
         let header = part(&token, 0);
         assert_eq!(
             header,
-            json!({"typ": "at+jwt", "alg": "EdDSA", "kid": keyring.keys[0].0.id()})
+            json!({"typ": "at+jwt", "alg": "EdDSA", "kid": key_set.keys[0].0.id()})
         );
         let mut claims = part(&token, 1);
         assert!(claims["jti"].take().is_string());
@@ -282,24 +283,24 @@ mod tests {
                 "scopes": ["deliveries", "tasks"], "scope": "deliveries tasks",
             })
         );
-        assert_eq!(keyring.verify(&token, at(4599)).unwrap().sub, "the-key");
+        assert_eq!(key_set.verify(&token, at(4599)).unwrap().sub, "the-key");
     }
 
     #[test]
-    fn a_token_is_good_from_its_start_to_its_end() {
-        let keyring = keyring();
-        let token = token(&keyring);
+    fn a_token_is_valid_from_its_start_to_its_end() {
+        let key_set = key_set();
+        let token = token(&key_set);
 
-        assert_eq!(keyring.verify(&token, at(4600)), Err(Error::Expired));
-        assert!(keyring.verify(&token, at(1000 - SKEW)).is_ok());
-        let early = keyring.verify(&token, at(1000 - SKEW - 1));
+        assert_eq!(key_set.verify(&token, at(4600)), Err(Error::Expired));
+        assert!(key_set.verify(&token, at(1000 - MAX_CLOCK_SKEW)).is_ok());
+        let early = key_set.verify(&token, at(1000 - MAX_CLOCK_SKEW - 1));
         assert_eq!(early, Err(Error::Invalid));
     }
 
     #[test]
-    fn a_token_that_was_altered_or_made_elsewhere_is_refused() {
-        let keyring = keyring();
-        let good = token(&keyring);
+    fn an_altered_or_foreign_token_is_rejected() {
+        let key_set = key_set();
+        let good = token(&key_set);
         let mut other_type = part(&good, 0);
         other_type["typ"] = "JWT".into();
         let mut none = part(&good, 0);
@@ -324,42 +325,43 @@ mod tests {
             String::new(),
             "a.b.c".to_owned(),
         ] {
-            let judged = keyring.verify(&forged, at(2000));
-            assert_eq!(judged, Err(Error::Invalid), "{forged}");
+            let result = key_set.verify(&forged, at(2000));
+            assert_eq!(result, Err(Error::Invalid), "{forged}");
         }
-        let foreign = token(&self::keyring());
-        assert_eq!(keyring.verify(&foreign, at(2000)), Err(Error::UnknownKey));
-        let mut posing = part(&foreign, 0);
-        posing["kid"] = keyring.keys[0].0.id().into();
-        let posing = keyring.verify(&with_part(&foreign, 0, &posing), at(2000));
-        assert_eq!(posing, Err(Error::Invalid));
+        let foreign = token(&self::key_set());
+        assert_eq!(key_set.verify(&foreign, at(2000)), Err(Error::UnknownKey));
+        let mut impostor = part(&foreign, 0);
+        impostor["kid"] = key_set.keys[0].0.id().into();
+        let impostor = key_set.verify(&with_part(&foreign, 0, &impostor), at(2000));
+        assert_eq!(impostor, Err(Error::Invalid));
     }
 
     #[test]
-    fn a_token_for_another_platform_is_refused() {
+    fn a_token_of_another_platform_is_rejected() {
         let private_key = SigningKey::generate().unwrap();
-        let ring = |issuer: &str| ring(&[(&private_key, 0)], issuer);
+        let key_set = |issuer: &str| key_set_of(&[(&private_key, 0)], issuer);
 
-        let judged = ring("https://other.example").verify(&token(&ring(ISSUER)), at(2000));
+        let result = key_set("https://other.example").verify(&token(&key_set(ISSUER)), at(2000));
 
-        assert_eq!(judged, Err(Error::Invalid));
+        assert_eq!(result, Err(Error::Invalid));
     }
+
     #[test]
-    fn a_new_key_signs_a_minute_after_it_was_made_and_the_old_still_judges() {
+    fn a_new_key_signs_a_minute_after_its_creation_and_the_old_key_still_verifies() {
         let (old, new) = (
             SigningKey::generate().unwrap(),
             SigningKey::generate().unwrap(),
         );
-        let signer = |made: i64| {
-            let ring = ring(&[(&new, made), (&old, 0)], ISSUER);
-            let token = token(&ring);
-            assert!(ring.verify(&token, at(2000)).is_ok());
+        let signing_key = |created: i64| {
+            let key_set = key_set_of(&[(&new, created), (&old, 0)], ISSUER);
+            let token = token(&key_set);
+            assert!(key_set.verify(&token, at(2000)).is_ok());
             part(&token, 0)["kid"].clone()
         };
 
-        let ring = ring(&[(&new, 941), (&old, 0)], ISSUER);
-        // Tokens here are signed at 1000.
-        assert_eq!(signer(941), ring.keys[1].0.id());
-        assert_eq!(signer(940), ring.keys[0].0.id());
+        let key_set = key_set_of(&[(&new, 941), (&old, 0)], ISSUER);
+        // `token` signs at 1000.
+        assert_eq!(signing_key(941), key_set.keys[1].0.id());
+        assert_eq!(signing_key(940), key_set.keys[0].0.id());
     }
 }

@@ -1,5 +1,5 @@
-//! The first API clients of a platform: an operator's, who can create all others, and the
-//! dispatcher's.
+//! Prepares an empty platform and creates its first two API clients: the operator, with the right
+//! to create all others, and the webhook dispatcher.
 
 use domain::{
     api_client::{ApiClient, Scope, Scopes, SecretHash},
@@ -12,13 +12,11 @@ use serde::{Deserialize, Serialize};
 use storage::Storage;
 
 use crate::{
-    config::Config,
-    error::Error,
-    grpc::KeyRing,
-    service::{StartError, open_vault},
+    config::Config, error::Error, grpc::read_or_create_signing_keys, start_error::StartError,
+    startup::open_secret_box,
 };
 
-/// What an API client proves itself with.
+/// The key and secret of an API client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     pub api_key: String,
@@ -33,7 +31,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// The clients that [`bootstrap`] creates.
+/// The API clients created by [`bootstrap`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Bootstrapped {
     /// Scopes `tasks:all admin`.
@@ -42,30 +40,30 @@ pub struct Bootstrapped {
     pub dispatcher_client: Credentials,
 }
 
-/// Prepares an empty platform: master key, schema, first signing key, first clients. Each call
-/// makes new clients; their secrets are not kept.
+/// Creates the master key, the schema and the first signing key unless they exist, and two new API
+/// clients. Only hashes of their secrets are stored.
 pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
     let storage = Storage::connect(&config.database_url()?).await?;
-    let vault = open_vault(&storage, &config.master_key_file, true).await?;
+    let secret_box = open_secret_box(&storage, &config.master_key_file, true).await?;
     let clock = Clock::system();
     let now = clock.now();
-    // From now on it is known which master key belongs to this database.
-    KeyRing::load(&storage, &vault, &clock, config.public_url.clone())
+    // The encrypted signing key ties the master key to this database.
+    read_or_create_signing_keys(&storage, &secret_box, &config.public_url, now)
         .await
         .map_err(StartError::SigningKeys)?;
-    let make = async |role| {
+    let create_client = async |role| {
         let credentials = Credentials {
             api_key: random::token::<16>(),
             api_secret: random::token::<32>(),
         };
-        create(&storage, client(role, None, &credentials, now))
+        create(&storage, new_client(role, None, &credentials, now))
             .await
             .map_err(StartError::Bootstrap)?;
         Ok::<_, StartError>(credentials)
     };
     let bootstrapped = Bootstrapped {
-        operator_client: make(OPERATOR).await?,
-        dispatcher_client: make(DISPATCHER).await?,
+        operator_client: create_client(OPERATOR).await?,
+        dispatcher_client: create_client(DISPATCHER).await?,
     };
     storage.close().await?;
     Ok(bootstrapped)
@@ -74,8 +72,8 @@ pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
 pub(crate) const OPERATOR: (&str, &[Scope]) = ("Operator", &[Scope::TasksAll, Scope::Admin]);
 pub(crate) const DISPATCHER: (&str, &[Scope]) = ("Webhook dispatcher", &[Scope::Notifications]);
 
-/// A client with given credentials.
-pub(crate) fn client(
+/// A new API client with the given credentials.
+pub(crate) fn new_client(
     (display_name, scopes): (&str, &[Scope]),
     store_id: Option<StoreId>,
     credentials: &Credentials,
@@ -95,7 +93,7 @@ pub(crate) fn client(
     }
 }
 
-/// Creates a client, unless there is one with its key.
+/// Creates an API client, unless its key exists.
 pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
     storage
         .write(move |transaction| {

@@ -1,27 +1,29 @@
-//! Every setting of a core, with its flag, environment variable and default.
+//! The settings of a core, each with its flag, environment variable and default.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use domain::{
-    signing_key::LONGEST_TOKEN,
+    signing_key::MAX_TOKEN_LIFETIME_SECONDS,
     store::{Country, parse_time_zone},
 };
 use egress::Network;
 use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
-    command_line::{DATABASE_URL, MayHoldSecret},
-    secret_file,
+    command_line::{DATABASE_URL, SecretFlag},
+    duration, secret_file,
 };
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
 
-use crate::{routing::RouterConfig, service::StartError};
+use crate::{routing::RouterConfig, start_error::StartError};
 
-const EVENT_RETENTION_DAYS: u16 = 30;
+const DAY: Duration = Duration::from_hours(24);
+/// Limits of [`Config::event_retention`] and [`WebhookConfig`].
+const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
 
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
@@ -30,24 +32,24 @@ const EVENT_RETENTION_DAYS: u16 = 30;
     reason = "each is a flag of the command line"
 )]
 pub struct Config {
-    /// Where gRPC is served; port 0 takes any free one.
+    /// Address of the gRPC API; port 0 is any free port.
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
     pub listen: SocketAddr,
 
     #[command(flatten)]
     pub tls: TlsConfig,
 
-    /// Let gRPC be served without TLS beyond loopback: tokens and secrets pass in the clear.
+    /// Serve gRPC without TLS on non-loopback addresses, with unencrypted tokens and secrets.
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// Where `/healthz`, `/readyz` and `/metrics` are served over HTTP; nowhere unless given.
+    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP; disabled by default.
     #[arg(long, env = "DELIVERY_CORE_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
-    /// `postgres://…`, or `sqlite://FILE?mode=rwc`. A password does not belong into a flag, which
-    /// others can see: have it in this variable, in `PGPASSWORD`, in the file that `PGPASSFILE`
-    /// names, or in `--database-url-file`.
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
+    /// process, so set a password by this variable, `PGPASSWORD`, the file named by `PGPASSFILE`,
+    /// or `--database-url-file`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -58,29 +60,29 @@ pub struct Config {
     )]
     pub database_url: Option<String>,
 
-    /// File with the database's URL, readable by its owner alone.
+    /// File with the database URL, readable only by its owner.
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
 
-    /// The key that seals secrets at rest; the same for every core of a platform. `bootstrap`
-    /// creates it.
+    /// File with the key that encrypts stored secrets, the same for all cores of a platform.
+    /// `bootstrap` creates it.
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
     pub master_key_file: PathBuf,
 
-    /// The addresses that texts are found among. `delivery addresses import` replaces them; so
-    /// does renaming a file made elsewhere to this one.
+    /// Address database of the gazetteer. `delivery addresses import` replaces it; a file imported
+    /// elsewhere can be moved into its place.
     #[arg(
         long,
-        env = "DELIVERY_ADDRESSES",
+        env = "DELIVERY_GAZETTEER_FILE",
         value_name = "FILE",
         default_value = "addresses.sqlite"
     )]
-    pub addresses: PathBuf,
+    pub gazetteer_file: PathBuf,
 
     #[command(flatten)]
     pub geocoding: GeocodingConfig,
 
-    /// The address under which shops reach the REST API: issuer and audience of tokens.
+    /// Public URL of the REST API: issuer and audience of access tokens.
     #[arg(
         long,
         env = "DELIVERY_PUBLIC_URL",
@@ -95,15 +97,21 @@ pub struct Config {
     #[command(flatten)]
     pub router: RouterConfig,
 
-    /// How long an access token is good, in seconds.
-    #[arg(long, env = "DELIVERY_TOKEN_LIFETIME", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..=i64::from(LONGEST_TOKEN)))]
-    pub token_lifetime: u32,
+    /// Lifetime of access tokens, in whole seconds up to a day.
+    #[arg(
+        long,
+        env = "DELIVERY_TOKEN_LIFETIME",
+        value_name = "DURATION",
+        default_value = "1h",
+        value_parser = token_lifetime
+    )]
+    pub token_lifetime: Duration,
 
-    /// Let webhooks be called over http, not https alone.
+    /// Allow webhooks with http URLs, not only https.
     #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
 
-    /// Let webhooks be in this network although it is not public (CIDR); repeatable.
+    /// Allow webhooks in this private network (CIDR); repeatable.
     #[arg(
         long = "allow-network",
         env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
@@ -111,79 +119,114 @@ pub struct Config {
     )]
     pub allowed_networks: Vec<Network>,
 
-    /// Let no webhook be on this port; repeatable.
+    /// Reject webhooks on this port; repeatable.
     #[arg(
-        long = "refuse-port",
-        env = "DELIVERY_WEBHOOK_REFUSE_PORT",
+        long = "deny-port",
+        env = "DELIVERY_WEBHOOK_DENY_PORT",
         value_delimiter = ','
     )]
-    pub refused_ports: Vec<u16>,
+    pub denied_ports: Vec<u16>,
 
     #[command(flatten)]
     pub webhooks: WebhookConfig,
 
-    /// How many days events are kept, so that shops can catch up with them.
-    #[arg(long, env = "DELIVERY_EVENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = EVENT_RETENTION_DAYS, value_parser = clap::value_parser!(u16).range(1..=3650))]
-    pub event_retention_days: u16,
+    /// How long clients can read an event from the event log, from 1d to 3650d.
+    #[arg(
+        long,
+        env = "DELIVERY_EVENT_RETENTION",
+        value_name = "DURATION",
+        default_value = "30d",
+        value_parser = days
+    )]
+    pub event_retention: Duration,
 
     /// Serve gRPC reflection.
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
 
-    /// This process is the all-in-one: it creates the master key at its first start, and over
-    /// `SQLite` there is no other, so that a lease found at the start is a dead process's.
+    /// Whether this process is the all-in-one. It creates the master key at its first start. With
+    /// `SQLite` it is the only process, so leases found at startup are orphaned.
     #[arg(skip)]
     pub all_in_one: bool,
 }
 
-/// How long webhooks and what they were told are kept.
+/// When failing webhooks are disabled and completed notifications are deleted.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WebhookConfig {
-    /// Disable a webhook that has only failed for this long, in days.
-    #[arg(long, env = "DELIVERY_WEBHOOK_DISABLE_AFTER", value_name = "DAYS", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    pub webhook_disable_after: u16,
+    /// Disable a webhook after failures without a success for this long, from 1d to 3650d.
+    #[arg(
+        long,
+        env = "DELIVERY_WEBHOOK_DISABLE_AFTER",
+        value_name = "DURATION",
+        default_value = "5d",
+        value_parser = days
+    )]
+    pub webhook_disable_after: Duration,
 
-    /// Remove notifications, and the attempts made, so long after they ended, in days.
-    #[arg(long, env = "DELIVERY_NOTIFICATION_RETENTION", value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
-    pub notification_retention: u16,
+    /// Delete notifications and their attempts this long after completion, from 1d to 3650d.
+    #[arg(
+        long,
+        env = "DELIVERY_NOTIFICATION_RETENTION",
+        value_name = "DURATION",
+        default_value = "30d",
+        value_parser = days
+    )]
+    pub notification_retention: Duration,
 }
 
 impl WebhookConfig {
     pub(crate) fn disable_after(self) -> SignedDuration {
-        days(self.webhook_disable_after)
+        signed(self.webhook_disable_after)
     }
 
     pub(crate) fn retention(self) -> SignedDuration {
-        days(self.notification_retention)
+        signed(self.notification_retention)
     }
 }
 
 impl Default for WebhookConfig {
     fn default() -> Self {
         Self {
-            webhook_disable_after: 5,
-            notification_retention: 30,
+            webhook_disable_after: DAY * 5,
+            notification_retention: DAY * 30,
         }
     }
 }
 
-fn days(count: u16) -> SignedDuration {
-    SignedDuration::from_hours(24 * i64::from(count))
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
-/// What the platform is to all its shops.
+/// Parses a duration from 1d to 3650d.
+fn days(text: &str) -> Result<Duration, String> {
+    let duration = duration::parse_up_to(MAX_RETENTION, text)?;
+    if duration < DAY {
+        return Err("shorter than the minimum of 1d".to_owned());
+    }
+    Ok(duration)
+}
+
+fn token_lifetime(text: &str) -> Result<Duration, String> {
+    let limit = Duration::from_secs(MAX_TOKEN_LIFETIME_SECONDS.into());
+    let lifetime = duration::parse_up_to(limit, text)?;
+    if lifetime.subsec_nanos() != 0 {
+        return Err("not a whole number of seconds".to_owned());
+    }
+    Ok(lifetime)
+}
+
+/// The defaults of all stores.
 #[derive(Args, Clone, Debug)]
 pub struct PlatformConfig {
-    /// The zone of stores that name none (IANA).
+    /// Default time zone of stores (IANA).
     #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE", default_value = "Europe/Paris", value_parser = parse_time_zone)]
     pub timezone: TimeZone,
 
-    /// The language of labels where a client asks for none that is known (BCP 47).
+    /// Language of labels for clients without a supported preference (BCP 47).
     #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
     pub locale: String,
 
-    /// The country of stores that name none: national telephone numbers are read in it
-    /// (ISO 3166-1 alpha-2).
+    /// Default country of stores, also for national telephone numbers (ISO 3166-1 alpha-2).
     #[arg(
         long,
         env = "DELIVERY_COUNTRY",
@@ -193,12 +236,12 @@ pub struct PlatformConfig {
     pub country: Country,
 }
 
-/// Whether a service's URL has what could be one: which parameter is a key, only the service knows.
-fn has_key(url: &str) -> bool {
+/// Whether a service URL may contain an API key: in its password or in any query parameter.
+fn may_contain_key(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.query().is_some() || url.password().is_some())
 }
 
-/// Without a slash at its end.
+/// Parses a public URL and removes its trailing slash.
 fn public_url(text: &str) -> Result<String, InvalidPublicUrl> {
     let url = proto::public_url::parse(text)?;
     Ok(url.as_str().trim_end_matches('/').to_owned())
@@ -213,37 +256,36 @@ fn locale(tag: &str) -> Result<String, String> {
 impl Default for PlatformConfig {
     fn default() -> Self {
         Self {
-            timezone: parse_time_zone("Europe/Paris").expect("the zones are built in"),
+            timezone: parse_time_zone("Europe/Paris").expect("time zones are compiled in"),
             locale: "en".to_owned(),
-            country: "FR".parse().expect("two capitals are a country code"),
+            country: "FR".parse().expect("FR is a country code"),
         }
     }
 }
 
 impl Config {
-    /// The flags that may hold a secret, here and where these settings are settings of a whole
-    /// platform.
-    pub const MAY_HOLD_SECRETS: [MayHoldSecret; 3] = [
+    /// The flags that may contain a secret, here and in the settings of the all-in-one.
+    pub const SECRET_FLAGS: [SecretFlag; 3] = [
         DATABASE_URL,
-        MayHoldSecret {
+        SecretFlag {
             argument: "geocoders",
-            holds_secret: |geocoder| {
+            contains_secret: |geocoder| {
                 geocoder
                     .split_once('=')
-                    .is_some_and(|(_, url)| has_key(url))
+                    .is_some_and(|(_, url)| may_contain_key(url))
             },
             secret: "a key",
             instead: "set DELIVERY_GEOCODER",
         },
-        MayHoldSecret {
+        SecretFlag {
             argument: "osrm_url",
-            holds_secret: has_key,
+            contains_secret: may_contain_key,
             secret: "a key",
             instead: "set DELIVERY_OSRM_URL",
         },
     ];
 
-    /// The defaults, which allow what a production platform may.
+    /// The default settings.
     pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
@@ -253,23 +295,23 @@ impl Config {
             database_url: Some(database_url),
             database_url_file: None,
             master_key_file,
-            addresses: PathBuf::from("addresses.sqlite"),
+            gazetteer_file: PathBuf::from("addresses.sqlite"),
             geocoding: GeocodingConfig::default(),
             public_url: "http://127.0.0.1:8080".to_owned(),
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
-            token_lifetime: 3600,
+            token_lifetime: Duration::from_hours(1),
             allow_http: false,
             allowed_networks: Vec::new(),
-            refused_ports: Vec::new(),
+            denied_ports: Vec::new(),
             webhooks: WebhookConfig::default(),
-            event_retention_days: EVENT_RETENTION_DAYS,
+            event_retention: DAY * 30,
             reflection: false,
             all_in_one: false,
         }
     }
 
-    /// Where the database is, password included.
+    /// The database URL, password included.
     pub(crate) fn database_url(&self) -> Result<String, StartError> {
         match (&self.database_url, &self.database_url_file) {
             (Some(url), _) => Ok(url.clone()),
@@ -278,12 +320,20 @@ impl Config {
         }
     }
 
-    /// Which receivers webhooks may have.
+    pub(crate) fn token_lifetime_seconds(&self) -> u32 {
+        u32::try_from(self.token_lifetime.as_secs()).unwrap_or(MAX_TOKEN_LIFETIME_SECONDS)
+    }
+
+    pub(crate) fn event_retention(&self) -> SignedDuration {
+        signed(self.event_retention)
+    }
+
+    /// The policy for webhook URLs and addresses.
     pub(crate) fn egress(&self) -> egress::Policy {
         egress::Policy {
             allow_http: self.allow_http,
             allowed_networks: self.allowed_networks.clone(),
-            refused_ports: self.refused_ports.clone(),
+            denied_ports: self.denied_ports.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in core, and its one translation to a gRPC status.
+//! The errors of a core and their mapping to gRPC statuses.
 
 use std::collections::HashMap;
 
@@ -11,76 +11,76 @@ use proto::ERROR_DOMAIN;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-use crate::{routing, vault};
+use crate::{routing, secret_box};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Rules the request breaks, all of them.
+    /// All violations of the request.
     #[error("the request is not valid")]
     Invalid(Violations),
     #[error("{}", .0.message())]
     Unauthenticated(Unauthenticated),
-    #[error("the scope {scope} is needed")]
+    #[error("the scope {scope} is required")]
     Forbidden { scope: Scope },
     #[error("{message}")]
     InvalidScope { message: String },
-    /// The platform's own programs belong to no store, and so have none of a store's things.
+    /// API clients of the platform itself have no store and so cannot access a store's resources.
     #[error("this API client belongs to no store")]
     NoStore,
-    /// Not there, or not the caller's.
+    /// Missing, or of another store.
     #[error("{name} does not exist")]
     NotFound { name: String },
-    /// Its last place went to another between the check and the booking.
-    #[error("all places of the time slot are taken")]
+    /// The time slot became fully booked between the check and the booking.
+    #[error("the time slot is fully booked")]
     SlotTaken(TimeWindow),
     #[error(
-        "the external reference {reference:?} is that of {}",
+        "the external reference {reference:?} is already used by {}",
         proto::iri::of(.existing)
     )]
     ExternalReferenceTaken {
         reference: String,
-        /// The name of the delivery that has it.
+        /// The resource name of that delivery.
         existing: String,
     },
     #[error("{message}")]
     Conflict {
-        /// `UPPER_SNAKE`, for programs.
+        /// Machine-readable code in `UPPER_SNAKE`.
         reason: &'static str,
         message: String,
     },
-    /// What an order differs in from what its price was promised for.
-    #[error("the price was promised for another delivery")]
+    /// The differences between an order and the delivery its price was calculated for.
+    #[error("the price was calculated for another delivery")]
     PriceMismatch(Violations),
     #[error(
-        "the idempotency key was used for another request; take a new key for each request, and an old one only to repeat one as it was"
+        "the idempotency key was used for another request; use a new key for each request, and the same key only to repeat a request unchanged"
     )]
     IdempotencyKeyReused,
-    #[error("a request with this idempotency key is still being worked on")]
+    #[error("a request with this idempotency key is still in progress")]
     IdempotencyKeyInUse,
     #[error("the delivery price could not be calculated")]
     PriceNotCalculated {
-        /// For each rule its name and why it did not match.
+        /// Each rule with the reason why it did not match.
         rules: Vec<(String, String)>,
     },
-    /// What was asked for was there once, and is kept no more.
+    /// The requested data is no longer stored.
     #[error("{message}")]
     Expired {
-        /// `UPPER_SNAKE`, for programs.
+        /// Machine-readable code in `UPPER_SNAKE`.
         reason: &'static str,
         message: String,
     },
     #[error("{message}")]
     Quota {
-        /// `UPPER_SNAKE`, for programs.
+        /// Machine-readable code in `UPPER_SNAKE`.
         reason: &'static str,
         message: String,
     },
-    #[error("no webhook dispatcher has a stream to this core")]
+    #[error("no webhook dispatcher is connected to this core")]
     NoDispatcher,
     #[error(transparent)]
     Storage(#[from] storage::Error),
     #[error(transparent)]
-    Vault(#[from] vault::Error),
+    SecretBox(#[from] secret_box::Error),
     #[error(transparent)]
     Geocoding(#[from] geocoding::Error),
     #[error(transparent)]
@@ -98,13 +98,13 @@ impl storage::WriteError for Error {
     }
 }
 
-/// Why a caller is not known.
+/// The reason why a caller is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     NoToken,
     InvalidToken,
     ExpiredToken,
-    /// Unknown key, wrong secret or disabled: which, is not said.
+    /// Unknown key, wrong secret or disabled client; callers must not be able to tell which.
     InvalidClient,
 }
 
@@ -120,7 +120,9 @@ impl Unauthenticated {
 
     const fn message(self) -> &'static str {
         match self {
-            Self::NoToken => "an access token is needed: send Authorization: Bearer <access_token>",
+            Self::NoToken => {
+                "an access token is required: send Authorization: Bearer <access_token>"
+            }
             Self::InvalidToken => "the access token is not valid",
             Self::ExpiredToken => "the access token has expired; get a new one",
             Self::InvalidClient => "the client is unknown, disabled, or its secret is wrong",
@@ -128,8 +130,7 @@ impl Unauthenticated {
     }
 }
 
-/// How long a caller should wait before it tries again what could not be done now, where nothing
-/// better is known.
+/// Default of the retry delay suggested to clients.
 const RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl From<Error> for Status {
@@ -156,9 +157,9 @@ impl From<Error> for Status {
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             Error::Storage(
                 storage::Error::Unavailable(_)
-                | storage::Error::LostRace(_)
-                | storage::Error::Late
-                | storage::Error::WriterEnded
+                | storage::Error::SerializationFailure(_)
+                | storage::Error::Timeout
+                | storage::Error::WriterStopped
                 | storage::Error::RolledBack,
             )
             | Error::NoDispatcher
@@ -167,19 +168,19 @@ impl From<Error> for Status {
             Error::Storage(
                 storage::Error::Database(_)
                 | storage::Error::Inconsistent { .. }
-                | storage::Error::Unsuitable(_)
+                | storage::Error::Misconfigured(_)
                 | storage::Error::Panicked(_),
             )
-            | Error::Vault(_)
+            | Error::SecretBox(_)
             | Error::Bug(_) => (Code::Internal, "INTERNAL"),
         };
         let message = match code {
             Code::Internal => {
-                tracing::error!(error = %chain(&error), "a request failed");
+                tracing::error!(error = %chain(&error), "request failed");
                 "something went wrong on our side".to_owned()
             }
             Code::Unavailable => {
-                tracing::warn!(error = %chain(&error), "a request could not be served");
+                tracing::warn!(error = %chain(&error), "request failed temporarily");
                 "the service is not available at the moment; try again".to_owned()
             }
             Code::ResourceExhausted if reason == "OVERLOADED" => {
@@ -230,7 +231,7 @@ fn field_violation(violation: Violation) -> FieldViolation {
     field_violation
 }
 
-/// An error with what caused it, for the log.
+/// An error and its sources, for the log.
 fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

@@ -1,23 +1,27 @@
-//! The truth of the platform: every rule is in `domain`, every row in `storage`, every use case
-//! in `grpc`.
+//! The core of the platform: use cases over gRPC, on the rules of `domain` and the tables of
+//! `storage`.
 
 mod access_token;
 mod bootstrap;
+mod call_limits;
 mod config;
 mod connections;
 mod demo;
 mod error;
 mod grpc;
+mod lifecycle;
 mod metrics;
-mod patience;
 mod readiness;
 pub mod routing;
+mod secret_box;
 mod service;
-mod vault;
+mod start_error;
+mod startup;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{Config, PlatformConfig, TlsConfig, WebhookConfig};
 pub use demo::Demo;
 pub use process::clock::Clock;
 pub use routing::RouterConfig;
-pub use service::{CoreService, StartError};
+pub use service::CoreService;
+pub use start_error::StartError;

@@ -1,11 +1,11 @@
-//! Runs one core, or prepares a platform for its first.
+//! Runs a core, or bootstraps a platform.
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use core_service::{Config, CoreService, bootstrap};
-use process::{command_line, file_descriptors, logs, sentence::sentence, shutdown};
+use process::{command_line, file_descriptors, logs, shutdown};
 
-/// The core of the delivery platform: decides and remembers, over `PostgreSQL` or `SQLite`, and
-/// serves gRPC. Any number of them share one `PostgreSQL`.
+/// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
+/// gRPC. Any number of cores can share one `PostgreSQL` database.
 #[derive(Parser)]
 #[command(
     name = "core-service",
@@ -23,8 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Create the master key, the schema and the first API clients (an operator's and a
-    /// dispatcher's), and print the clients once as JSON.
+    /// Create the master key, the schema and the first API clients (operator and dispatcher), and
+    /// print the credentials of the clients as JSON. They cannot be printed again.
     Bootstrap {
         #[command(flatten)]
         config: Config,
@@ -36,13 +36,13 @@ async fn main() -> std::process::ExitCode {
     let mut command = Arguments::command();
     let matches = command.get_matches_mut();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::refuse_secrets(&mut command, &matches, &Config::MAY_HOLD_SECRETS);
-    // Which steps of the schema were there already, nobody needs to know.
+    command_line::reject_secrets(&mut command, &matches, &Config::SECRET_FLAGS);
+    // Hide the messages about migrations that are already applied.
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn");
     match run(arguments).await {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("core-service: {}", sentence(&error));
+            eprintln!("core-service: {}", logs::error_message(&error));
             std::process::ExitCode::FAILURE
         }
     }
@@ -52,7 +52,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Some(Command::Bootstrap { config }) => {
             let clients = bootstrap(&config).await?;
-            #[expect(clippy::print_stdout, reason = "this is what the command is for")]
+            #[expect(clippy::print_stdout, reason = "the output of the command")]
             {
                 println!("{}", serde_json::to_string_pretty(&clients)?);
             }
@@ -63,7 +63,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    file_descriptors::raise();
+    file_descriptors::raise_limit();
     let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     tracing::info!(addr = %core.addr(), "serving");

@@ -1,5 +1,4 @@
-//! What a core counts, for the operator's graphs and alarms. Each core counts what it has done
-//! itself; of several, the sums are meant.
+//! The metrics of a core. Each core counts what it did itself; of several cores, add up the values.
 
 use domain::{notification::Outcome, webhook::DisabledReason};
 use prometheus_client::{
@@ -8,24 +7,24 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use storage::notifications::Recorded;
+use storage::notifications::AppliedOutcomes;
 
-/// Counters since the start.
+/// Counters since the process started.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    attempts: Family<Attempt, Counter>,
-    webhooks_disabled: Family<Disabled, Counter>,
+    attempts: Family<AttemptLabels, Counter>,
+    webhooks_disabled: Family<DisabledLabels, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Attempt {
+struct AttemptLabels {
     /// `delivered`, or the failure's name.
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Disabled {
+struct DisabledLabels {
     reason: &'static str,
 }
 
@@ -36,17 +35,17 @@ impl Metrics {
         let mut registry = Registry::with_prefix("delivery");
         registry.register(
             "notification_attempts",
-            "Attempts to send notifications, by how they ended",
+            "Attempts to send notifications, by outcome",
             attempts.clone(),
         );
         registry.register(
             "webhooks_disabled",
-            "Webhooks disabled by what their receivers answered, by why",
+            "Webhooks disabled because of their receivers, by reason",
             webhooks_disabled.clone(),
         );
-        // Who has an alarm on a webhook that is disabled must see it come from 0.
+        // An alert on the increase of a counter needs its initial 0.
         for reason in [DisabledReason::Gone, DisabledReason::Failing] {
-            let _ = webhooks_disabled.get_or_create(&Disabled {
+            let _ = webhooks_disabled.get_or_create(&DisabledLabels {
                 reason: reason.as_str(),
             });
         }
@@ -57,31 +56,35 @@ impl Metrics {
         }
     }
 
-    /// Counts what a batch of reports brought about, once it is committed.
-    pub(crate) fn count(&self, recorded: &Recorded) {
-        for attempt in &recorded.attempts {
+    /// Counts a batch of outcomes, once it is committed.
+    pub(crate) fn count(&self, outcomes: &AppliedOutcomes) {
+        for attempt in &outcomes.attempts {
             let outcome = match &attempt.report.outcome {
                 Outcome::Delivered => "delivered",
                 Outcome::Failed { failure, .. } => failure.as_str(),
             };
-            self.attempts.get_or_create(&Attempt { outcome }).inc();
+            self.attempts
+                .get_or_create(&AttemptLabels { outcome })
+                .inc();
         }
         for (disabled, reason) in [
-            (&recorded.gone, DisabledReason::Gone),
-            (&recorded.failing, DisabledReason::Failing),
+            (&outcomes.gone, DisabledReason::Gone),
+            (&outcomes.failing, DisabledReason::Failing),
         ] {
             let reason = reason.as_str();
             let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
-            let counter = self.webhooks_disabled.get_or_create(&Disabled { reason });
+            let counter = self
+                .webhooks_disabled
+                .get_or_create(&DisabledLabels { reason });
             counter.inc_by(count);
         }
     }
 
-    /// All of it as `OpenMetrics` text.
+    /// Renders all metrics as `OpenMetrics` text.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &self.registry) {
-            tracing::error!(%error, "metrics cannot be written down");
+            tracing::error!(%error, "cannot encode metrics");
         }
         text
     }
@@ -94,20 +97,20 @@ mod tests {
         id::{NotificationId, StoreId, WebhookId},
         notification::Failure,
     };
-    use storage::notifications::{Attempt, Report};
+    use storage::notifications::{AttemptReport, RecordedAttempt};
 
-    fn attempt(outcome: Outcome) -> Attempt {
-        Attempt {
+    fn attempt(outcome: Outcome) -> RecordedAttempt {
+        RecordedAttempt {
             store_id: StoreId::new(),
             number: 1,
             recorded_at: jiff::Timestamp::UNIX_EPOCH,
-            report: Report {
+            report: AttemptReport {
                 id: NotificationId::new(),
                 lease_token: uuid::Uuid::now_v7(),
                 outcome,
                 status: None,
                 duration: std::time::Duration::ZERO,
-                answer: String::new(),
+                response_body: String::new(),
                 jitter: 0,
             },
         }
@@ -122,7 +125,7 @@ mod tests {
             retry_after: None,
         };
 
-        metrics.count(&Recorded {
+        metrics.count(&AppliedOutcomes {
             attempts: vec![
                 attempt(Outcome::Delivered),
                 attempt(failed),
@@ -133,10 +136,10 @@ mod tests {
         });
 
         let text = metrics.render();
-        let mut lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        lines.sort_unstable();
+        let mut samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        samples.sort_unstable();
         assert_eq!(
-            lines,
+            samples,
             [
                 r#"delivery_notification_attempts_total{outcome="delivered"} 2"#,
                 r#"delivery_notification_attempts_total{outcome="dns"} 1"#,

@@ -1,25 +1,25 @@
-//! What a core answers to `/readyz`.
+//! The readiness check of a core (`/readyz`).
 
 use std::time::Duration;
 
 use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
-use storage::{Pulse, Storage};
+use storage::{HealthCheck, Storage};
 
-/// How long the database may take to answer.
-const PATIENCE: Duration = Duration::from_millis(1500);
+/// Timeout of the database check.
+const DATABASE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// A core can do its work if its database answers and it has not been told to end.
+/// A core is ready if its database responds and it is not shutting down.
 pub(crate) struct CoreReadiness {
-    database: Pulse,
+    database: HealthCheck,
     shutdown: CancellationToken,
 }
 
 impl CoreReadiness {
     pub(crate) fn new(storage: &Storage, shutdown: CancellationToken) -> Self {
         Self {
-            database: storage.pulse(),
+            database: storage.health_check(),
             shutdown,
         }
     }
@@ -28,16 +28,18 @@ impl CoreReadiness {
 impl Readiness for CoreReadiness {
     async fn check(&self) -> Result<(), String> {
         if self.shutdown.is_cancelled() {
-            return Err("this core is ending".to_owned());
+            return Err("this core is shutting down".to_owned());
         }
-        match tokio::time::timeout(PATIENCE, self.database.feel()).await {
+        match tokio::time::timeout(DATABASE_TIMEOUT, self.database.run()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {
                 let error = anyhow::Error::from(error);
-                tracing::warn!(error = %format!("{error:#}"), "the database does not answer");
-                Err("the database does not answer".to_owned())
+                tracing::warn!(error = %format!("{error:#}"), "the database does not respond");
+                Err("the database does not respond".to_owned())
             }
-            Err(_) => Err(format!("the database has not answered within {PATIENCE:?}")),
+            Err(_) => Err(format!(
+                "the database did not respond within {DATABASE_TIMEOUT:?}"
+            )),
         }
     }
 }

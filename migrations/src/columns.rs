@@ -1,4 +1,4 @@
-//! The column forms that every step uses, so that a step reads as a list of names.
+//! Builders for columns, tables and indexes, so that a step reads as a list of names.
 
 use sea_orm_migration::prelude::*;
 
@@ -56,6 +56,10 @@ pub(crate) fn flag(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).boolean().not_null().take()
 }
 
+pub(crate) fn optional_flag(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).boolean().null().take()
+}
+
 /// A table with its columns and primary key.
 pub(crate) fn table(
     name: &'static str,
@@ -86,5 +90,17 @@ pub(crate) fn index(
     for column in columns {
         index.col(*column);
     }
+    index
+}
+
+/// An index on the rows of a table that meet a condition.
+pub(crate) fn partial_index(
+    name: &'static str,
+    table: &'static str,
+    columns: &[&'static str],
+    condition: &'static str,
+) -> IndexCreateStatement {
+    let mut index = index(name, table, columns);
+    index.and_where(Expr::cust(condition));
     index
 }

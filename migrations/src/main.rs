@@ -1,19 +1,19 @@
-//! Applies the schema to a database, for operators who do it apart from starting a core.
+//! Migrates a database, for operators who do not want a core to do it when it starts.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use migrations::{Migrator, MigratorTrait};
-use process::{command_line, secret_file, sentence::sentence};
+use process::{command_line, logs, secret_file};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
-/// Bring a database to the schema of this version. A core does the same when it starts.
+/// Migrate a database to the schema of this version. A core does the same when it starts.
 #[derive(Parser)]
 #[command(name = "migrations")]
 struct Arguments {
-    /// `postgres://…` or `sqlite://<file>?mode=rwc`. A password does not belong into a flag,
-    /// which others can see: have it in this variable, in `PGPASSWORD`, in the file that
-    /// `PGPASSFILE` names, or in `--database-url-file`.
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
+    /// process, so set a password by this variable, `PGPASSWORD`, the file named by `PGPASSFILE`,
+    /// or `--database-url-file`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -24,11 +24,11 @@ struct Arguments {
     )]
     database_url: Option<String>,
 
-    /// File with the database's URL, readable by its owner alone.
+    /// File with the database's URL, readable only by its owner.
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     database_url_file: Option<PathBuf>,
 
-    /// Only say what would be applied.
+    /// List the pending steps without applying them.
     #[arg(long)]
     dry_run: bool,
 }
@@ -38,11 +38,11 @@ async fn main() -> ExitCode {
     let mut command = Arguments::command();
     let matches = command.get_matches_mut();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::refuse_secrets(&mut command, &matches, &[command_line::DATABASE_URL]);
+    command_line::reject_secrets(&mut command, &matches, &[command_line::DATABASE_URL]);
     match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("migrations: {}", sentence(&error));
+            eprintln!("migrations: {}", logs::error_message(&error));
             ExitCode::FAILURE
         }
     }

@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-/// What every IRI begins with.
+/// The prefix of every IRI.
 pub const PREFIX: &str = "/api/";
 
-/// The collections whose members have names.
+/// The collections of named resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collection {
     Addresses,
@@ -26,7 +26,7 @@ impl Collection {
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Addresses => "addresses",
-            // The path existing clients know (`/api/api_apps/<id>`); elsewhere it is an API client.
+            // The path of the specification (`/api/api_apps/<id>`); everywhere else it is an API client.
             Self::ApiClients => "api_apps",
             Self::Deliveries => "deliveries",
             Self::Events => "events",
@@ -52,8 +52,8 @@ impl Collection {
             .filter(|id| !id.is_empty() && !id.contains('/'))
     }
 
-    /// The id in the name of a member of this collection. Ids have one spelling: lower case
-    /// with hyphens.
+    /// The id in the name of a member of this collection. Accepts only the canonical spelling of
+    /// UUIDs: lower case with hyphens.
     pub fn id(self, name: &str) -> Option<Uuid> {
         let text = self.member(name)?;
         let id = Uuid::try_parse(text).ok()?;
@@ -66,7 +66,7 @@ pub fn of(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// The name of the resource with an IRI, which may be given with or without its prefix.
+/// The resource name in an IRI; a name without the prefix is returned unchanged.
 pub fn name(iri: &str) -> &str {
     iri.strip_prefix(PREFIX).unwrap_or(iri)
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_an_id_and_an_iri_are_the_same_thing() {
+    fn names_ids_and_iris_convert_into_each_other() {
         let id = Uuid::now_v7();
         let name = Collection::Tasks.name(id);
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_one_spelling_of_a_name_is_read() {
+    fn only_the_canonical_spelling_of_a_name_is_accepted() {
         let id = "01932e5c-9f4a-7000-8000-00000000000a";
         for wrong in [
             format!("deliveries/{id}"),
@@ -109,14 +109,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_the_one_spelling_of_a_name_or_none(text in "(tasks/)?[0-9a-fA-F{}/-]{0,40}") {
+        fn any_accepted_text_is_canonical(text in "(tasks/)?[0-9a-fA-F{}/-]{0,40}") {
             if let Some(id) = Collection::Tasks.id(&text) {
                 prop_assert_eq!(Collection::Tasks.name(id), text);
             }
         }
 
         #[test]
-        fn every_id_is_read_back(bits: u128) {
+        fn every_id_survives_a_round_trip(bits: u128) {
             let id = Uuid::from_u128(bits);
             let iri = of(&Collection::Webhooks.name(id));
 
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_the_readers_panic(text in any::<String>()) {
+        fn parsing_never_panics(text in any::<String>()) {
             let _ = Collection::Tasks.id(name(&text));
         }
     }

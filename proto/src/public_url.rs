@@ -1,5 +1,4 @@
-//! The address by which clients reach the platform: what IRIs become URLs with, and whom tokens
-//! are from and for.
+//! The platform's public URL: the base of resource URLs, and the issuer and audience of tokens.
 
 use url::Url;
 
@@ -8,13 +7,13 @@ pub struct InvalidPublicUrl;
 
 impl std::fmt::Display for InvalidPublicUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("give an http or https address without query, such as https://delivery.example")
+        f.write_str("must be an http or https URL without query, such as https://delivery.example")
     }
 }
 
 impl std::error::Error for InvalidPublicUrl {}
 
-/// Reads an address that paths can be put behind.
+/// Parses a URL that paths can be appended to.
 pub fn parse(text: &str) -> Result<Url, InvalidPublicUrl> {
     Url::parse(text)
         .ok()
@@ -29,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_can_be_put_behind_a_public_url() {
+    fn a_public_url_is_an_http_url_without_credentials_query_or_fragment() {
         for right in [
             "https://delivery.example",
             "http://127.0.0.1:8080/",

@@ -1,4 +1,4 @@
-//! Whether a connection is of use to anybody.
+//! Tracks the requests on a connection, for its timeouts.
 
 use std::{
     sync::{
@@ -16,38 +16,38 @@ use tokio::{
 /// The requests on one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    heard: AtomicBool,
+    had_request: AtomicBool,
     in_flight: AtomicUsize,
-    /// Told when a request begins, and when one ends.
+    /// Notified when a request begins and when one ends.
     changed: Notify,
 }
 
-/// A request, until it is dropped.
+/// A request in flight, until it is dropped.
 pub(crate) struct InFlight(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn begin(self: &Arc<Self>) -> InFlight {
-        self.heard.store(true, Ordering::Relaxed);
+        self.had_request.store(true, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_one();
         InFlight(Arc::clone(self))
     }
 
-    /// Ends if there has been no request when the time has passed, else never.
-    pub(crate) async fn silence(&self, patience: Duration) {
-        sleep(patience).await;
-        if self.heard.load(Ordering::Relaxed) {
+    /// Completes if no request begins before the timeout, otherwise never.
+    pub(crate) async fn no_request_within(&self, timeout: Duration) {
+        sleep(timeout).await;
+        if self.had_request.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Ends once no request has been in flight for so long.
-    pub(crate) async fn idle(&self, patience: Duration) {
+    /// Completes once no request has been in flight for this long.
+    pub(crate) async fn idle_for(&self, duration: Duration) {
         loop {
             let changed = self.changed.notified();
             if self.in_flight.load(Ordering::Relaxed) > 0 {
                 changed.await;
-            } else if timeout(patience, changed).await.is_err() {
+            } else if timeout(duration, changed).await.is_err() {
                 return;
             }
         }

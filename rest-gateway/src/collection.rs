@@ -1,10 +1,10 @@
-//! Hydra collections: many resources in one answer.
+//! Hydra collections and their pagination.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::{report::Report, request::Request};
+use crate::{body_reader::ViolationCollector, request::Request};
 
 /// A collection, or a page of one.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Collection<T> {
     view: View,
 }
 
-/// What of the collection is shown, and where the rest is.
+/// The IRI of the page, and links to the other pages.
 #[derive(Debug, Serialize)]
 pub(crate) struct View {
     #[serde(rename = "@id")]
@@ -38,23 +38,23 @@ pub(crate) struct View {
     next: Option<String>,
 }
 
-/// Where a page is in its collection.
+/// The cursors of a page and of its neighbours.
 #[derive(Debug, Default)]
-pub(crate) struct Position {
-    /// The query parameter that has the cursor.
+pub(crate) struct Pagination {
+    /// The query parameter of the cursor.
     pub(crate) parameter: &'static str,
-    /// What the client asked for, without its cursor: `itemsPerPage=10`, or nothing.
+    /// The query of the request without its cursor, such as `itemsPerPage=10`.
     pub(crate) query: String,
     /// Empty on the first page.
     pub(crate) cursor: String,
-    /// Of the page before; empty if there is none.
+    /// Cursor of the previous page; empty if there is none.
     pub(crate) previous: String,
-    /// Of the page after; empty if there is none.
+    /// Cursor of the next page; empty if there is none.
     pub(crate) next: String,
 }
 
 impl<T> Collection<T> {
-    /// All there are.
+    /// The complete collection.
     pub(crate) fn whole(context: &'static str, iri: &'static str, members: Vec<T>) -> Self {
         Self {
             total: Some(members.len()),
@@ -72,22 +72,22 @@ impl<T> Collection<T> {
         }
     }
 
-    /// Some of those there are; how many, nobody counts.
+    /// A page of a collection, without a total count.
     pub(crate) fn page(
         context: &'static str,
         iri: impl Into<Cow<'static, str>>,
         members: Vec<T>,
-        position: &Position,
+        pagination: &Pagination,
     ) -> Self {
         let iri = iri.into();
-        let at = |cursor: &str| page_iri(&iri, position, cursor);
-        let beyond = |cursor: &str| (!cursor.is_empty()).then(|| at(cursor));
+        let page_at = |cursor: &str| page_iri(&iri, pagination, cursor);
+        let neighbour = |cursor: &str| (!cursor.is_empty()).then(|| page_at(cursor));
         let view = View {
-            iri: at(&position.cursor),
+            iri: page_at(&pagination.cursor),
             ld_type: "hydra:PartialCollectionView",
-            first: Some(at("")),
-            previous: beyond(&position.previous),
-            next: beyond(&position.next),
+            first: Some(page_at("")),
+            previous: neighbour(&pagination.previous),
+            next: neighbour(&pagination.next),
         };
         Self {
             context,
@@ -100,9 +100,9 @@ impl<T> Collection<T> {
     }
 }
 
-fn page_iri(iri: &str, position: &Position, cursor: &str) -> String {
-    let parameter = position.parameter;
-    match (position.query.as_str(), cursor) {
+fn page_iri(iri: &str, pagination: &Pagination, cursor: &str) -> String {
+    let parameter = pagination.parameter;
+    match (pagination.query.as_str(), cursor) {
         ("", "") => iri.to_owned(),
         (query, "") => format!("{iri}?{query}"),
         ("", cursor) => format!("{iri}?{parameter}={cursor}"),
@@ -110,34 +110,37 @@ fn page_iri(iri: &str, position: &Position, cursor: &str) -> String {
     }
 }
 
-/// How many a page is to show.
-pub(crate) fn read_page_size(request: &Request, report: &mut Report) -> Option<u32> {
+/// Reads the page size from `itemsPerPage`.
+pub(crate) fn read_page_size(
+    request: &Request,
+    violations: &mut ViolationCollector,
+) -> Option<u32> {
     const FIELD: &str = "page_size";
 
-    let text = read_once(request, (FIELD, "itemsPerPage"), report)?;
+    let text = read_once(request, (FIELD, "itemsPerPage"), violations)?;
     let size = text.parse().ok();
     if size.is_none() {
-        report.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
+        violations.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
     }
     size
 }
 
-/// A query parameter, which may be there once, for a field.
+/// Reads a query parameter that may occur once, as the value of a field.
 pub(crate) fn read_once(
     request: &Request,
     (field, parameter): (&str, &'static str),
-    report: &mut Report,
+    violations: &mut ViolationCollector,
 ) -> Option<String> {
-    report.choose(field.to_owned(), parameter);
+    violations.name_field(field.to_owned(), parameter);
     let mut values = request.query(parameter);
     if values.len() > 1 {
-        report.add(field, "REPEATED", "is there more than once");
+        violations.add(field, "REPEATED", "must occur only once");
         return None;
     }
     values.pop()
 }
 
-/// The query that asks for pages of a size.
+/// The query for a page size.
 pub(crate) fn page_query(page_size: Option<u32>) -> String {
     page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}"))
 }

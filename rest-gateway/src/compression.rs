@@ -1,4 +1,4 @@
-//! Compressed answers: gzip, of what is worth it and holds no secret.
+//! Compresses responses with gzip, unless they are small or contain secrets.
 
 use http::{
     Extensions, HeaderMap, HeaderValue, Request, StatusCode, Version, header::ACCEPT_ENCODING,
@@ -13,34 +13,34 @@ use tower_http::compression::{
     predicate::{And, Predicate, SizeAbove},
 };
 
-use crate::conditional;
+use crate::etag;
 
-/// In bytes: what fits into a packet travels no faster when it is smaller.
-const SMALL: u64 = 1024;
+/// In bytes. A body that fits into one packet arrives no sooner if compressed.
+const MIN_SIZE: u64 = 1024;
 
 type NoSecret = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
 type Normalise<B> = fn(Request<B>) -> Request<B>;
 type Compress = CompressionLayer<And<SizeAbove, NoSecret>>;
 type Layers<B> = Stack<Compress, Stack<MapRequestLayer<Normalise<B>>, Identity>>;
 
-/// For the answers to requests with bodies of this type.
 pub(crate) fn layer<B>() -> ServiceBuilder<Layers<B>> {
     ServiceBuilder::new()
         .layer(MapRequestLayer::new(accept_gzip_or_nothing as Normalise<B>))
         .layer(
             CompressionLayer::new()
-                .compress_when(SizeAbove::new(SMALL).and(holds_no_secret as NoSecret)),
+                .compress_when(SizeAbove::new(MIN_SIZE).and(holds_no_secret as NoSecret)),
         )
 }
 
-/// What must not be kept is not compressed either: where an attacker can have an answer repeat
-/// a text beside a secret, its length tells whether they begin alike.
+/// Excludes responses with `no-store`: if an attacker can inject text next to a secret, the
+/// compressed length reveals whether both share a prefix (the BREACH attack).
 fn holds_no_secret(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
-    !conditional::must_not_be_kept(headers)
+    !etag::is_no_store(headers)
 }
 
-/// The layer answers 406 to who excludes the identity, after all has been done. RFC 9110
-/// §12.5.3 lets the preference be passed over instead.
+/// Reduces `Accept-Encoding` to gzip or nothing. The compression layer would respond 406 to a
+/// request that excludes `identity`, after the handler has run; RFC 9110 §12.5.3 permits ignoring
+/// the preference instead.
 fn accept_gzip_or_nothing<B>(mut request: Request<B>) -> Request<B> {
     let accepts_gzip = request
         .headers()
@@ -51,13 +51,13 @@ fn accept_gzip_or_nothing<B>(mut request: Request<B>) -> Request<B> {
         .any(|coding| {
             let mut parts = coding.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
-            let refused = parts.any(|parameter| {
+            let is_rejected = parts.any(|parameter| {
                 let quality = parameter
                     .strip_prefix("q=")
                     .or_else(|| parameter.strip_prefix("Q="));
                 quality.and_then(|quality| quality.parse::<f32>().ok()) == Some(0.0)
             });
-            (name.eq_ignore_ascii_case("gzip") || name == "*") && !refused
+            (name.eq_ignore_ascii_case("gzip") || name == "*") && !is_rejected
         });
     request.headers_mut().remove(ACCEPT_ENCODING);
     if accepts_gzip {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_accepted_where_it_is_named_and_not_refused() {
+    fn gzip_is_used_if_it_is_accepted() {
         for (accepted, expected) in [
             ("gzip", true),
             ("br, GZIP;q=0.5", true),

@@ -1,4 +1,4 @@
-//! Every setting of the gateway: flags, environment, defaults and help in one struct.
+//! All settings of the gateway: flags, environment variables, defaults and help.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use jiff::SignedDuration;
+use process::duration;
 use url::Url;
 
 use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
@@ -18,12 +18,12 @@ use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
     about = "Serves the REST API in front of one or several cores"
 )]
 pub struct Config {
-    /// Address to serve the REST API on; port 0 is any free one
+    /// Address to serve the REST API on; port 0 chooses a free one
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
 
-    /// Where the cores are; may be repeated or separated by commas. A host name stands for every
-    /// address it has, and is looked up again and again
+    /// URLs of the cores; may be repeated or separated by commas. A host name stands for all its
+    /// addresses, and is resolved periodically
     #[arg(
         long,
         env = "DELIVERY_CORE_URL",
@@ -35,11 +35,11 @@ pub struct Config {
     #[command(flatten)]
     pub core: CoreConfig,
 
-    /// Address under which clients reach the API [default: http://<bound address>]
+    /// URL at which clients reach the API [default: http://<bound address>]
     #[arg(long, env = "DELIVERY_PUBLIC_URL", value_parser = proto::public_url::parse)]
     pub public_url: Option<Url>,
 
-    /// The platform's name, as people see it
+    /// The platform's name, shown to people
     #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value_t = Config::default().platform_name)]
     pub platform_name: String,
 
@@ -49,59 +49,58 @@ pub struct Config {
     #[command(flatten)]
     pub rate_limits: RateLimitConfig,
 
-    /// How long a request may take from its last header to its answer
+    /// Timeout of a request, from the end of its headers to its response
     #[arg(
         long,
         env = "DELIVERY_REST_REQUEST_TIMEOUT",
         default_value = "30s",
-        value_parser = duration,
+        value_parser = duration_up_to_a_day,
         hide_short_help = true
     )]
     pub request_timeout: Duration,
 
-    /// How long a client may take to send a request's headers, or its body
+    /// Timeout for receiving a request's headers, and for receiving its body
     #[arg(
         long,
         env = "DELIVERY_REST_READ_TIMEOUT",
         default_value = "10s",
-        value_parser = duration,
+        value_parser = duration_up_to_a_day,
         hide_short_help = true
     )]
     pub read_timeout: Duration,
 
-    /// How long a connection stays open on which nothing is asked; over HTTP/1 not longer than
-    /// `--read-timeout`
+    /// How long an idle connection stays open; over HTTP/1 at most `--read-timeout`
     #[arg(
         long,
         env = "DELIVERY_REST_IDLE_TIMEOUT",
         default_value = "1m",
-        value_parser = duration,
+        value_parser = duration_up_to_a_day,
         hide_short_help = true
     )]
     pub idle_timeout: Duration,
 
-    /// How long the gateway, told to end, still takes requests while it asks clients to connect
-    /// elsewhere: long enough for a balancer to see `/readyz` fail
+    /// How long the gateway accepts requests after it was asked to shut down, while it asks
+    /// clients to reconnect: long enough for a load balancer to notice that `/readyz` fails
     #[arg(
         long,
         env = "DELIVERY_REST_DRAIN_GRACE",
         default_value = "1s",
-        value_parser = duration,
+        value_parser = duration_up_to_a_day,
         hide_short_help = true
     )]
     pub drain_grace: Duration,
 
-    /// How long requests in flight may still take when the gateway is told to end
+    /// How long requests in flight may take after the grace period of a shutdown
     #[arg(
         long,
         env = "DELIVERY_REST_DRAIN_TIMEOUT",
         default_value = "30s",
-        value_parser = duration,
+        value_parser = duration_up_to_a_day,
         hide_short_help = true
     )]
     pub drain_timeout: Duration,
 
-    /// The largest body taken, in bytes
+    /// Maximum size of a request body, in bytes
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_BODY",
@@ -110,7 +109,7 @@ pub struct Config {
     )]
     pub max_body: usize,
 
-    /// How many requests are worked on at once; more are answered 503
+    /// Maximum number of requests in flight; more are rejected with 503
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_REQUESTS",
@@ -119,7 +118,7 @@ pub struct Config {
     )]
     pub max_requests: usize,
 
-    /// How many connections are open at once; more wait to be accepted
+    /// Maximum number of open connections; more wait to be accepted
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_CONNECTIONS",
@@ -133,7 +132,11 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
-            core_url: vec![CORE.parse().expect("it is the address of a core")],
+            core_url: vec![
+                DEFAULT_CORE_URL
+                    .parse()
+                    .expect("the default is a valid URL"),
+            ],
             core: CoreConfig::default(),
             public_url: None,
             platform_name: "Service".to_owned(),
@@ -151,19 +154,13 @@ impl Default for Config {
     }
 }
 
-/// Where a core listens unless told otherwise.
-const CORE: &str = "http://127.0.0.1:50051";
+/// Where a core listens by default.
+const DEFAULT_CORE_URL: &str = "http://127.0.0.1:50051";
 
 const MAX_DURATION: Duration = Duration::from_hours(24);
 
-/// Reads `30s`, `1 minute` or `500ms`, up to a day.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration like `30s`, `1m` or `500ms`, up to a day");
-    let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
-    match Duration::try_from(duration) {
-        Ok(duration) if !duration.is_zero() && duration <= MAX_DURATION => Ok(duration),
-        Ok(_) | Err(_) => Err(wrong()),
-    }
+fn duration_up_to_a_day(text: &str) -> Result<Duration, String> {
+    duration::parse_up_to(MAX_DURATION, text)
 }
 
 #[cfg(test)]
@@ -171,14 +168,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_what_the_flags_say() {
+    fn default_equals_the_flags_defaults() {
         let parsed = Config::try_parse_from(["rest-gateway"]).unwrap();
 
         assert_eq!(parsed, Config::default());
     }
 
     #[test]
-    fn several_cores_are_repeated_or_separated_by_commas() {
+    fn several_core_urls_are_repeated_or_separated_by_commas() {
         let parsed = Config::try_parse_from([
             "rest-gateway",
             "--core-url=http://a:1,http://b:2",
@@ -191,10 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_has_a_unit_and_is_between_nothing_and_a_day() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+    fn a_duration_has_a_unit_and_is_above_zero_and_at_most_a_day() {
+        assert_eq!(
+            duration_up_to_a_day("500ms"),
+            Ok(Duration::from_millis(500))
+        );
         for wrong in ["", "30", "-1s", "0s", "25h", "soon"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(duration_up_to_a_day(wrong).is_err(), "{wrong}");
         }
     }
 }

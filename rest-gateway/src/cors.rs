@@ -1,5 +1,5 @@
-//! What browsers let pages of other origins do (the Fetch standard's CORS protocol): everything
-//! under `/api`, with a token they have. Not get one: an API secret has no place in a page.
+//! CORS (Fetch standard): pages of any origin may use everything under `/api` with an access
+//! token. The token endpoint is excluded: an API secret must not be in a web page.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use http::{
@@ -11,49 +11,49 @@ use http::{
 };
 use tower::{Layer, Service, layer::layer_fn};
 
-/// Requests' headers that a page may set.
-const TAKEN: HeaderValue = HeaderValue::from_static(
+/// Request headers that a page may set.
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "accept, accept-language, authorization, content-type, idempotency-key, if-none-match, \
      x-request-id",
 );
-/// Answers' headers that a page may read.
-const TOLD: HeaderValue = HeaderValue::from_static(
+/// Response headers that a page may read.
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "allow, content-language, etag, idempotent-replayed, link, location, ratelimit, \
      ratelimit-policy, retry-after, www-authenticate, x-request-id",
 );
-/// Two hours, the most that browsers take.
+/// Two hours, the maximum of Chromium.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// No cookie and no session of a browser's means anything here, so any origin may ask.
-const ANY: HeaderValue = HeaderValue::from_static("*");
+/// Safe for any origin: the API uses no cookies or other browser credentials.
+const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
 fn is_shared(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
-/// Whether the request is a browser's question whether a page may make another.
+/// Whether an `OPTIONS` request is a CORS preflight.
 pub(crate) fn is_preflight(headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Answers that question for a path with these methods.
-pub(crate) fn preflight(path: &str, allow: &HeaderValue, headers: &mut HeaderMap) {
+/// Adds the headers of a preflight response, for a path with these methods.
+pub(crate) fn add_preflight_headers(path: &str, allow: &HeaderValue, headers: &mut HeaderMap) {
     if is_shared(path) {
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, allow.clone());
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, TAKEN);
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
         headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     }
 }
 
-/// Lets pages of any origin read the answers.
-pub(crate) fn layer<S>() -> impl Layer<S, Service = Shared<S>> + Clone {
-    layer_fn(Shared)
+/// Lets pages of any origin read responses.
+pub(crate) fn layer<S>() -> impl Layer<S, Service = Cors<S>> + Clone {
+    layer_fn(Cors)
 }
 
 #[derive(Clone)]
-pub(crate) struct Shared<S>(S);
+pub(crate) struct Cors<S>(S);
 
-impl<S, B, R> Service<Request<B>> for Shared<S>
+impl<S, B, R> Service<Request<B>> for Cors<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
     S::Future: Send + 'static,
@@ -71,15 +71,15 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let is_shared = is_shared(request.uri().path());
-        let answer = self.0.call(request);
+        let response = self.0.call(request);
         async move {
-            let mut answer = answer.await?;
+            let mut response = response.await?;
             if is_shared {
-                let headers = answer.headers_mut();
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
-                headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, TOLD);
+                let headers = response.headers_mut();
+                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
+                headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
             }
-            Ok(answer)
+            Ok(response)
         }
         .boxed()
     }

@@ -1,62 +1,58 @@
-//! Everything that can go wrong with a request, and the one translation from gRPC statuses.
-
-use std::{error::Error as StdError, iter};
+//! Errors of requests. `grpc_status` translates core's errors into them, `problem` renders them.
 
 use serde::Serialize;
-use tonic::{Code, Status, TimeoutExpired};
-use tonic_types::{ErrorDetails, StatusExt};
+use tonic::Status;
 use tower::BoxError;
 
-use crate::{
-    error_codes::{self as codes, ErrorCode},
-    resources::retail_prices::RuleOutcome,
-};
+use crate::error_codes::{self as codes, ErrorCode};
 
-/// When core says that something is used up, but not until when.
-const QUOTA_RETRY_SECONDS: u64 = 60;
-/// When something is too busy or away.
-const BUSY_RETRY_SECONDS: u64 = 1;
+/// `Retry-After` when the gateway or core is overloaded or unavailable.
+pub(crate) const BUSY_RETRY_SECONDS: u64 = 1;
 
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("the request breaks rules")]
+    #[error("the request is invalid")]
     Invalid {
-        /// Lower snake case; empty for the general one.
+        /// Lower snake case; empty for the default code.
         code: String,
         violations: Vec<Violation>,
     },
     #[error("The delivery price could not be calculated.")]
     PriceNotCalculated(Vec<RuleOutcome>),
     #[error("{}", .0.message)]
-    Unauthenticated(Refusal),
-    #[error("{}", .refusal.message)]
-    Forbidden { refusal: Refusal, scope: String },
+    Unauthenticated(ErrorDetail),
+    #[error("{}", .detail.message)]
+    Forbidden { detail: ErrorDetail, scope: String },
     #[error("{}", .0.message)]
-    NotFound(Refusal),
-    #[error("the method is not one of {allow}")]
+    NotFound(ErrorDetail),
+    #[error("the method must be one of {allow}")]
     MethodNotAllowed { allow: String },
-    #[error("only application/ld+json and application/json can be served here")]
+    #[error("the response can only be application/ld+json or application/json")]
     NotAcceptable,
     #[error("the body did not arrive in time")]
     RequestTimeout,
-    #[error("{}", .refusal.message)]
+    #[error("{}", .detail.message)]
     Conflict {
-        refusal: Refusal,
-        /// The name of the resource that stands in the way.
+        detail: ErrorDetail,
+        /// The name of the conflicting resource.
         existing: Option<String>,
-        /// When it may be over.
+        /// In seconds.
         retry_after: Option<u64>,
     },
     #[error("{}", .0.message)]
-    KeyReused(Refusal),
+    KeyReused(ErrorDetail),
     #[error("{}", .0.message)]
-    Gone(Refusal),
+    Gone(ErrorDetail),
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
-    #[error("{}", .refusal.message)]
-    Exhausted { refusal: Refusal, retry_after: u64 },
+    #[error("{}", .detail.message)]
+    Exhausted {
+        detail: ErrorDetail,
+        retry_after: u64,
+    },
     #[error("the platform is busy")]
     Overloaded { retry_after: u64 },
     #[error("the platform cannot be reached right now")]
@@ -65,7 +61,7 @@ pub(crate) enum Error {
         status: Box<Status>,
         retry_after: u64,
     },
-    #[error("the answer was not ready in time")]
+    #[error("the response was not ready in time")]
     Timeout,
     #[error("something went wrong on our side")]
     Internal(#[source] BoxError),
@@ -74,10 +70,10 @@ pub(crate) enum Error {
     Panic,
 }
 
-/// A rule that a request breaks.
+/// An invalid part of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Violation {
-    /// In the client's words; as core names it until a resource has translated it.
+    /// The client's name of the part; core's name until `ViolationCollector::translate`.
     #[serde(rename = "propertyPath")]
     pub(crate) path: String,
     pub(crate) message: String,
@@ -85,29 +81,42 @@ pub(crate) struct Violation {
     pub(crate) code: String,
 }
 
-/// A reason of core's, which clients know as a code, and its words for people.
+/// The outcome of a price list's rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RuleOutcome {
+    pub(crate) rule: String,
+    pub(crate) matched: bool,
+    pub(crate) reason: String,
+    /// What the rule added, tax included, in minor units.
+    pub(crate) amount: i64,
+}
+
+/// A code for programs and a message for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorDetail {
     /// Lower snake case; empty if core gave none.
     pub(crate) code: String,
     pub(crate) message: String,
 }
 
 impl Error {
-    /// Nothing at a path.
+    /// An unknown path.
     pub(crate) fn no_such_path() -> Self {
-        Self::NotFound(Refusal::general(&codes::NOT_FOUND, "there is nothing here"))
-    }
-
-    /// An access token that no core need look at.
-    pub(crate) fn unreadable_token() -> Self {
-        Self::Unauthenticated(Refusal::general(
-            &codes::TOKEN_INVALID,
-            "the Authorization header is not one line of at most 8192 visible ASCII characters",
+        Self::NotFound(ErrorDetail::new(
+            &codes::NOT_FOUND,
+            "there is no resource at this path",
         ))
     }
 
-    /// A body that broke the rules of HTTP on its way (RFC 9112 §7.1, for one).
+    /// An `Authorization` header that is rejected without a call to core.
+    pub(crate) fn malformed_token() -> Self {
+        Self::Unauthenticated(ErrorDetail::new(
+            &codes::TOKEN_INVALID,
+            "the Authorization header must be one line of at most 8192 visible ASCII characters",
+        ))
+    }
+
+    /// A body that is not well-formed HTTP (such as RFC 9112 §7.1).
     pub(crate) fn malformed_body() -> Self {
         Self::Invalid {
             code: String::new(),
@@ -119,38 +128,44 @@ impl Error {
         }
     }
 
-    /// The gateway itself has more to do than it may.
+    /// A limit of the gateway itself is reached.
     pub(crate) fn overloaded() -> Self {
         Self::Overloaded {
             retry_after: BUSY_RETRY_SECONDS,
         }
     }
 
-    /// No core answers, or none that has its database.
+    /// No core is reachable and connected to its database.
     pub(crate) fn not_ready() -> Self {
-        unavailable(
+        Self::unavailable(
             Status::unavailable("no core was ready in time"),
             BUSY_RETRY_SECONDS,
         )
     }
 
-    /// More requests than the quota in its window (in seconds) permits; again after so many
-    /// seconds.
+    /// More requests than the quota permits in its window. Both times are in seconds.
     pub(crate) fn rate_limited((quota, window): (u32, u64), retry_after: u64) -> Self {
         let message = format!("more than {quota} requests in {window} s");
         Self::Exhausted {
-            refusal: Refusal::general(&codes::TOO_MANY_REQUESTS, &message),
+            detail: ErrorDetail::new(&codes::TOO_MANY_REQUESTS, &message),
             retry_after,
         }
     }
 
-    /// Core broke the contract: a message without what it always has.
-    pub(crate) fn incomplete(what: &'static str) -> Self {
-        Self::Internal(format!("core left out {what}").into())
+    pub(crate) fn unavailable(status: Status, retry_after: u64) -> Self {
+        Self::Unavailable {
+            status: Box::new(status),
+            retry_after,
+        }
     }
 
-    /// The entry of the list of codes that fits every error of this kind.
-    pub(crate) fn general_code(&self) -> &'static ErrorCode {
+    /// A message of core lacks a field that it must have.
+    pub(crate) fn incomplete(what: &'static str) -> Self {
+        Self::Internal(format!("core did not send {what}").into())
+    }
+
+    /// The code of every error of this kind that has no code of its own.
+    pub(crate) fn default_code(&self) -> &'static ErrorCode {
         match self {
             Self::Invalid { .. } => &codes::VALIDATION_FAILED,
             Self::PriceNotCalculated(_) => &codes::PRICE_NOT_CALCULATED,
@@ -173,17 +188,17 @@ impl Error {
         }
     }
 
-    /// The code core gave, if it gave one.
-    pub(crate) fn particular_code(&self) -> Option<&str> {
+    /// The code that core gave.
+    pub(crate) fn core_code(&self) -> Option<&str> {
         match self {
             Self::Invalid { code, .. } => Some(code.as_str()),
-            Self::Unauthenticated(refusal)
-            | Self::Forbidden { refusal, .. }
-            | Self::NotFound(refusal)
-            | Self::Conflict { refusal, .. }
-            | Self::KeyReused(refusal)
-            | Self::Gone(refusal)
-            | Self::Exhausted { refusal, .. } => Some(refusal.code.as_str()),
+            Self::Unauthenticated(detail)
+            | Self::Forbidden { detail, .. }
+            | Self::NotFound(detail)
+            | Self::Conflict { detail, .. }
+            | Self::KeyReused(detail)
+            | Self::Gone(detail)
+            | Self::Exhausted { detail, .. } => Some(detail.code.as_str()),
             Self::PriceNotCalculated(_)
             | Self::MethodNotAllowed { .. }
             | Self::NotAcceptable
@@ -200,148 +215,11 @@ impl Error {
     }
 }
 
-impl Refusal {
-    fn general(code: &ErrorCode, message: &str) -> Self {
+impl ErrorDetail {
+    fn new(code: &ErrorCode, message: &str) -> Self {
         Self {
             code: code.code.to_owned(),
             message: message.to_owned(),
         }
     }
-}
-
-impl From<Status> for Error {
-    fn from(status: Status) -> Self {
-        // A status with a source was made here, of a failure to reach core.
-        if is_caused_by::<TimeoutExpired>(&status) {
-            return Self::Timeout;
-        }
-        if status.source().is_some() {
-            return unavailable(status, BUSY_RETRY_SECONDS);
-        }
-        let details = status.get_error_details();
-        let retry_after = retry_after(&details);
-        let refusal = || Refusal {
-            code: reason(&details).to_ascii_lowercase(),
-            message: status.message().to_owned(),
-        };
-
-        match status.code() {
-            Code::OutOfRange if reason(&details) == "EVENTS_EXPIRED" => Self::Gone(refusal()),
-            Code::InvalidArgument | Code::OutOfRange => Self::Invalid {
-                code: reason(&details).to_ascii_lowercase(),
-                violations: violations(&status, &details),
-            },
-            Code::Unauthenticated => Self::Unauthenticated(refusal()),
-            Code::PermissionDenied => Self::Forbidden {
-                refusal: refusal(),
-                scope: metadata(&details, "scope").to_owned(),
-            },
-            Code::NotFound => Self::NotFound(refusal()),
-            Code::FailedPrecondition if reason(&details) == "PRICE_NOT_CALCULATED" => {
-                Self::PriceNotCalculated(calculation(&details))
-            }
-            Code::FailedPrecondition if reason(&details) == "IDEMPOTENCY_KEY_REUSED" => {
-                Self::KeyReused(refusal())
-            }
-            Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict {
-                refusal: refusal(),
-                existing: Some(metadata(&details, "existing").to_owned())
-                    .filter(|name| !name.is_empty()),
-                retry_after: None,
-            },
-            Code::Aborted if reason(&details) == "IDEMPOTENCY_KEY_IN_USE" => Self::Conflict {
-                refusal: refusal(),
-                existing: None,
-                retry_after,
-            },
-            Code::ResourceExhausted if reason(&details) == "OVERLOADED" => Self::Overloaded {
-                retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
-            },
-            Code::ResourceExhausted => Self::Exhausted {
-                refusal: refusal(),
-                retry_after: retry_after.unwrap_or(QUOTA_RETRY_SECONDS),
-            },
-            // Cancelled by core, that is: it is stopping.
-            Code::Unavailable | Code::Aborted | Code::Cancelled => {
-                unavailable(status, retry_after.unwrap_or(BUSY_RETRY_SECONDS))
-            }
-            Code::DeadlineExceeded => Self::Timeout,
-            Code::Ok | Code::Unknown | Code::Unimplemented | Code::Internal | Code::DataLoss => {
-                Self::Internal(Box::new(status))
-            }
-        }
-    }
-}
-
-/// Whether an error is among the causes of a status.
-pub(crate) fn is_caused_by<E: StdError + 'static>(status: &Status) -> bool {
-    causes(status).any(<dyn StdError>::is::<E>)
-}
-
-/// What led to a status, the nearest first.
-pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-    iter::successors(status.source(), |&error| error.source())
-}
-
-fn unavailable(status: Status, retry_after: u64) -> Error {
-    Error::Unavailable {
-        status: Box::new(status),
-        retry_after,
-    }
-}
-
-fn reason(details: &ErrorDetails) -> &str {
-    details.error_info().map_or("", |info| info.reason.as_str())
-}
-
-fn metadata<'d>(details: &'d ErrorDetails, key: &str) -> &'d str {
-    details
-        .error_info()
-        .and_then(|info| info.metadata.get(key))
-        .map_or("", String::as_str)
-}
-
-/// In whole seconds, upwards: a client that comes back as told is not too early.
-fn retry_after(details: &ErrorDetails) -> Option<u64> {
-    let delay = details.retry_info()?.retry_delay?;
-    let seconds = delay
-        .as_secs()
-        .saturating_add(u64::from(delay.subsec_nanos() > 0));
-    Some(seconds.max(1))
-}
-
-fn violations(status: &Status, details: &ErrorDetails) -> Vec<Violation> {
-    let violations: Vec<_> = details
-        .bad_request()
-        .into_iter()
-        .flat_map(|bad_request| &bad_request.field_violations)
-        .map(|violation| Violation {
-            path: violation.field.clone(),
-            message: violation.description.clone(),
-            code: violation.reason.to_ascii_lowercase(),
-        })
-        .collect();
-    if !violations.is_empty() {
-        return violations;
-    }
-    vec![Violation {
-        path: String::new(),
-        message: status.message().to_owned(),
-        code: reason(details).to_ascii_lowercase(),
-    }]
-}
-
-fn calculation(details: &ErrorDetails) -> Vec<RuleOutcome> {
-    details
-        .precondition_failure()
-        .into_iter()
-        .flat_map(|failure| &failure.violations)
-        .filter(|violation| violation.r#type == "RULE")
-        .map(|violation| RuleOutcome {
-            rule: violation.subject.clone(),
-            matched: false,
-            reason: violation.description.clone(),
-            amount: 0,
-        })
-        .collect()
 }

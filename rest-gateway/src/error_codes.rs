@@ -1,5 +1,5 @@
-//! The one list of error codes: what `code` in an error body may be, and what the page at its
-//! `type` says. Violations have codes of their own, explained by their messages.
+//! The table of error codes: the values of `code` in an error body and the texts of the page at
+//! its `type`. Codes of violations are not listed; their messages explain them.
 
 use http::StatusCode;
 
@@ -8,17 +8,17 @@ pub(crate) struct ErrorCode {
     pub(crate) code: &'static str,
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,
-    /// What has happened.
+    /// What happened.
     pub(crate) meaning: &'static str,
-    /// How that comes about.
+    /// Why it happened.
     pub(crate) cause: &'static str,
-    /// What to do.
-    pub(crate) cure: &'static str,
+    /// What to do about it.
+    pub(crate) solution: &'static str,
     /// Whether the same request may succeed later.
     pub(crate) retryable: bool,
 }
 
-/// The code with this text.
+/// Finds an error code by its text.
 pub(crate) fn find(code: &str) -> Option<&'static ErrorCode> {
     ALL.iter().copied().find(|known| known.code == code)
 }
@@ -28,7 +28,7 @@ macro_rules! error_codes {
         title: $title:literal,
         meaning: $meaning:literal,
         cause: $cause:literal,
-        cure: $cure:literal,
+        solution: $solution:literal,
     })*) => {
         $(pub(crate) static $name: ErrorCode = ErrorCode {
             code: lower_case!($name),
@@ -36,11 +36,11 @@ macro_rules! error_codes {
             title: $title,
             meaning: $meaning,
             cause: $cause,
-            cure: $cure,
+            solution: $solution,
             retryable: $retryable,
         };)*
 
-        /// Every code, in the order of their statuses.
+        /// Every error code, by ascending HTTP status.
         pub(crate) static ALL: &[&ErrorCode] = &[$(&$name),*];
     };
 }
@@ -64,190 +64,190 @@ macro_rules! lower_case {
 
 error_codes! {
     VALIDATION_FAILED = BAD_REQUEST, retryable: false, {
-        title: "The request breaks rules",
-        meaning: "Nothing was done: at least one part of the request is missing, has the wrong type or a value that cannot be taken.",
-        cause: "Each entry of `violations` names one part by its `propertyPath`, in the words of your request, and says what is wrong with it.",
-        cure: "Correct every part that is named, all are listed at once, and send the request again.",
+        title: "Invalid request",
+        meaning: "The request was rejected: at least one part of it is missing, has the wrong type or has an invalid value.",
+        cause: "Each entry of `violations` names an invalid part of the request by its `propertyPath` and says what is wrong.",
+        solution: "Correct every listed part and send the request again. `violations` is complete.",
     }
     PRICE_NOT_CALCULATED = BAD_REQUEST, retryable: false, {
         title: "No price for this delivery",
         meaning: "The store's price list has no price for the delivery.",
-        cause: "No rule of the list matches; `calculation` says for each of them why.",
-        cure: "Change what the rules speak of (distance, time, packages), or have the store's price list completed.",
+        cause: "No rule of the price list matches; `calculation` gives the reason for each rule.",
+        solution: "Change the delivery (distance, time, packages), or ask the platform's operator to complete the store's price list.",
     }
     PRICE_MISMATCH = BAD_REQUEST, retryable: false, {
-        title: "Price promised for another delivery",
-        meaning: "Nothing was created: the delivery is not the one that the price in `retailPrice` was calculated for.",
-        cause: "Each entry of `violations` names a part that differs from what the price was calculated from. Whom to ask for, comments and metadata may differ.",
-        cure: "Send what the price was calculated for, or calculate a new price.",
+        title: "Price of another delivery",
+        meaning: "No delivery was created: the price in `retailPrice` was calculated for a different delivery.",
+        cause: "Each entry of `violations` names a part that differs from the priced delivery. Contacts, comments and metadata may differ.",
+        solution: "Send the delivery that the price was calculated for, or calculate a new price.",
     }
     UNAUTHENTICATED = UNAUTHORIZED, retryable: false, {
         title: "Not authenticated",
-        meaning: "The request does not say who sends it.",
-        cause: "There is no access token that can be accepted.",
-        cure: "Get an access token from `/oauth2/token` and send it as `Authorization: Bearer <access_token>`.",
+        meaning: "The request has no valid credentials.",
+        cause: "The access token is missing or not accepted.",
+        solution: "Get an access token from `/oauth2/token` and send it as `Authorization: Bearer <access_token>`.",
     }
     TOKEN_MISSING = UNAUTHORIZED, retryable: false, {
         title: "No access token",
-        meaning: "The request carries no access token, and this resource needs one.",
-        cause: "The header `Authorization` is missing, or is not of the form `Bearer <access_token>`.",
-        cure: "Get an access token from `/oauth2/token` and send it as `Authorization: Bearer <access_token>`.",
+        meaning: "The request has no access token, and the resource requires one.",
+        cause: "The header `Authorization` is missing or does not have the form `Bearer <access_token>`.",
+        solution: "Get an access token from `/oauth2/token` and send it as `Authorization: Bearer <access_token>`.",
     }
     TOKEN_INVALID = UNAUTHORIZED, retryable: false, {
         title: "Access token not accepted",
         meaning: "The access token was not issued by this platform for this API, or its client has been disabled.",
-        cause: "It was altered, cut off, or comes from somewhere else.",
-        cure: "Get a new access token from `/oauth2/token`, and send it whole.",
+        cause: "The token was altered, truncated, or issued by another platform.",
+        solution: "Get a new access token from `/oauth2/token` and send it unchanged.",
     }
     TOKEN_EXPIRED = UNAUTHORIZED, retryable: false, {
         title: "Access token expired",
-        meaning: "The access token was good, but its time is over.",
+        meaning: "The access token has expired.",
         cause: "More than its `expires_in` seconds have passed since it was issued.",
-        cure: "Get a new access token from `/oauth2/token`; best some time before the old one expires.",
+        solution: "Get a new access token from `/oauth2/token`, preferably shortly before the old one expires.",
     }
     INSUFFICIENT_SCOPE = FORBIDDEN, retryable: false, {
         title: "Scope missing",
-        meaning: "The access token does not permit this.",
-        cause: "It was issued without the scope that `WWW-Authenticate` names.",
-        cure: "Ask `/oauth2/token` for that scope; if it is refused, have it granted to your client by the platform's operator.",
+        meaning: "The access token does not permit this operation.",
+        cause: "The token was issued without the scope that `WWW-Authenticate` names.",
+        solution: "Request that scope from `/oauth2/token`. If it is rejected, ask the platform's operator to grant it to your client.",
     }
     NO_STORE = FORBIDDEN, retryable: false, {
         title: "Client without a store",
-        meaning: "This belongs to a store, and your client belongs to none.",
-        cause: "The client is one of the platform's own programs, not a shop's.",
-        cure: "Use the credentials of a shop's client.",
+        meaning: "The operation applies to a store, and your client has no store.",
+        cause: "The client belongs to the platform, not to a store.",
+        solution: "Use the credentials of a store's client.",
     }
     NOT_FOUND = NOT_FOUND, retryable: false, {
         title: "Not found",
-        meaning: "There is nothing here that you may see.",
-        cause: "The address is wrong, or what it named does not exist (any more), or belongs to somebody else.",
-        cure: "Use the addresses (`@id`) that the API gave you, as they are.",
+        meaning: "The resource does not exist or is not yours.",
+        cause: "The address is wrong, the resource does not exist or was deleted, or it belongs to another client.",
+        solution: "Use the `@id` of resources unchanged, as the API returned it.",
     }
     METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, retryable: false, {
         title: "Method not allowed",
-        meaning: "The resource exists, but not for this method.",
-        cause: "The request's method is none of those that the header `Allow` of the answer lists.",
-        cure: "Use one of the methods in `Allow`.",
+        meaning: "The resource does not support this method.",
+        cause: "The method of the request is not listed in the `Allow` header of the response.",
+        solution: "Use one of the methods in `Allow`.",
     }
     NOT_ACCEPTABLE = NOT_ACCEPTABLE, retryable: false, {
         title: "Not acceptable",
-        meaning: "The resource cannot be sent in any form that the request accepts. Nothing was done.",
+        meaning: "The resource has no representation that the request accepts. The request was not executed.",
         cause: "The header `Accept` excludes both `application/ld+json` and `application/json`.",
-        cure: "Accept `application/ld+json`.",
+        solution: "Accept `application/ld+json`.",
     }
     REQUEST_TIMEOUT = REQUEST_TIMEOUT, retryable: true, {
-        title: "Request too slow",
-        meaning: "The request's body did not arrive in time. Nothing was done.",
-        cause: "The connection is slow or broke off, or the body is shorter than its `Content-Length`.",
-        cure: "Send the request again.",
+        title: "Request timed out",
+        meaning: "The body of the request did not arrive in time. The request was not executed.",
+        cause: "The connection is slow or was interrupted, or the body is shorter than its `Content-Length`.",
+        solution: "Send the request again.",
     }
     CONFLICT = CONFLICT, retryable: false, {
         title: "Conflict",
-        meaning: "The resource is in a state that does not permit this.",
-        cause: "Something has happened to it before; `detail` says what.",
-        cure: "Read the resource and decide anew.",
+        meaning: "The state of the resource does not permit this operation.",
+        cause: "The state changed before this request; `detail` says how.",
+        solution: "Read the resource and decide again.",
     }
     TASK_DONE = CONFLICT, retryable: false, {
         title: "Task done",
-        meaning: "The delivery is under way or over, so it can no longer be cancelled.",
-        cause: "At least one of its tasks was done before this request came.",
-        cure: "Read the delivery to see how far it has come; what is to happen with it now is to be agreed with the courier.",
+        meaning: "The delivery has started or is completed, so it can no longer be cancelled.",
+        cause: "At least one of its tasks was done before this request.",
+        solution: "Read the delivery to see its progress, and arrange any change with the courier.",
     }
     DELIVERY_CANCELLED = CONFLICT, retryable: false, {
         title: "Delivery cancelled",
-        meaning: "The delivery is cancelled, so nothing can be done to it or its tasks any more.",
-        cause: "It was cancelled before this request came.",
-        cure: "Create a new delivery if it is wanted after all.",
+        meaning: "The delivery is cancelled, so it and its tasks can no longer change.",
+        cause: "The delivery was cancelled before this request.",
+        solution: "If the delivery is needed after all, create a new one.",
     }
     PRICE_EXPIRED = CONFLICT, retryable: false, {
         title: "Price expired",
-        meaning: "Nothing was created: the time for which the price in `retailPrice` was promised is over.",
-        cause: "The order came after the price's `expiresAt`.",
-        cure: "Calculate the price again, and have the customer agree to it.",
+        meaning: "No delivery was created: the price in `retailPrice` has expired.",
+        cause: "The request arrived after the price's `expiresAt`.",
+        solution: "Calculate the price again and have the customer confirm it.",
     }
     PRICE_USED = CONFLICT, retryable: false, {
         title: "Price used",
-        meaning: "Nothing was created: the price in `retailPrice` was promised once, and a delivery has been created with it.",
-        cause: "The order was sent twice, or the price was used for two orders; `detail` names the delivery that has it.",
-        cure: "Read that delivery: if it is the one you want, it is there already. Otherwise calculate a new price.",
+        meaning: "No delivery was created: the price in `retailPrice` can be used once, and another delivery has used it.",
+        cause: "The order was sent twice, or the price was used for two orders; `detail` names the delivery that used it.",
+        solution: "Read that delivery: it may be the one you want. Otherwise calculate a new price.",
     }
     EXTERNAL_REFERENCE_TAKEN = CONFLICT, retryable: false, {
         title: "External reference taken",
-        meaning: "Nothing was done: the store has a delivery with this `externalReference` already, which `existing` names.",
-        cause: "The delivery was created before, perhaps by a request whose answer was lost; a cancelled one keeps its reference.",
-        cure: "Read the delivery at `existing`. If another one is wanted, give it another reference.",
+        meaning: "The request was rejected: the store already has a delivery with this `externalReference`, which `existing` names.",
+        cause: "The delivery was created earlier, perhaps by a request whose response was lost. A cancelled delivery keeps its reference.",
+        solution: "Read the delivery at `existing`. For another delivery, choose another reference.",
     }
     IDEMPOTENCY_KEY_IN_USE = CONFLICT, retryable: true, {
         title: "Idempotency key in use",
-        meaning: "Another request with this `Idempotency-Key` has not ended yet.",
-        cause: "The request was sent again, or twice, before its first answer was ready.",
-        cure: "Wait as long as `Retry-After` says, then send the same request with the same key again: it is answered as the first was.",
+        meaning: "Another request with this `Idempotency-Key` is still in progress.",
+        cause: "The request was sent again before its first response was ready.",
+        solution: "Wait for the seconds in `Retry-After`, then send the same request with the same key again: it gets the response of the first.",
     }
     WEBHOOK_DISABLED = CONFLICT, retryable: false, {
         title: "Webhook disabled",
-        meaning: "The webhook is disabled, so nothing is sent to it.",
-        cause: "You or the platform's operator disabled it, or its receiver answered 410 or failed for days; its `disabledReason` says which.",
-        cure: "Enable it (`POST` to its `/enable`), then send the request again.",
+        meaning: "The webhook is disabled, so it receives no notifications.",
+        cause: "Your client or the platform's operator disabled the webhook, or its receiver answered 410 or failed for days; `disabledReason` says which.",
+        solution: "Enable the webhook (`POST` to its `/enable`), then send the request again.",
     }
     EVENTS_EXPIRED = GONE, retryable: false, {
-        title: "Events no longer kept",
-        meaning: "Some of the events after that number are kept no more, so what follows cannot be told without a gap.",
-        cause: "Events are kept for a time, 30 days unless the platform's operator says otherwise; the number you begin after is older.",
-        cure: "List your deliveries to learn how they stand, then read the events from the oldest that is kept: without `after`.",
+        title: "Events expired",
+        meaning: "Some events after the number in `after` are no longer stored, so the list would have a gap.",
+        cause: "Events are stored for a limited time, by default 30 days, and the requested ones are older.",
+        solution: "List your deliveries to get their current state, then list the events without `after`, from the oldest stored one.",
     }
     PAYLOAD_TOO_LARGE = PAYLOAD_TOO_LARGE, retryable: false, {
         title: "Body too large",
-        meaning: "The request's body is larger than any that is taken. Nothing was done.",
-        cause: "The body has more bytes than the limit that `detail` names.",
-        cure: "Send less.",
+        meaning: "The body of the request is too large. The request was not executed.",
+        cause: "The body exceeds the limit that `detail` names.",
+        solution: "Send a smaller body.",
     }
     UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, retryable: false, {
         title: "Media type not supported",
-        meaning: "The request's body is in a form that is not read here. Nothing was done.",
+        meaning: "The API does not support the media type of the body. The request was not executed.",
         cause: "`Content-Type` is missing, or is neither `application/ld+json` nor `application/json` in UTF-8, or the body is compressed.",
-        cure: "Send JSON with `Content-Type: application/ld+json`.",
+        solution: "Send JSON with `Content-Type: application/ld+json`.",
     }
     IDEMPOTENCY_KEY_REUSED = UNPROCESSABLE_ENTITY, retryable: false, {
         title: "Idempotency key used for another request",
-        meaning: "Nothing was done: a request with this `Idempotency-Key` has succeeded in the last 7 days, and this is not the same one.",
-        cause: "The bodies of the two differ in at least one byte, or their addresses do.",
-        cure: "To repeat a request, send exactly what you sent. For a new request take a new key, a random UUID for instance.",
+        meaning: "The request was rejected: a different request with this `Idempotency-Key` succeeded in the last 7 days.",
+        cause: "The two requests differ in their path or in at least one byte of their bodies.",
+        solution: "To repeat a request, send it unchanged. For a new request, use a new key, such as a random UUID.",
     }
     TOO_MANY_REQUESTS = TOO_MANY_REQUESTS, retryable: true, {
         title: "Too many requests",
-        meaning: "You have used up what you are entitled to for now.",
-        cause: "More was asked than the limit that `detail` names.",
-        cure: "Wait as long as `Retry-After` says, then go on more slowly.",
+        meaning: "A rate limit or quota is exhausted.",
+        cause: "The requests exceeded the limit that `detail` names.",
+        solution: "Wait for the seconds in `Retry-After`, then send requests at a lower rate.",
     }
     TOO_MANY_WEBHOOKS = TOO_MANY_REQUESTS, retryable: false, {
         title: "Too many webhooks",
-        meaning: "Your client has as many webhooks as it may have.",
+        meaning: "Your client has reached the maximum number of webhooks.",
         cause: "Webhooks stay registered until they are deleted.",
-        cure: "Delete those you need no more.",
+        solution: "Delete webhooks that you no longer need.",
     }
     INTERNAL = INTERNAL_SERVER_ERROR, retryable: false, {
         title: "Internal error",
-        meaning: "Something went wrong that should not have, on our side.",
-        cause: "A mistake of ours; it has been logged under the `requestId`.",
-        cure: "Tell the platform's operator the `requestId`. Before you repeat a request that creates something, look whether it was created.",
+        meaning: "The platform failed to process the request.",
+        cause: "A defect in the platform; it is logged with the `requestId`.",
+        solution: "Report the `requestId` to the platform's operator. Before you repeat a request that creates a resource, check whether it exists.",
     }
     OVERLOADED = SERVICE_UNAVAILABLE, retryable: true, {
         title: "Overloaded",
-        meaning: "There is more to do than can be done right now. Nothing was done.",
-        cause: "Many requests arrived at the same time.",
-        cure: "Wait as long as `Retry-After` says, then send the request again.",
+        meaning: "The platform is at capacity. The request was not executed.",
+        cause: "Too many requests arrived at the same time.",
+        solution: "Wait for the seconds in `Retry-After`, then send the request again.",
     }
     UNAVAILABLE = SERVICE_UNAVAILABLE, retryable: true, {
         title: "Unavailable",
-        meaning: "A part of the platform cannot be reached right now.",
-        cause: "It is starting, stopping, or has failed.",
-        cure: "Wait as long as `Retry-After` says, then send the request again. One that creates something is safe to repeat with the `Idempotency-Key` it had; if it had none, look first whether it was created.",
+        meaning: "A part of the platform is unreachable.",
+        cause: "A service is starting, shutting down, or has failed.",
+        solution: "Wait for the seconds in `Retry-After`, then send the request again. A request that creates a resource is safe to repeat with the same `Idempotency-Key`; without a key, check first whether the resource exists.",
     }
     DEADLINE_EXCEEDED = GATEWAY_TIMEOUT, retryable: true, {
-        title: "Took too long",
-        meaning: "The answer was not ready in time; what was asked may have been done or not.",
-        cause: "A part of the platform is slow or does not answer.",
-        cure: "Send the request again. One that creates something is safe to repeat with the `Idempotency-Key` it had; if it had none, look first whether it was created.",
+        title: "Deadline exceeded",
+        meaning: "The response was not ready in time. The request may or may not have been executed.",
+        cause: "A part of the platform is slow or does not respond.",
+        solution: "Send the request again. A request that creates a resource is safe to repeat with the same `Idempotency-Key`; without a key, check first whether the resource exists.",
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_found_by_its_text_alone() {
+    fn a_code_is_found_by_its_exact_text() {
         assert_eq!(find("delivery_cancelled"), Some(&DELIVERY_CANCELLED));
         assert_eq!(find("DELIVERY_CANCELLED"), None);
         assert_eq!(find(""), None);

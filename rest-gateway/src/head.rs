@@ -1,4 +1,4 @@
-//! `HEAD`: the answer to the same `GET`, without its body.
+//! `HEAD`: the response to the same `GET`, without its body.
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
@@ -7,9 +7,9 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tower::{BoxError, Layer, Service, layer::layer_fn};
 
-use crate::stack::Body;
+use crate::body::ResponseBody;
 
-/// Stands outside of whatever changes a body: what is left out is what would have been sent.
+/// Must be outside every layer that changes a body, so that `Content-Length` is that of `GET`.
 pub(crate) fn layer<S>() -> impl Layer<S, Service = Head<S>> + Clone {
     layer_fn(Head)
 }
@@ -23,9 +23,9 @@ where
     S::Future: Send + 'static,
     R: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
-    type Response = Response<Body>;
+    type Response = Response<ResponseBody>;
     type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Response<Body>, S::Error>>;
+    type Future = BoxFuture<'static, Result<Response<ResponseBody>, S::Error>>;
 
     fn poll_ready(
         &mut self,
@@ -36,30 +36,30 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let is_head = request.method() == Method::HEAD;
-        let answer = self.0.call(request);
+        let response = self.0.call(request);
         async move {
-            let answer = answer
+            let response = response
                 .await?
                 .map(|body| body.map_err(Into::into).boxed_unsync());
             Ok(if is_head {
-                without_body(answer)
+                without_body(response)
             } else {
-                answer
+                response
             })
         }
         .boxed()
     }
 }
 
-/// How long the body would be is told if that is known.
-fn without_body(mut answer: Response<Body>) -> Response<Body> {
-    let bodiless = answer.status().is_informational()
-        || answer.status() == http::StatusCode::NO_CONTENT
-        || answer.status() == http::StatusCode::NOT_MODIFIED;
-    if let Some(length) = answer.body().size_hint().exact()
-        && !bodiless
+/// Removes the body; `Content-Length` is set if the length is known.
+fn without_body(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    let never_has_body = response.status().is_informational()
+        || response.status() == http::StatusCode::NO_CONTENT
+        || response.status() == http::StatusCode::NOT_MODIFIED;
+    if let Some(length) = response.body().size_hint().exact()
+        && !never_has_body
     {
-        answer.headers_mut().insert(CONTENT_LENGTH, length.into());
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
-    answer.map(|_| Body::default())
+    response.map(|_| ResponseBody::default())
 }

@@ -1,31 +1,35 @@
-//! `Idempotency-Key`: what core is told of a request that may be repeated, and how its client is
-//! told that the answer is the first one's.
+//! `Idempotency-Key`: identifies retries of a request to core, and marks replayed responses.
 
 use http::{HeaderName, HeaderValue};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{error::Error, report::Report, request::Request, routes::Answer};
+use crate::{
+    body_reader::ViolationCollector, error::Error, gateway::HandlerResult, request::Request,
+};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-const LONGEST: usize = 255;
+const MAX_KEY: usize = 255;
 
-/// A key, and what is hashed of its request so far.
+/// A key, and the hash of its request without the body.
 pub(crate) struct Key {
     key: String,
     hash: Sha256,
 }
 
 impl Key {
-    /// The request's key, if it has one.
-    pub(crate) fn of(request: &Request, report: &mut Report) -> Option<Self> {
+    /// The key of a request, if it has a valid one.
+    pub(crate) fn from_request(
+        request: &Request,
+        violations: &mut ViolationCollector,
+    ) -> Option<Self> {
         let mut values = request.headers().get_all(&KEY).iter();
         let value = values.next()?;
         let text = match values.next() {
             None => read(value),
-            Some(_) => Err("is there more than once".to_owned()),
+            Some(_) => Err("must occur only once".to_owned()),
         };
         match text {
             Ok(key) => Some(Self {
@@ -33,14 +37,13 @@ impl Key {
                 hash: start_hash(request),
             }),
             Err(wrong) => {
-                report.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", wrong);
+                violations.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", wrong);
                 None
             }
         }
     }
 
-    /// The bytes of the body count, not what they say: a client that repeats a request sends
-    /// the same ones.
+    /// Adds the body to the hash. Its bytes count, not its meaning: a retry sends the same bytes.
     pub(crate) fn with_body(self, body: &[u8]) -> Idempotency {
         Idempotency {
             key: self.key,
@@ -51,16 +54,16 @@ impl Key {
 
 fn read(value: &HeaderValue) -> Result<String, String> {
     let text = value.to_str().unwrap_or_default();
-    if (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         Ok(text.to_owned())
     } else {
-        Err(format!("must be 1 to {LONGEST} printable ASCII characters"))
+        Err(format!("must be 1 to {MAX_KEY} printable ASCII characters"))
     }
 }
 
-/// Neither a method nor an address has a line break in it, so that none runs into the next.
+/// Hashes method and URL. Neither can contain the line breaks that separate them.
 fn start_hash(request: &Request) -> Sha256 {
-    let address = request
+    let url = request
         .parts
         .uri
         .path_and_query()
@@ -68,32 +71,34 @@ fn start_hash(request: &Request) -> Sha256 {
     Sha256::new()
         .chain_update(request.parts.method.as_str())
         .chain_update("\n")
-        .chain_update(address)
+        .chain_update(url)
         .chain_update("\n")
 }
 
-/// What core is told of a request that says everything by its address: its body is `{}`, or none
-/// at all.
-pub(crate) fn without_content(request: Request) -> Result<Option<Idempotency>, Error> {
-    let mut report = Report::default();
-    let key = Key::of(&request, &mut report);
-    let body = request.empty_json(&mut report)?;
-    match report.into_error() {
+/// The key and hash of a request whose body must be empty or `{}`.
+pub(crate) fn for_empty_body(request: Request) -> Result<Option<Idempotency>, Error> {
+    let mut violations = ViolationCollector::default();
+    let key = Key::from_request(&request, &mut violations);
+    let body = request.empty_json(&mut violations)?;
+    match violations.into_error() {
         Some(error) => Err(error),
         None => Ok(key.map(|key| key.with_body(&body))),
     }
 }
 
-/// Shows what core answered, and that it was answered before, if core says so.
-pub(crate) fn answer<M>(response: tonic::Response<M>, show: impl FnOnce(M) -> Answer) -> Answer {
+/// Converts core's response with `convert`, and marks it if core replayed it.
+pub(crate) fn respond<M>(
+    response: tonic::Response<M>,
+    convert: impl FnOnce(M) -> HandlerResult,
+) -> HandlerResult {
     let (metadata, message, _) = response.into_parts();
-    let mut answer = show(message)?;
+    let mut response = convert(message)?;
     if metadata.contains_key(proto::IDEMPOTENT_REPLAYED) {
-        answer
+        response
             .headers_mut()
             .insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    Ok(answer)
+    Ok(response)
 }
 
 #[cfg(test)]
@@ -116,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_a_key_as_it_is_or_none(bytes in any::<Vec<u8>>()) {
+        fn a_valid_key_is_the_unchanged_header_value(bytes in any::<Vec<u8>>()) {
             if let Ok(value) = HeaderValue::from_bytes(&bytes)
                 && let Ok(key) = read(&value)
             {

@@ -1,23 +1,23 @@
-//! Reads JSON that may be anything, and notices keys that an object has twice: readers differ
-//! in which one they believe, so neither is believed here.
+//! Parses any JSON and detects repeated keys: parsers differ in which value they use, so a body
+//! with a repeated key is rejected.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// More than these say nothing new.
+/// A client needs no more to find the cause.
 const MAX_REPEATED: usize = 20;
 
 /// A JSON document.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// Paths of the members that are there more than once, e.g. `dropoff.packages[0].type`.
+    /// Paths of the repeated members, such as `dropoff.packages[0].type`.
     pub(crate) repeated: Vec<String>,
 }
 
-/// Parses a whole text as JSON; nested no deeper than 128 (`serde_json`'s limit).
+/// Parses a whole text as JSON, nested up to 128 levels (`serde_json`'s limit).
 pub(crate) fn parse(text: &[u8]) -> Result<Document, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let mut path = Path::default();
@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Document, serde_json::Error> {
     })
 }
 
-/// Where the reader is, and what it found there.
+/// The position of the parser, and the repeated members found so far.
 #[derive(Default)]
 struct Path {
     text: String,
@@ -37,10 +37,10 @@ struct Path {
 }
 
 impl Path {
-    /// Does something one step further down.
+    /// Runs `work` with the path extended by a step.
     fn within<T>(&mut self, step: fmt::Arguments<'_>, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.text.len();
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = fmt::Write::write_fmt(&mut self.text, step);
         let result = work(self);
         self.text.truncate(length);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_is_there_twice_is_named_with_its_path() {
+    fn a_repeated_member_is_reported_with_its_path() {
         let text = br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": {"d": {}, "d": []}, "": 0, "": 1}"#;
 
         let document = parse(text).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         for wrong in [
             b"".as_slice(),
             b"{",
@@ -184,14 +184,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(value in any_json()) {
+        fn a_serialized_value_is_parsed(value in any_json()) {
             let document = parse(value.to_string().as_bytes()).unwrap();
 
             prop_assert_eq!(document, Document { value, repeated: Vec::new() });
         }
 
         #[test]
-        fn no_text_makes_the_reader_panic(text in any::<Vec<u8>>()) {
+        fn no_text_makes_the_parser_panic(text in any::<Vec<u8>>()) {
             let _ = parse(&text);
         }
     }

@@ -1,4 +1,4 @@
-//! Writing JSON-LD: answers, contexts, instants.
+//! JSON-LD responses, node members and instants.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::LOCATION};
@@ -6,16 +6,16 @@ use jiff::{Timestamp, tz::TimeZone};
 use proto::iri::{self, Collection};
 use serde::Serialize;
 
-use crate::{error::Error, routes::Answer};
+use crate::{error::Error, gateway::HandlerResult};
 
-/// Answers 200 with a resource.
-pub(crate) fn ok(resource: &impl Serialize) -> Answer {
+/// A 200 response with a resource.
+pub(crate) fn ok(resource: &impl Serialize) -> HandlerResult {
     let body = serde_json::to_vec(resource).map_err(|error| Error::Internal(error.into()))?;
     Ok(Response::new(Bytes::from(body)))
 }
 
-/// Answers 201 with a resource that now is at an IRI.
-pub(crate) fn created(public_url: &str, iri: &str, resource: &impl Serialize) -> Answer {
+/// A 201 response with a new resource and its `Location`.
+pub(crate) fn created(public_url: &str, iri: &str, resource: &impl Serialize) -> HandlerResult {
     let location = HeaderValue::from_str(&format!("{public_url}{iri}"))
         .map_err(|error| Error::Internal(error.into()))?;
     let mut response = ok(resource)?;
@@ -24,14 +24,14 @@ pub(crate) fn created(public_url: &str, iri: &str, resource: &impl Serialize) ->
     Ok(response)
 }
 
-/// Answers 204.
-pub(crate) fn gone() -> Response<Bytes> {
+/// A 204 response.
+pub(crate) fn no_content() -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }
 
-/// What a resource that can be in a collection says of itself before anything else.
+/// The leading members of a resource that can be in a collection.
 #[derive(Debug, Serialize)]
 pub(crate) struct Node {
     #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
@@ -44,8 +44,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Of a type, embedded in something that says what it means.
-    pub(crate) fn of(ld_type: &'static str, collection: Collection, name: &str) -> Self {
+    /// A node without a context, for embedding.
+    pub(crate) fn new(ld_type: &'static str, collection: Collection, name: &str) -> Self {
         Self {
             context: None,
             iri: iri::of(name),
@@ -54,8 +54,8 @@ impl Node {
         }
     }
 
-    /// Says itself what it means: it is the whole answer.
-    pub(crate) fn stands_alone(&mut self, context: &'static str) {
+    /// Adds the context: the resource is the whole response.
+    pub(crate) fn set_context(&mut self, context: &'static str) {
         self.context = Some(context);
     }
 
@@ -64,22 +64,22 @@ impl Node {
     }
 }
 
-/// Instants as a store writes them: in its zone, with offset, to the second.
+/// Formats instants in a store's time zone, with offset, to the second.
 pub(crate) struct Zone(TimeZone);
 
 impl Zone {
-    /// Takes the IANA name of a zone. One that is unknown here, because core has newer data,
-    /// is written as UTC: the instants stay right.
+    /// Looks up an IANA time zone. Falls back to UTC for a name that only core's newer time zone
+    /// data has; the instants stay correct.
     pub(crate) fn named(zone: &str) -> Self {
         Self(TimeZone::get(zone).unwrap_or_else(|_| {
-            tracing::warn!(zone, "a store's time zone is unknown here");
+            tracing::warn!(zone, "unknown time zone of a store, using UTC");
             TimeZone::UTC
         }))
     }
 
     pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {
         let mut instant = timestamp(instant)?.to_zoned(self.0.clone());
-        // Before there was standard time offsets had seconds, which RFC 3339 has no place for.
+        // Offsets before standard time have seconds, which RFC 3339 cannot represent.
         if instant.offset().seconds() % 60 != 0 {
             instant = instant.with_time_zone(TimeZone::UTC);
         }
@@ -94,7 +94,7 @@ impl Zone {
     }
 }
 
-/// An instant that core always has.
+/// Converts an instant that core always sends.
 pub(crate) fn timestamp(instant: Option<&prost_types::Timestamp>) -> Result<Timestamp, Error> {
     let instant = instant.ok_or_else(|| Error::incomplete("an instant"))?;
     Timestamp::new(instant.seconds, instant.nanos).map_err(|error| Error::Internal(error.into()))

@@ -1,43 +1,48 @@
-//! The front door: translates the REST API into gRPC; decides nothing, stores nothing.
+//! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
-//! A request's way: `service` → `stack` → `routes` → one file of `resources` → `core`; every
-//! failure on it is an `error::Error`, turned into an answer by `problem` alone.
+//! Path of a request: `service` → `connection` → `stack` → `pipeline` → `routes` → one file of
+//! `resources` → `core_pool`. Every failure is an `error::Error`, rendered by `problem`.
 
 mod activity;
 mod config;
+mod connection;
 mod platform;
 mod service;
 mod stack;
 
 mod compression;
 mod cors;
+mod error_response;
 mod head;
-mod rescue;
+mod pipeline;
+mod rate_limits;
+mod request_id;
 mod routes;
 
+mod api_description;
 mod body;
-mod client_words;
+mod body_reader;
 mod collection;
-mod conditional;
-mod core;
+mod core_pool;
 mod error;
 mod error_codes;
+mod etag;
+mod field_names;
+mod gateway;
+mod grpc_status;
 mod idempotency;
 mod json;
 mod json_ld;
 mod media_type;
-mod payload;
 mod problem;
-mod rate_limits;
-mod report;
 mod request;
 mod resources;
-mod vocabulary;
 
+pub use body_reader::ViolationCollector;
 pub use config::Config;
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
-pub use payload::Payload;
 pub use platform::{LatLng, PlatformConfig};
 pub use rate_limits::{RateLimit, RateLimitConfig};
+pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use process::{file_descriptors, logs, sentence::sentence, shutdown};
+use process::{file_descriptors, logs, shutdown};
 use rest_gateway::{Config, RestGateway};
 
 #[tokio::main]
@@ -13,14 +13,14 @@ async fn main() -> ExitCode {
     match run(config).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rest-gateway: {}", sentence(&error));
+            eprintln!("rest-gateway: {}", logs::error_message(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
-    let limit = file_descriptors::raise();
+    let limit = file_descriptors::raise_limit();
     file_descriptors::warn_if_below(config.max_connections, limit, "--max-connections");
     let gateway = RestGateway::bind(config).await?;
     let shutdown = shutdown::on_signal()?;

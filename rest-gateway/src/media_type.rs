@@ -1,4 +1,4 @@
-//! Which forms of a body are taken and sent: `Content-Type` and `Accept` (RFC 9110 §12.5.1).
+//! Media types of requests and responses: `Content-Type` and `Accept` (RFC 9110 §12.5.1).
 
 use http::{
     HeaderMap, HeaderValue,
@@ -18,18 +18,18 @@ pub(crate) enum MediaType {
 }
 
 impl MediaType {
-    /// The form of a resource.
+    /// Negotiates the media type of a resource.
     pub(crate) fn of_resource(headers: &HeaderMap) -> Result<Self, Error> {
         best(&ranges(headers), &[Self::JsonLd, Self::Json]).ok_or(Error::NotAcceptable)
     }
 
-    /// The form of an error: told in any case.
+    /// Negotiates the media type of an error. Falls back to JSON-LD: an error is always sent.
     pub(crate) fn of_error(headers: &HeaderMap) -> Self {
         best(&ranges(headers), &[Self::JsonLd, Self::Json, Self::Problem]).unwrap_or(Self::JsonLd)
     }
 
     /// The value of `Content-Type`.
-    pub(crate) fn label(self) -> HeaderValue {
+    pub(crate) fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::JsonLd => "application/ld+json; charset=utf-8",
             Self::Json => "application/json",
@@ -46,7 +46,7 @@ impl MediaType {
     }
 }
 
-/// Refuses a body that does not say it is JSON in UTF-8.
+/// Requires that `Content-Type` declares JSON in UTF-8.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
     let expected = "the body must be application/ld+json or application/json";
     let mut values = headers.get_all(CONTENT_TYPE).iter();
@@ -88,7 +88,7 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the body says it is a form, or says nothing.
+/// Whether `Content-Type` declares a form, or is absent.
 pub(crate) fn may_be_form(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_TYPE).iter().all(|value| {
         let essence = value.as_bytes().split(|byte| *byte == b';').next();
@@ -100,7 +100,7 @@ pub(crate) fn may_be_form(headers: &HeaderMap) -> bool {
     })
 }
 
-/// One of the ranges of an `Accept` header.
+/// A media range of an `Accept` header.
 struct Range<'h> {
     main: &'h str,
     subtype: &'h str,
@@ -109,8 +109,8 @@ struct Range<'h> {
 }
 
 impl Range<'_> {
-    /// How closely the range names a type, if it covers it at all.
-    fn closeness(&self, media_type: MediaType) -> Option<u8> {
+    /// How specifically the range matches a type; none if it does not match.
+    fn specificity(&self, media_type: MediaType) -> Option<u8> {
         if self.main == "*" {
             Some(0)
         } else if !self.main.eq_ignore_ascii_case("application") {
@@ -125,7 +125,7 @@ impl Range<'_> {
     }
 }
 
-/// The ranges that can be read. None at all means that anything will do.
+/// The well-formed ranges. None at all accepts every type.
 fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
     headers
         .get_all(ACCEPT)
@@ -136,7 +136,7 @@ fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
             let mut parts = range.split(';').map(str::trim);
             let essence = parts.next()?;
             let (main, subtype) = match essence {
-                // Some old clients abbreviate.
+                // Sent by some old clients for `*/*`.
                 "*" => ("*", "*"),
                 _ => essence.split_once('/')?,
             };
@@ -153,7 +153,7 @@ fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
         .collect()
 }
 
-/// A quality of 0 to 1 in thousandths; one that cannot be read is as if not there.
+/// A quality of 0 to 1 in thousandths; a malformed one counts as 1.
 fn thousandths(text: &str) -> u16 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -166,22 +166,21 @@ fn thousandths(text: &str) -> u16 {
     }
 }
 
-/// The best accepted of what is offered: by quality, then by how closely it was named, then
-/// in the order of the offer.
+/// The best accepted type: by quality, then by specificity, then in the order offered.
 fn best(ranges: &[Range<'_>], offered: &[MediaType]) -> Option<MediaType> {
     if ranges.is_empty() {
         return offered.first().copied();
     }
     let mut best = None;
     for &media_type in offered {
-        let closest = ranges
+        let most_specific = ranges
             .iter()
-            .filter_map(|range| Some((range.closeness(media_type)?, range.quality)))
-            .max_by_key(|(closeness, _)| *closeness);
-        let Some((closeness, quality)) = closest.filter(|(_, quality)| *quality > 0) else {
+            .filter_map(|range| Some((range.specificity(media_type)?, range.quality)))
+            .max_by_key(|(specificity, _)| *specificity);
+        let Some((specificity, quality)) = most_specific.filter(|(_, quality)| *quality > 0) else {
             continue;
         };
-        let rank = (quality, closeness);
+        let rank = (quality, specificity);
         if best.is_none_or(|(best_rank, _)| rank > best_rank) {
             best = Some((rank, media_type));
         }
@@ -209,9 +208,9 @@ mod tests {
     }
 
     proptest! {
-        /// Of the ranges that cover a type the closest decides, and 0 is no.
+        /// The most specific range that matches a type decides; quality 0 rejects it.
         #[test]
-        fn what_is_sent_was_accepted(ranges in collection::vec(any_range(), 1..6)) {
+        fn the_chosen_type_is_accepted(ranges in collection::vec(any_range(), 1..6)) {
             let accept: Vec<_> = ranges
                 .iter()
                 .map(|(name, quality)| format!("{name};q={}.{:03}", quality / 1000, quality % 1000))
@@ -235,7 +234,7 @@ mod tests {
         }
 
         #[test]
-        fn no_header_makes_the_readers_panic(bytes in any::<Vec<u8>>()) {
+        fn no_header_makes_the_parsers_panic(bytes in any::<Vec<u8>>()) {
             if let Ok(value) = HeaderValue::from_bytes(&bytes) {
                 let headers = HeaderMap::from_iter([(ACCEPT, value.clone()), (CONTENT_TYPE, value)]);
                 let _ = MediaType::of_resource(&headers);
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_a_problem_only_when_that_is_preferred() {
+    fn an_error_is_a_problem_only_if_that_is_preferred() {
         for (accept, expected) in [
             ("*/*", MediaType::JsonLd),
             ("text/html", MediaType::JsonLd),
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_says_that_it_is_json_in_utf_8() {
+    fn a_body_must_be_json_in_utf_8() {
         for right in [
             "application/ld+json",
             "application/json",

@@ -1,4 +1,4 @@
-//! What the platform is to all its shops, as `/api/settings` tells it.
+//! Settings of the platform, served at `/api/settings`.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use clap::Args;
 use iso_currency::Currency;
 use jiff::tz::TimeZone;
 
-/// Settings that every part of a platform is given alike.
+/// Settings that are the same for all shops.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct PlatformConfig {
     /// The platform's time zone (IANA)
@@ -47,15 +47,15 @@ pub struct PlatformConfig {
     )]
     pub currency: Currency,
 
-    /// Where the platform's maps begin
+    /// The initial center of the platform's maps
     #[arg(
         long,
-        env = "DELIVERY_LATLNG",
+        env = "DELIVERY_MAP_CENTER",
         value_name = "LAT,LNG",
         allow_hyphen_values = true,
         default_value_t
     )]
-    pub latlng: LatLng,
+    pub map_center: LatLng,
 }
 
 impl Default for PlatformConfig {
@@ -65,7 +65,7 @@ impl Default for PlatformConfig {
             locale: "en".to_owned(),
             country: "FR".to_owned(),
             currency: Currency::EUR,
-            latlng: LatLng::default(),
+            map_center: LatLng::default(),
         }
     }
 }
@@ -77,15 +77,15 @@ pub struct LatLng {
     longitude: f64,
 }
 
-/// Why a text is not a point.
+/// A text that is not a point.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a point; give latitude (-90 to 90), comma, longitude (-180 to 180), such as 48.8566,2.3522"
 )]
-pub struct NoPoint(String);
+pub struct InvalidLatLng(String);
 
 impl Default for LatLng {
-    /// The middle of the default time zone's city.
+    /// The center of Paris, the city of the default time zone.
     fn default() -> Self {
         Self {
             latitude: 48.8566,
@@ -95,9 +95,9 @@ impl Default for LatLng {
 }
 
 impl FromStr for LatLng {
-    type Err = NoPoint;
+    type Err = InvalidLatLng;
 
-    fn from_str(text: &str) -> Result<Self, NoPoint> {
+    fn from_str(text: &str) -> Result<Self, InvalidLatLng> {
         let number = |text: &str, limit: f64| {
             let number: f64 = text.trim().parse().ok()?;
             (-limit..=limit).contains(&number).then_some(number)
@@ -109,7 +109,7 @@ impl FromStr for LatLng {
                     longitude: number(longitude, 180.0)?,
                 })
             })
-            .ok_or_else(|| NoPoint(text.to_owned()))
+            .ok_or_else(|| InvalidLatLng(text.to_owned()))
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_on_earth() {
+    fn a_point_has_a_valid_latitude_and_longitude() {
         for (text, written) in [
             ("48.8566,2.3522", "48.8566,2.3522"),
             (" -90 , 180 ", "-90,180"),
@@ -160,12 +160,15 @@ mod tests {
             assert_eq!(point.to_string(), written);
         }
         for wrong in ["", "48", "90.1,0", "0,180.1", "NaN,0", "1,2,3", "a,b"] {
-            assert_eq!(wrong.parse::<LatLng>(), Err(NoPoint(wrong.to_owned())));
+            assert_eq!(
+                wrong.parse::<LatLng>(),
+                Err(InvalidLatLng(wrong.to_owned()))
+            );
         }
     }
 
     #[test]
-    fn what_is_not_a_zone_language_or_country_is_refused() {
+    fn an_unknown_time_zone_language_or_country_is_rejected() {
         assert_eq!(time_zone("Europe/Paris"), Ok("Europe/Paris".to_owned()));
         assert!(time_zone("Mars/Olympus").is_err());
         assert_eq!(locale("fr-BE"), Ok("fr-BE".to_owned()));

@@ -1,24 +1,29 @@
-//! The one form of every failure: an error in the words of Hydra, which today's clients read,
-//! and of RFC 9457 at once.
+//! Renders every error as one JSON body with the members of both Hydra, which existing clients
+//! read, and RFC 9457.
 
 use std::{borrow::Cow, fmt::Write as _};
 
 use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue, Response,
+    HeaderMap, HeaderName, HeaderValue, Response,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use http_body_util::{BodyExt, Full};
 use serde::Serialize;
 
 use crate::{
-    error::{Error, Violation},
+    body::ResponseBody,
+    error::{Error, RuleOutcome, Violation},
     error_codes,
     media_type::MediaType,
-    rescue::Asked,
-    resources::retail_prices::RuleOutcome,
-    stack::Body,
 };
+
+/// The part of a request that its error response depends on.
+pub(crate) struct RequestContext {
+    /// The `Accept` headers.
+    pub(crate) accept: HeaderMap,
+    pub(crate) request_id: String,
+}
 
 #[derive(Serialize)]
 struct Problem<'a> {
@@ -46,23 +51,27 @@ struct Problem<'a> {
     calculation: Option<&'a [RuleOutcome]>,
 }
 
-/// The answer that tells a failure, in the form the request prefers.
-pub(crate) fn render(error: &Error, asked: &Asked, public_url: &str) -> Response<Body> {
-    let general = error.general_code();
-    let code = error.particular_code().unwrap_or(general.code);
-    // `type` always leads to a page, also when a newer core gives a code unknown here.
-    let explained = error_codes::find(code)
-        .filter(|known| known.status == general.status)
-        .unwrap_or(general);
+/// The response for an error, in the media type that the request prefers.
+pub(crate) fn render(
+    error: &Error,
+    context: &RequestContext,
+    public_url: &str,
+) -> Response<ResponseBody> {
+    let default = error.default_code();
+    let code = error.core_code().unwrap_or(default.code);
+    // `type` is the URL of an existing page even if a newer core sends an unknown code.
+    let documented = error_codes::find(code)
+        .filter(|known| known.status == default.status)
+        .unwrap_or(default);
     let detail = match error {
-        Error::Invalid { violations, .. } => Cow::Owned(lines(violations)),
+        Error::Invalid { violations, .. } => Cow::Owned(join_messages(violations)),
         _ => Cow::Owned(error.to_string()),
     };
     let violations = match error {
         Error::Invalid { violations, .. } => Some(violations.as_slice()),
         _ => None,
     };
-    let (context, ld_type) = match violations {
+    let (ld_context, ld_type) = match violations {
         Some(_) => (
             "/api/contexts/ConstraintViolationList",
             "ConstraintViolationList",
@@ -70,17 +79,17 @@ pub(crate) fn render(error: &Error, asked: &Asked, public_url: &str) -> Response
         None => ("/api/contexts/Error", "hydra:Error"),
     };
     let problem = Problem {
-        context,
+        context: ld_context,
         ld_type,
         hydra_title: "An error occurred",
         hydra_description: &detail,
-        r#type: format!("{public_url}/errors/{}", explained.code),
-        title: explained.title,
-        status: general.status.as_u16(),
+        r#type: format!("{public_url}/errors/{}", documented.code),
+        title: documented.title,
+        status: default.status.as_u16(),
         detail: &detail,
         code,
-        retryable: explained.retryable,
-        request_id: &asked.request_id,
+        retryable: documented.retryable,
+        request_id: &context.request_id,
         existing: match error {
             Error::Conflict { existing, .. } => existing.as_deref().map(proto::iri::of),
             _ => None,
@@ -91,16 +100,19 @@ pub(crate) fn render(error: &Error, asked: &Asked, public_url: &str) -> Response
             _ => None,
         },
     };
-    // Strings, numbers and booleans under fixed names: JSON has them all.
+    // Cannot fail: all members are strings, numbers or booleans under fixed names.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
 
     let body = Full::new(Bytes::from(body))
         .map_err(|never| match never {})
         .boxed_unsync();
     let mut response = Response::new(body);
-    *response.status_mut() = general.status;
+    *response.status_mut() = default.status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, MediaType::of_error(&asked.accept).label());
+    headers.insert(
+        CONTENT_TYPE,
+        MediaType::of_error(&context.accept).content_type(),
+    );
     headers.insert(VARY, HeaderValue::from_static("accept"));
     if let Some((name, value)) = header(error) {
         headers.insert(name, value);
@@ -108,8 +120,8 @@ pub(crate) fn render(error: &Error, asked: &Asked, public_url: &str) -> Response
     response
 }
 
-/// One violation a line.
-fn lines(violations: &[Violation]) -> String {
+/// The messages of violations, one per line.
+fn join_messages(violations: &[Violation]) -> String {
     let mut lines = String::new();
     for violation in violations {
         if !lines.is_empty() {
@@ -124,16 +136,16 @@ fn lines(violations: &[Violation]) -> String {
     lines
 }
 
-/// The header some failures must carry.
+/// The header that some errors require.
 fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     match error {
-        Error::Unauthenticated(refusal) => {
-            let challenge = match refusal.code.as_str() {
-                // RFC 6750 §3.1: who sent no token is told no error.
+        Error::Unauthenticated(detail) => {
+            let challenge = match detail.code.as_str() {
+                // RFC 6750 §3.1: no error code if the request had no token.
                 "token_missing" => "Bearer realm=\"delivery\"".to_owned(),
                 _ => format!(
                     "Bearer error=\"invalid_token\", error_description=\"{}\"",
-                    quotable(&refusal.message)
+                    quotable(&detail.message)
                 ),
             };
             Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
@@ -173,7 +185,8 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
     }
 }
 
-/// What the quoted texts of RFC 6749 and RFC 6750 may hold: printable ASCII without `"` and `\`.
+/// Replaces the characters that quoted strings of RFC 6749 and RFC 6750 must not contain: all but
+/// printable ASCII, `"` and `\`.
 pub(crate) fn quotable(text: &str) -> String {
     text.chars()
         .map(|character| match character {
@@ -190,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quoted_text_has_nothing_that_ends_or_escapes_it() {
+    fn a_quotable_text_has_no_quote_or_backslash() {
         assert_eq!(quotable("a \"b\" \\ é\n"), "a 'b' / ??");
     }
 
@@ -202,7 +215,7 @@ mod tests {
             code: "wrong".to_owned(),
         };
 
-        let lines = lines(&[violation(""), violation("dropoff.before")]);
+        let lines = join_messages(&[violation(""), violation("dropoff.before")]);
 
         assert_eq!(lines, "is wrong\ndropoff.before: is wrong");
     }

@@ -1,4 +1,4 @@
-//! A request that has found its resource.
+//! A request with its route's parameter and its body, as handlers receive it.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION, request::Parts};
@@ -7,27 +7,27 @@ use tonic::metadata::{Ascii, MetadataValue};
 use url::form_urlencoded;
 
 use crate::{
-    core::Call,
+    body_reader::ViolationCollector,
+    core_pool::CallOptions,
     error::Error,
     media_type,
-    rate_limits::{KnownClients, Standings},
-    report::Report,
-    stack::REQUEST_ID,
+    rate_limits::{LimitStatuses, TokenOwners},
+    request_id::REQUEST_ID,
 };
 
-/// Far above any token's; core's transport takes 16 KiB of headers in all.
+/// In bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
 
 pub(crate) struct Request {
     pub(crate) parts: Parts,
-    /// Why there is no body matters only to those who want one.
+    /// An error here matters only to handlers that read the body.
     pub(crate) body: Result<Bytes, Error>,
-    /// What stands in the path for `{…}`, decoded; empty if the path has no such place.
+    /// The decoded value of `{…}` in the path; empty if the path has none.
     pub(crate) parameter: String,
-    /// When its answer is no longer waited for.
+    /// When the response must be ready.
     pub(crate) deadline: Instant,
-    /// To know its sender by, the next time.
-    pub(crate) known_clients: KnownClients,
+    /// Learns the client of this request's token once core accepts it.
+    pub(crate) token_owners: TokenOwners,
 }
 
 impl Request {
@@ -35,8 +35,8 @@ impl Request {
         &self.parts.headers
     }
 
-    /// How its sender stands with the limits.
-    pub(crate) fn standings(&self) -> Option<Standings> {
+    /// The rate limits that count this request.
+    pub(crate) fn limit_statuses(&self) -> Option<LimitStatuses> {
         self.parts.extensions.get().cloned()
     }
 
@@ -49,32 +49,32 @@ impl Request {
             .collect()
     }
 
-    /// What every call to core on behalf of this request's sender carries.
-    pub(crate) fn call(&self) -> Result<Call, Error> {
+    /// Options for calls to core with this request's access token.
+    pub(crate) fn call_options(&self) -> Result<CallOptions, Error> {
         let mut values = self.headers().get_all(AUTHORIZATION).iter();
         let authorization = match (values.next(), values.next()) {
             (None, _) => None,
-            (Some(value), None) => Some(to_metadata(value).ok_or_else(Error::unreadable_token)?),
-            (Some(_), Some(_)) => return Err(Error::unreadable_token()),
+            (Some(value), None) => Some(to_metadata(value).ok_or_else(Error::malformed_token)?),
+            (Some(_), Some(_)) => return Err(Error::malformed_token()),
         };
         let token = authorization.as_ref().map(|authorization| {
             let authorization = authorization.as_encoded_bytes();
-            self.known_clients.token(authorization)
+            self.token_owners.unverified(authorization)
         });
-        Ok(Call {
+        Ok(CallOptions {
             authorization,
             token,
-            ..self.anonymous_call()
+            ..self.anonymous_call_options()
         })
     }
 
-    /// What a call to core carries that needs no access token.
-    pub(crate) fn anonymous_call(&self) -> Call {
+    /// Options for calls to core without an access token.
+    pub(crate) fn anonymous_call_options(&self) -> CallOptions {
         let request_id: Option<MetadataValue<Ascii>> = self
             .headers()
             .get(&REQUEST_ID)
             .and_then(|id| MetadataValue::try_from(id.as_bytes()).ok());
-        Call {
+        CallOptions {
             authorization: None,
             request_id,
             deadline: self.deadline,
@@ -82,7 +82,7 @@ impl Request {
         }
     }
 
-    /// The body, if there is one; then it must say that it is JSON.
+    /// The body, which must be declared as JSON; none if it is empty.
     pub(crate) fn optional_json(self) -> Result<Option<Bytes>, Error> {
         if matches!(&self.body, Ok(body) if body.is_empty()) {
             return Ok(None);
@@ -90,23 +90,23 @@ impl Request {
         self.json().map(Some)
     }
 
-    /// The body is `{}`, or none at all; members are unknown, so ignored.
+    /// Checks that the body is empty or a JSON object. Members are unknown, and ignored.
     pub(crate) fn check_empty(self) -> Result<(), Error> {
-        let mut report = Report::default();
-        self.empty_json(&mut report)?;
-        report.into_error().map_or(Ok(()), Err)
+        let mut violations = ViolationCollector::default();
+        self.empty_json(&mut violations)?;
+        violations.into_error().map_or(Ok(()), Err)
     }
 
-    /// The body, reported unless it is as in [`Request::check_empty`].
-    pub(crate) fn empty_json(self, report: &mut Report) -> Result<Bytes, Error> {
+    /// The bytes of a body that must be as in [`Request::check_empty`].
+    pub(crate) fn empty_json(self, violations: &mut ViolationCollector) -> Result<Bytes, Error> {
         let body = self.optional_json()?;
         if let Some(body) = &body {
-            report.parse(body);
+            violations.parse(body);
         }
         Ok(body.unwrap_or_default())
     }
 
-    /// The body, which must say that it is JSON.
+    /// The body, which must be declared as JSON.
     pub(crate) fn json(self) -> Result<Bytes, Error> {
         media_type::require_json(self.headers())?;
         self.body

@@ -1,107 +1,64 @@
-//! The one list of what there is: method and path → resource.
+//! The route table: method and path → handler.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
-use http::{
-    HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, VARY},
-    request::Parts,
-};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::{HeaderMap, Method, request::Parts};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::Instant,
-};
-use tokio_util::sync::CancellationToken;
-use tower::{BoxError, Service};
 
 use crate::{
-    body::{self, Limits},
-    conditional,
-    config::Config,
-    core::Core,
-    cors,
     error::Error,
+    gateway::{Gateway, HandlerResult},
     media_type::MediaType,
-    platform::PlatformConfig,
-    rate_limits::RateLimits,
     request::Request,
     resources::{
-        contexts, deliveries, docs_page, entrypoint, error_pages, events, health, me,
-        notifications, retail_prices, settings, stores, tasks, time_slots, tokens, webhook_tests,
-        webhooks,
+        deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
+        settings, stores, tasks, time_slots, tokens,
+        webhooks::{self, notifications, test_send},
     },
 };
 
-/// How much of bodies is held at once, in KiB: whoever sends them, and before anybody is known.
-const BUFFERED_KIB: usize = 64 * 1024;
+type Handler = fn(Arc<Gateway>, Request) -> BoxFuture<'static, HandlerResult>;
 
-/// What every resource works with.
-pub(crate) struct Gateway {
-    pub(crate) core: Core,
-    /// Without a slash at its end.
-    pub(crate) public_url: Arc<str>,
-    pub(crate) platform_name: String,
-    pub(crate) platform: PlatformConfig,
-    pub(crate) rate_limits: RateLimits,
-    /// Cancelled when the gateway has been told to end.
-    pub(crate) draining: CancellationToken,
-    /// What is at `/api/docs.json`.
-    pub(crate) openapi: Bytes,
-}
-
-/// A resource's answer, or why there is none.
-pub(crate) type Answer = Result<Response<Bytes>, Error>;
-
-type Handler = fn(Arc<Gateway>, Request) -> BoxFuture<'static, Answer>;
-
-struct Route {
-    method: Method,
+/// An entry of the table.
+pub(crate) struct Route {
+    pub(crate) method: Method,
     path: &'static str,
-    form: Form,
-    handler: Handler,
+    pub(crate) negotiation: Negotiation,
+    pub(crate) handler: Handler,
 }
 
-/// Who says in what form a resource is.
+/// How the media type of a response is chosen.
 #[derive(Clone, Copy)]
-enum Form {
-    /// `Accept` does: JSON-LD.
+pub(crate) enum Negotiation {
+    /// By `Accept`: JSON-LD or plain JSON.
     JsonLd,
-    /// The resource does.
-    Own,
+    /// By the handler.
+    Fixed,
 }
 
 macro_rules! routes {
-    ($($method:ident $path:literal $form:ident $handler:path;)*) => {
+    ($($method:ident $path:literal $negotiation:ident $handler:path;)*) => {
         static ROUTES: &[Route] = &[$(Route {
             method: Method::$method,
             path: $path,
-            form: Form::$form,
+            negotiation: Negotiation::$negotiation,
             handler: |gateway, request| $handler(gateway, request).boxed(),
         }),*];
     };
 }
 
 routes! {
-    POST   "/oauth2/token"                  Own     tokens::issue;
-    GET    "/oauth2/jwks"                   Own     tokens::public_keys;
+    POST   "/oauth2/token"                  Fixed   tokens::issue;
+    GET    "/oauth2/jwks"                   Fixed   tokens::public_keys;
 
-    GET    "/api"                           JsonLd  entrypoint::get;
-    GET    "/api/contexts/{name}"           JsonLd  contexts::get;
-    GET    "/api/docs.jsonld"               JsonLd  contexts::get_documentation;
-    GET    "/api/docs.json"                 Own     contexts::get_openapi;
-    GET    "/api/docs"                      Own     docs_page::get;
-    GET    "/api/docs/{file}"               Own     docs_page::get_file;
+    GET    "/api"                           JsonLd  self_description::get_entrypoint;
+    GET    "/api/contexts/{name}"           JsonLd  self_description::get_context;
+    GET    "/api/docs.jsonld"               JsonLd  self_description::get_hydra;
+    GET    "/api/docs.json"                 Fixed   self_description::get_openapi;
+    GET    "/api/docs"                      Fixed   docs_page::get;
+    GET    "/api/docs/{file}"               Fixed   docs_page::get_file;
     GET    "/api/settings"                  JsonLd  settings::get;
     GET    "/api/deliveries"                JsonLd  deliveries::list;
     POST   "/api/deliveries"                JsonLd  deliveries::create;
@@ -125,7 +82,7 @@ routes! {
     POST   "/api/webhooks/{id}/disable"     JsonLd  webhooks::disable;
     POST   "/api/webhooks/{id}/rotate_secret" JsonLd webhooks::rotate_secret;
     POST   "/api/webhooks/{id}/confirm_secret" JsonLd webhooks::confirm_secret;
-    POST   "/api/webhooks/{id}/test"        JsonLd  webhook_tests::run;
+    POST   "/api/webhooks/{id}/test"        JsonLd  test_send::send;
     POST   "/api/webhooks/{id}/recover"     JsonLd  notifications::recover;
     GET    "/api/webhooks/{id}/notifications" JsonLd notifications::list;
     GET    "/api/notifications/{id}"        JsonLd  notifications::get;
@@ -134,154 +91,44 @@ routes! {
     GET    "/api/events"                    JsonLd  events::list;
     GET    "/api/events/{id}"               JsonLd  events::get;
 
-    GET    "/errors/{code}"                 Own     error_pages::get;
-    GET    "/healthz"                       Own     health::live;
-    GET    "/readyz"                        Own     health::ready;
+    GET    "/errors/{code}"                 Fixed   error_pages::get;
+    GET    "/healthz"                       Fixed   health::live;
+    GET    "/readyz"                        Fixed   health::ready;
 }
 
-/// Finds a request's resource and lets it answer.
-#[derive(Clone)]
-pub(crate) struct Routes(Arc<Inner>);
-
-struct Inner {
-    gateway: Arc<Gateway>,
-    /// Path → the routes with it, one per method.
+/// Finds the route of a request.
+pub(crate) struct RouteTable {
+    /// Path → its routes, one per method.
     router: Router<Vec<&'static Route>>,
-    limits: Limits,
-    /// A permit for each request that is worked on.
-    workers: Semaphore,
-    request_timeout: Duration,
 }
 
-impl Routes {
-    pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
-        Self(Arc::new(Inner {
-            gateway: Arc::new(gateway),
-            router: router(),
-            limits: Limits {
-                size: config.max_body,
-                time: config.read_timeout,
-                memory: Arc::new(Semaphore::new(BUFFERED_KIB)),
-            },
-            workers: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
-            request_timeout: config.request_timeout,
-        }))
-    }
-
-    pub(crate) fn public_url(&self) -> Arc<str> {
-        Arc::clone(&self.0.gateway.public_url)
-    }
+/// A route that matches a request.
+pub(crate) struct RouteMatch {
+    pub(crate) route: &'static Route,
+    /// The decoded value of `{…}` in the path; empty if the path has none.
+    pub(crate) parameter: String,
+    /// The negotiated media type; none if the handler chooses it.
+    pub(crate) media_type: Option<MediaType>,
 }
 
-fn router() -> Router<Vec<&'static Route>> {
-    let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for route in ROUTES {
-        by_path.entry(route.path).or_default().push(route);
-    }
-    let mut router = Router::new();
-    for (path, routes) in by_path {
-        router
-            .insert(path, routes)
-            .expect("the list is constant, and a test inserts it");
-    }
-    router
-}
-
-impl Service<http::Request<Incoming>> for Routes {
-    type Response = Response<Full<Bytes>>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Full<Bytes>>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
-        let routes = Arc::clone(&self.0);
-        Box::pin(async move { Ok(routes.answer(request).await?) })
-    }
-}
-
-/// Where a request goes.
-struct Found {
-    route: &'static Route,
-    parameter: String,
-    media_type: Option<MediaType>,
-}
-
-impl Inner {
-    async fn answer(
-        &self,
-        request: http::Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, Error> {
-        let deadline = Instant::now() + self.request_timeout;
-        let (parts, body) = request.into_parts();
-        if parts.method == Method::OPTIONS {
-            body::discard(body, &self.limits).await;
-            return self.options(&parts);
+impl RouteTable {
+    pub(crate) fn new() -> Self {
+        let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for route in ROUTES {
+            by_path.entry(route.path).or_default().push(route);
         }
-        // Read even if it is not wanted: see `body`.
-        let rate_limits = &self.gateway.rate_limits;
-        let found = match rate_limits.check(&parts).and_then(|()| self.find(&parts)) {
-            Ok(found) => found,
-            Err(error) => {
-                body::discard(body, &self.limits).await;
-                return Err(error);
-            }
-        };
-        let Found {
-            route,
-            parameter,
-            media_type,
-        } = found;
-        let (body, _memory) = body::read(&parts.headers, body, &self.limits).await;
-        // No queue without bound: what can't be worked on now is refused at once. Whether the
-        // process lives is always said.
-        let _worker = match route.form {
-            Form::JsonLd => Some(self.worker()?),
-            Form::Own => None,
-        };
-
-        let asked = (route.method == Method::GET).then(|| parts.headers.clone());
-        let request = Request {
-            parts,
-            body,
-            parameter,
-            deadline,
-            known_clients: rate_limits.known_clients().clone(),
-        };
-        let answer = (route.handler)(Arc::clone(&self.gateway), request).await?;
-
-        let answer = label(answer, media_type);
-        let answer = match asked {
-            Some(asked) => conditional::tag(&asked, answer),
-            None => answer,
-        };
-        Ok(answer.map(Full::new))
-    }
-
-    /// What can be asked of a path, for everybody: browsers ask it before a page may ask more.
-    fn options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
-        let path = request.uri.path();
-        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        let allow = HeaderValue::from_str(&allow(found.value))
-            .map_err(|error| Error::Internal(error.into()))?;
-
-        let mut answer = Response::new(Full::default());
-        *answer.status_mut() = StatusCode::NO_CONTENT;
-        let headers = answer.headers_mut();
-        if cors::is_preflight(&request.headers) {
-            cors::preflight(path, &allow, headers);
+        let mut router = Router::new();
+        for (path, routes) in by_path {
+            router
+                .insert(path, routes)
+                .expect("the table is constant, and a test inserts every path");
         }
-        headers.insert(ALLOW, allow);
-        Ok(answer)
+        Self { router }
     }
 
-    fn worker(&self) -> Result<SemaphorePermit<'_>, Error> {
-        self.workers.try_acquire().map_err(|_| Error::overloaded())
-    }
-
-    fn find(&self, request: &Parts) -> Result<Found, Error> {
+    /// Fails with 404 for an unknown path, 405 for an unknown method and 406 for media types
+    /// that are not offered.
+    pub(crate) fn find(&self, request: &Parts) -> Result<RouteMatch, Error> {
         let path = request.uri.path();
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
         let parameter = match found.params.iter().next() {
@@ -297,25 +144,34 @@ impl Inner {
                 allow: allow(found.value),
             });
         };
-        let media_type = match route.form {
-            Form::JsonLd => Some(MediaType::of_resource(&request.headers)?),
-            Form::Own => None,
-        };
-        Ok(Found {
+        Ok(RouteMatch {
             route,
             parameter,
-            media_type,
+            media_type: negotiate(route, &request.headers)?,
         })
+    }
+
+    /// The value of `Allow` for a path.
+    pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
+        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
+        Ok(allow(found.value))
     }
 }
 
-/// Decodes `%XX`; none if that is not text, or a `%` is not followed by two digits.
+fn negotiate(route: &Route, headers: &HeaderMap) -> Result<Option<MediaType>, Error> {
+    match route.negotiation {
+        Negotiation::JsonLd => MediaType::of_resource(headers).map(Some),
+        Negotiation::Fixed => Ok(None),
+    }
+}
+
+/// Decodes `%XX`; none if a `%` is not followed by two digits, or the result is not UTF-8.
 fn decode(raw: &str) -> Option<String> {
-    let whole = raw
+    let is_well_formed = raw
         .split('%')
         .skip(1)
         .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
-    if !whole {
+    if !is_well_formed {
         return None;
     }
     let decoded = percent_decode_str(raw).decode_utf8().ok()?;
@@ -334,19 +190,6 @@ fn allow(routes: &[&Route]) -> String {
     methods.join(", ")
 }
 
-/// Says in what form the body is.
-fn label(mut answer: Response<Bytes>, media_type: Option<MediaType>) -> Response<Bytes> {
-    if let Some(media_type) = media_type {
-        let is_empty = answer.body().is_empty();
-        let headers = answer.headers_mut();
-        if !is_empty {
-            headers.insert(CONTENT_TYPE, media_type.label());
-        }
-        headers.append(VARY, HeaderValue::from_static("accept"));
-    }
-    answer
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -355,52 +198,52 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::vocabulary;
+    use crate::api_description;
 
     #[test]
-    fn every_route_of_the_list_is_found_by_its_method_and_path() {
-        let router = router();
+    fn every_route_is_found_by_its_method_and_path() {
+        let table = RouteTable::new();
 
         for route in ROUTES {
-            let found = router.at(route.path).unwrap();
-            let same: Vec<_> = found
+            let found = table.router.at(route.path).unwrap();
+            let matching: Vec<_> = found
                 .value
                 .iter()
                 .filter(|other| other.method == route.method)
                 .collect();
-            assert_eq!(same.len(), 1, "{} {}", route.method, route.path);
-            assert_eq!(same[0].path, route.path);
+            assert_eq!(matching.len(), 1, "{} {}", route.method, route.path);
+            assert_eq!(matching[0].path, route.path);
         }
     }
 
     #[test]
-    fn every_route_of_the_list_is_documented_and_no_other() {
+    fn every_route_is_documented_and_no_other() {
         let routes: BTreeSet<_> = ROUTES
             .iter()
             .map(|route| (route.method.as_str(), route.path))
             .collect();
-        let documented: BTreeSet<_> = vocabulary::method_and_path().collect();
+        let documented: BTreeSet<_> = api_description::method_and_path().collect();
 
         assert_eq!(documented, routes);
     }
 
     #[test]
-    fn hydra_s_clients_are_told_of_every_resource_and_no_other() {
-        const THE_DOCUMENTATION: [&str; 3] = ["/api", "/api/contexts/{name}", "/api/docs.jsonld"];
+    fn the_hydra_documentation_lists_every_resource_and_no_other() {
+        const DOCUMENTATION_PATHS: [&str; 3] = ["/api", "/api/contexts/{name}", "/api/docs.jsonld"];
 
         let routes: BTreeSet<_> = ROUTES
             .iter()
-            .filter(|route| matches!(route.form, Form::JsonLd))
-            .filter(|route| !THE_DOCUMENTATION.contains(&route.path))
+            .filter(|route| matches!(route.negotiation, Negotiation::JsonLd))
+            .filter(|route| !DOCUMENTATION_PATHS.contains(&route.path))
             .map(|route| (route.method.as_str(), route.path))
             .collect();
-        let documented: BTreeSet<_> = vocabulary::hydra_method_and_path().collect();
+        let documented: BTreeSet<_> = api_description::hydra_method_and_path().collect();
 
         assert_eq!(documented, routes);
     }
 
     #[test]
-    fn a_parameter_is_decoded_whole_or_not_at_all() {
+    fn a_parameter_is_decoded_completely_or_rejected() {
         assert_eq!(decode("a%2Fb%c3%A9").as_deref(), Some("a/bé"));
         for wrong in ["%", "a%2", "%zz", "%c3", "%+1", "%é"] {
             assert_eq!(decode(wrong), None, "{wrong}");
@@ -409,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_encoded_is_decoded(text in any::<String>()) {
+        fn an_encoded_text_is_decoded(text in any::<String>()) {
             let encoded = percent_encoding::utf8_percent_encode(&text, NON_ALPHANUMERIC);
 
             prop_assert_eq!(decode(&encoded.to_string()), Some(text));
@@ -417,7 +260,7 @@ mod tests {
 
         #[test]
         fn no_path_makes_the_router_panic(path in "(/[a-z_{}%0-9.]{0,12}){0,5}") {
-            let _ = router().at(&path);
+            let _ = RouteTable::new().router.at(&path);
             let _ = decode(&path);
         }
     }

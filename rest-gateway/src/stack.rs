@@ -1,89 +1,84 @@
-//! The layers every request passes, outermost first.
+//! The tower layers of every request, outermost first.
 //!
-//! The body's size is limited where bodies are read (`body`): only there is it known whether a
-//! request's body matters. How much is worked on at once is limited after that (`routes`): a
-//! client that is slow to send must not take the place of one that has sent.
+//! `body` limits the size of bodies: only there is it known whether a request's body is needed.
+//! `pipeline` limits concurrency after the body is read: a slow sender must not occupy the slot
+//! of a request that has arrived.
 
 use std::convert::Infallible;
 
-use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue, Request, Response,
+    HeaderValue, Request, Response,
     header::{AUTHORIZATION, LINK},
 };
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tower::{
-    BoxError, ServiceBuilder, ServiceExt,
+    ServiceBuilder, ServiceExt,
     timeout::TimeoutLayer,
     util::{BoxCloneSyncService, MapRequestLayer},
 };
 use tower_http::{
     catch_panic::CatchPanicLayer,
-    request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer},
+    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
     sensitive_headers::SetSensitiveRequestHeadersLayer,
     set_header::SetResponseHeaderLayer,
     trace::TraceLayer,
 };
-use uuid::Uuid;
 
 use crate::{
-    compression, config::Config, cors, head, rate_limits, rescue, routes::Routes,
-    vocabulary::DOCUMENTATION,
+    api_description::DOCUMENTATION,
+    body::ResponseBody,
+    compression,
+    config::Config,
+    cors, error_response, head,
+    pipeline::Pipeline,
+    rate_limits,
+    request_id::{self, REQUEST_ID, TimeOrderedId},
 };
 
-/// Of every request and every answer.
-pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The whole gateway as one infallible service.
+pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<ResponseBody>, Infallible>;
 
-const MAX_REQUEST_ID: usize = 128;
-
-/// The body of every answer.
-pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
-
-/// The whole gateway as one service: it never fails, it answers.
-pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<Body>, Infallible>;
-
-pub(crate) fn new(config: &Config, routes: Routes) -> Stack {
-    let public_url = routes.public_url();
+pub(crate) fn new(config: &Config, pipeline: Pipeline) -> Stack {
+    let public_url = pipeline.public_url();
     let layers = ServiceBuilder::new()
-        // Outermost, so that everything inside and every answer has an id; a client's own is
-        // kept if it can be repeated safely.
-        .layer(MapRequestLayer::new(drop_malformed_request_id::<Incoming>))
+        // Outermost, so that all logs and responses carry an id.
+        .layer(MapRequestLayer::new(
+            request_id::remove_malformed::<Incoming>,
+        ))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), TimeOrderedId))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
-        // On every answer, so that a program that knows any address finds the documentation.
+        // On every response: a client that knows any URL finds the documentation.
         .layer(SetResponseHeaderLayer::appending(
             LINK,
             link_to_documentation(&public_url),
         ))
-        // Before anything that logs.
+        // Before any layer that logs.
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
-        // Sees each answer as the client gets it. Failures are logged where they are handled,
-        // by the rescue.
+        // Logs each response as the client receives it. `error_response` logs failures.
         .layer(
             TraceLayer::new_for_http()
                 .make_span_with(request_span::<Incoming>)
                 .on_failure(()),
         )
-        // Outside of the rescue: a page may read its errors too.
+        // Outside `error_response`: web pages may read errors too.
         .layer(cors::layer())
-        // Outside of the compression: see there.
+        // Outside the compression: a `HEAD` response has the headers of the compressed `GET`.
         .layer(head::layer())
-        // Of what is worth it and holds no secret.
         .layer(compression::layer())
-        // Outside the rescue: who is refused is told how it stands too.
+        // Outside `error_response`: a rate-limited response carries the limits too.
         .layer(rate_limits::layer())
-        // Turns every failure of what follows into an answer, in the one form of `problem`.
-        .layer(rescue::layer(public_url))
-        // A panic ends one request, not the connection with its neighbours.
-        .layer(CatchPanicLayer::custom(rescue::panicked))
-        // Innermost: covers the handler's whole work, the calls to core included.
+        // Turns every failure of the inner layers into a response rendered by `problem`.
+        .layer(error_response::layer(public_url))
+        // A panic ends one request, not the other requests of its connection.
+        .layer(CatchPanicLayer::custom(error_response::panic_response))
+        // Innermost: covers the handler, its calls to core included.
         .layer(TimeoutLayer::new(config.request_timeout));
-    let service = layers.service(routes);
-    BoxCloneSyncService::new(service.map_response(|answer| answer.map(BodyExt::boxed_unsync)))
+    let service = layers.service(pipeline);
+    BoxCloneSyncService::new(service.map_response(|response| response.map(BodyExt::boxed_unsync)))
 }
 
-/// As Hydra's clients look for it; none if the public address cannot be in a header.
+/// The link that Hydra clients look for; none if the public URL is not a valid header value.
 fn link_to_documentation(public_url: &str) -> Option<HeaderValue> {
     let link = format!(
         "<{public_url}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
@@ -91,39 +86,7 @@ fn link_to_documentation(public_url: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&link).ok()
 }
 
-fn drop_malformed_request_id<B>(mut request: Request<B>) -> Request<B> {
-    let mut values = request.headers().get_all(&REQUEST_ID).iter();
-    let well_formed = match (values.next(), values.next()) {
-        (None, _) => return request,
-        (Some(value), None) => is_request_id(value.as_bytes()),
-        (Some(_), Some(_)) => false,
-    };
-    if !well_formed {
-        request.headers_mut().remove(&REQUEST_ID);
-    }
-    request
-}
-
-/// What UUIDs, ULIDs, trace ids and Base64 are written with, and nothing that could break a
-/// log line or a header.
-fn is_request_id(value: &[u8]) -> bool {
-    (1..=MAX_REQUEST_ID).contains(&value.len())
-        && value
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/+=@".contains(byte))
-}
-
-#[derive(Clone, Copy)]
-struct TimeOrderedId;
-
-impl MakeRequestId for TimeOrderedId {
-    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = Uuid::now_v7().hyphenated().to_string();
-        HeaderValue::from_str(&id).ok().map(RequestId::new)
-    }
-}
-
-/// The path without the query: people put secrets there.
+/// Records the path without the query, which may contain secrets.
 fn request_span<B>(request: &Request<B>) -> tracing::Span {
     let request_id = request
         .headers()
@@ -135,23 +98,4 @@ fn request_span<B>(request: &Request<B>) -> tracing::Span {
         http.path = request.uri().path(),
         request.id = request_id,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_id_is_short_and_harmless() {
-        for right in [
-            "a",
-            "01932e5c-9f4a-7000-8000-00000000000a",
-            "root=1-67:x/y+z=@~.",
-        ] {
-            assert!(is_request_id(right.as_bytes()), "{right}");
-        }
-        for wrong in ["", "a b", "a\"b", "a,b", "é", &"a".repeat(129)] {
-            assert!(!is_request_id(wrong.as_bytes()), "{wrong}");
-        }
-    }
 }

@@ -1,13 +1,11 @@
-//! What is true over several cores, gateways and dispatchers as over one.
+//! Guarantees across several cores, gateways and dispatchers.
 
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
 
-use proto::{
-    CompleteTaskRequest, GetTaskRequest, Task, iri, task::Status, tasks_client::TasksClient,
-};
+use proto::{CompleteTaskRequest, GetTaskRequest, Task, task::Status, tasks_client::TasksClient};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tonic::{
@@ -20,59 +18,62 @@ use crate::{
     api_client::ApiClient,
     caller::{Caller, Failure, iri},
     cluster::Cluster,
-    receiver::Receiver,
+    receiver::{Received, Receiver},
     webhook_receiver::WebhookReceiver,
 };
 
-/// How many deliveries have both their tasks completed at the same instant.
+/// The number of deliveries whose two tasks are completed at the same instant.
 const RACES: usize = 500;
 
-/// How many of them at once.
-const AT_ONCE: usize = 16;
+/// The number of concurrent races.
+const CONCURRENCY: usize = 16;
 
-/// How many deliveries are read as soon as they were written.
+/// The number of deliveries read immediately after a write.
 const READS: usize = 50;
 
-/// After which a gateway gives a request up.
-const GATEWAYS_DEADLINE: Duration = Duration::from_secs(30);
+/// The timeout of a request in the gateway.
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Far beyond what the notifications take.
+/// Far longer than the notifications take.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// "409 + `Retry-After: 1` only after 2 s": whoever holds the key, and whether it was done, is
-/// not known until then; later the same request succeeds, once.
+/// "409 + `Retry-After: 1` only after 2 s": until then the request waits for the one that has the
+/// key. A later request with the key succeeds, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_waits_too_long_for_its_twin_is_told_to_come_back() {
+async fn a_request_that_waits_too_long_for_an_identical_one_gets_409() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
     let shop = cluster.shop().await;
 
-    let mut holder = cluster
+    let mut table_lock = cluster
         .postgres
         .start_sql("LOCK TABLE idempotency_keys IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(6)");
-    let (mut created, mut waited, mut told) = (0, Duration::ZERO, None);
-    while told.is_none() {
-        assert!(created < 1000, "the key is never held");
+    let (mut created, mut waited, mut rejected) = (0, Duration::ZERO, None);
+    while rejected.is_none() {
+        assert!(created < 1000, "no request waits for the lock");
         let sent = Instant::now();
-        match shop.create_delivery_once(&format!("key {created}")).await {
+        match shop
+            .create_delivery_with_key(&format!("key {created}"))
+            .await
+        {
             Ok(_) => created += 1,
-            Err(failure) => (waited, told) = (sent.elapsed(), Some(failure)),
+            Err(failure) => (waited, rejected) = (sent.elapsed(), Some(failure)),
         }
     }
-    assert!(holder.wait().unwrap().success());
+    assert!(table_lock.wait().unwrap().success());
     let key = format!("key {created}");
-    let first = shop.create_delivery_once(&key).await.unwrap();
-    let again = shop.create_delivery_once(&key).await.unwrap();
+    let first = shop.create_delivery_with_key(&key).await.unwrap();
+    let again = shop.create_delivery_with_key(&key).await.unwrap();
 
-    let Some(Failure::Answer {
+    let Some(Failure::ErrorResponse {
         status,
         retry_after,
         body,
-    }) = told
+    }) = rejected
     else {
-        panic!("{told:?}");
+        panic!("{rejected:?}");
     };
     assert_eq!((status, retry_after), (409, Some(1)), "{body}");
     assert!(
@@ -84,9 +85,9 @@ async fn who_waits_too_long_for_its_twin_is_told_to_come_back() {
     assert_eq!(shop.deliveries().await.unwrap().len(), created + 1);
 }
 
-/// The specification's story, every step with another gateway or core than the one before.
+/// The specification's journey, each step through another gateway or core than the previous.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_whole_journey_leads_over_every_process() {
+async fn the_whole_journey_works_across_all_processes() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(cluster) = Cluster::start().await else {
         return;
@@ -149,39 +150,42 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
     shop.subscribe(receiver.url()).await;
     let couriers = couriers(&cluster).await;
 
-    let mut racing = JoinSet::new();
-    for _ in 0..AT_ONCE {
-        racing.spawn(race(
+    let mut races = JoinSet::new();
+    for _ in 0..CONCURRENCY {
+        races.spawn(race(
             shop.clone(),
             couriers.clone(),
-            RACES.div_ceil(AT_ONCE),
+            RACES.div_ceil(CONCURRENCY),
         ));
     }
-    let completed: BTreeSet<String> = racing.join_all().await.into_iter().flatten().collect();
+    let completed: BTreeSet<String> = races.join_all().await.into_iter().flatten().collect();
 
-    let all = |told: &crate::receiver::Told| told.missing(&completed).is_empty();
-    assert!(receiver.wait(DEADLINE, all).await, "not all were told");
-    // What is told last comes after everything that was owed before it.
+    let all = |received: &Received| received.missing(&completed).is_empty();
+    assert!(
+        receiver.wait(DEADLINE, all).await,
+        "notifications are missing"
+    );
+    // The last notification is sent after all that were enqueued before it.
     let last = race(shop, couriers, 1).await;
     let [last] = last.as_slice() else {
         unreachable!()
     };
-    let last_is_told = |told: &crate::receiver::Told| told.deliveries.contains_key(last);
-    assert!(receiver.wait(DEADLINE, last_is_told).await);
-    let told = receiver.so_far();
+    let has_last = |received: &Received| received.deliveries.contains_key(last);
+    assert!(receiver.wait(DEADLINE, has_last).await);
+    let received = receiver.received();
     assert!(completed.len() >= RACES);
-    assert_eq!(told.total, completed.len() + 1);
-    assert!(told.completed_twice().is_empty());
-    crate::say(&format!(
+    assert_eq!(received.total, completed.len() + 1);
+    assert!(received.completed_twice().is_empty());
+    crate::report(&format!(
         "{} deliveries completed by two cores at once: {} events",
         completed.len(),
-        told.total - 1
+        received.total - 1
     ));
 }
 
-/// A core knows what any core has answered.
+/// Every core reads what any core has acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_core_has_acknowledged_every_core_knows() {
+async fn a_write_acknowledged_by_one_core_is_visible_on_every_core() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(cluster) = Cluster::start().await else {
         return;
@@ -190,7 +194,7 @@ async fn what_one_core_has_acknowledged_every_core_knows() {
     let couriers = couriers(&cluster).await;
 
     for number in 0..READS {
-        // Created by one core or the other, whoever's turn it is.
+        // Created by either core.
         let delivery = shop.create_delivery().await.unwrap();
         let task = iri(&delivery["dropoff"]);
         for courier in &couriers {
@@ -205,10 +209,10 @@ async fn what_one_core_has_acknowledged_every_core_knows() {
     }
 }
 
-/// One of two cores stands still, as when its machine does: what can be asked elsewhere is, and
-/// soon nothing is asked of it at all. It is called again once it answers.
+/// One of two cores is stopped (SIGSTOP): reads are retried on the other core, and soon go there
+/// first. The stopped core is used again once it responds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_core_that_stands_still_is_passed_over_until_it_answers() {
+async fn a_stopped_core_is_marked_down_until_it_responds() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
@@ -217,30 +221,33 @@ async fn a_core_that_stands_still_is_passed_over_until_it_answers() {
     let delivery = shop.create_delivery().await.unwrap();
     let task = iri(&delivery["dropoff"]);
 
-    cluster.cores[0].send("-STOP");
+    cluster.cores[0].signal("-STOP");
     let mut waits = Vec::with_capacity(READS);
     for _ in 0..READS {
         let sent = Instant::now();
         shop.get(task).await.unwrap();
         waits.push(sent.elapsed());
     }
-    cluster.cores[0].send("-CONT");
+    cluster.cores[0].signal("-CONT");
     cluster.cores[1].kill();
     let waited = Instant::now();
     while shop.get(task).await.is_err() {
-        assert!(waited.elapsed() < DEADLINE, "the first core is not called");
+        assert!(
+            waited.elapsed() < DEADLINE,
+            "the first core is not used again"
+        );
     }
 
     waits.sort_unstable();
     waits.reverse();
-    crate::say(&format!(
-        "one of two cores standing still: {READS} reads, the slowest after {:?}",
+    crate::report(&format!(
+        "one of two cores stopped: {READS} reads, the slowest after {:?}",
         &waits[..4]
     ));
-    assert!(waits[0] < GATEWAYS_DEADLINE / 2, "{waits:?}");
+    assert!(waits[0] < GATEWAY_TIMEOUT / 2, "{waits:?}");
 }
 
-/// Creates deliveries and has both tasks of each completed at once, each by another core.
+/// Creates deliveries and completes both tasks of each at once, on different cores.
 async fn race(shop: Caller, couriers: [Courier; 2], count: usize) -> Vec<String> {
     let mut completed = Vec::new();
     for _ in 0..count {
@@ -285,15 +292,15 @@ impl Courier {
     }
 
     async fn complete(&self, task: &str) -> Task {
-        let name = iri::name(task).to_owned();
-        let request = self.bearing(CompleteTaskRequest { name });
+        let name = proto::iri::name(task).to_owned();
+        let request = self.with_token(CompleteTaskRequest { name });
         let task = self.tasks.clone().complete_task(request).await;
         task.unwrap().into_inner()
     }
 
     async fn read(&self, task: &str) -> Task {
-        let name = iri::name(task).to_owned();
-        let request = self.bearing(GetTaskRequest { name });
+        let name = proto::iri::name(task).to_owned();
+        let request = self.with_token(GetTaskRequest { name });
         self.tasks
             .clone()
             .get_task(request)
@@ -302,7 +309,7 @@ impl Courier {
             .into_inner()
     }
 
-    fn bearing<T>(&self, message: T) -> Request<T> {
+    fn with_token<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let value = format!("Bearer {}", self.token).parse().unwrap();
         request.metadata_mut().insert("authorization", value);

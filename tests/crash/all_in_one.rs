@@ -1,4 +1,4 @@
-//! The all-in-one on SQLite, which comes back at the same addresses.
+//! The all-in-one on SQLite, restarted on the same addresses.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,19 +10,19 @@ use tempfile::TempDir;
 
 use crate::{
     caller::Caller,
-    cluster::{END_LEASES, credentials},
+    cluster::{EXPIRE_LEASES, credentials},
     disk::Disk,
     program::PROGRAMS,
     server::{Server, reserve_addr},
 };
 
-/// A `delivery` with a data directory of its own.
+/// A `delivery` with its own data directory.
 pub(crate) struct AllInOne {
     pub(crate) server: Server,
     pub(crate) directory: TempDir,
-    /// The data directory, as the server sees it.
+    /// The data directory, as seen by the server.
     data_dir: PathBuf,
-    /// What runs a program where that is: itself, or a program and arguments that precede it.
+    /// The command prefix that runs a program where the data directory is mounted; may be empty.
     runner: Vec<String>,
 }
 
@@ -31,8 +31,7 @@ impl AllInOne {
         Self::start_under(&PROGRAMS.delivery, |_| Vec::new()).await
     }
 
-    /// Starts it as the last argument of another program, whose own arguments may name files
-    /// beside the data directory.
+    /// Starts it under another program. `arguments` gets the parent of the data directory.
     pub(crate) async fn start_under(
         program: &Path,
         arguments: impl FnOnce(&Path) -> Vec<String>,
@@ -43,8 +42,8 @@ impl AllInOne {
         Self::start_in(data_dir, program, arguments, Vec::new(), directory).await
     }
 
-    /// Starts it with its data on a disk that can be filled and frozen; `None`, said on stderr,
-    /// where there can be none.
+    /// Starts it with its data on a disk that can be filled and frozen; `None`, with a message on
+    /// stderr, where a disk cannot be mounted.
     pub(crate) async fn start_on_a_small_disk() -> Option<(Self, Disk)> {
         let directory = tempfile::tempdir().unwrap();
         let disk = Disk::mount(directory.path())?;
@@ -78,22 +77,22 @@ impl AllInOne {
         }
     }
 
-    /// The demo shop's program.
+    /// The demo shop's client.
     pub(crate) async fn shop(&self) -> Caller {
         self.caller("demo_client", "deliveries tasks").await
     }
 
-    /// A program that completes tasks.
+    /// A client that completes tasks.
     pub(crate) async fn dispatch_board(&self) -> Caller {
         self.caller("operator_client", "tasks:all").await
     }
 
-    /// As if a minute had passed for what a process that was killed had leased.
-    pub(crate) fn end_leases(&self) {
-        self.sql(END_LEASES);
+    /// Expires the leases of a killed process.
+    pub(crate) fn expire_leases(&self) {
+        self.sql(EXPIRE_LEASES);
     }
 
-    /// Runs a statement on its database, from outside, and gives the first value of the answer.
+    /// Runs a statement on its database, from another process; returns the first value of the result.
     pub(crate) fn sql(&self, statement: &str) -> String {
         let script = "import sqlite3, sys
 database = sqlite3.connect(sys.argv[1], timeout=10, isolation_level=None)
@@ -104,7 +103,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
         printed.trim_end().to_owned()
     }
 
-    /// What a program prints that runs where the data is.
+    /// The output of a program run where the data directory is mounted.
     fn run(&self, command: &[&str]) -> String {
         let command = self
             .runner

@@ -1,5 +1,5 @@
-//! A program that calls the REST API behind a balancer: a gateway that refuses the connection is
-//! passed over, and that is the only thing that is tried again.
+//! A REST client behind a load balancer: it tries the next gateway if a connection is refused, and
+//! retries nothing else.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ use hyper_util::{
 };
 use serde_json::{Value, json};
 
-/// Beyond the gateway's own limit for a request.
+/// Longer than the gateway's own timeout.
 const DEADLINE: Duration = Duration::from_secs(40);
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -35,25 +35,26 @@ const DELIVERIES: &str = "/api/deliveries";
 #[derive(Clone)]
 pub(crate) struct Caller {
     base_urls: Arc<[String]>,
-    /// Whose turn it is.
-    next: Arc<AtomicUsize>,
+    /// The number of requests so far, for round robin.
+    requests: Arc<AtomicUsize>,
     token: Arc<str>,
-    /// `Authorization` at the token endpoint, and the form it is sent with.
+    /// `Authorization` and form of a token request.
     credentials: Arc<(String, String)>,
     http: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// Why a request did not succeed.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody accepts connections.
-    Refused(hyper_util::client::legacy::Error),
-    /// Whether the request arrived is not known.
-    Broken(hyper_util::client::legacy::Error),
-    BrokenOff(hyper::Error),
-    /// No answer within the deadline.
-    Late,
-    Answer {
+    /// No gateway accepts connections.
+    ConnectionRefused(hyper_util::client::legacy::Error),
+    /// The connection broke; the request may have been processed.
+    ConnectionLost(hyper_util::client::legacy::Error),
+    /// The connection broke during the response.
+    IncompleteResponse(hyper::Error),
+    /// No response within the deadline.
+    Timeout,
+    ErrorResponse {
         status: u16,
         /// Seconds.
         retry_after: Option<u64>,
@@ -64,30 +65,34 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) => write!(f, "nobody accepts connections: {error:?}"),
-            Self::Broken(error) => write!(f, "the connection broke: {error:?}"),
-            Self::BrokenOff(error) => write!(f, "the answer broke off: {error:?}"),
-            Self::Late => write!(f, "no answer within {DEADLINE:?}"),
-            Self::Answer { status, body, .. } => write!(f, "{status} {body}"),
+            Self::ConnectionRefused(error) => {
+                write!(f, "no gateway accepts connections: {error:?}")
+            }
+            Self::ConnectionLost(error) => write!(f, "the connection broke: {error:?}"),
+            Self::IncompleteResponse(error) => write!(f, "the response is incomplete: {error:?}"),
+            Self::Timeout => write!(f, "no response within {DEADLINE:?}"),
+            Self::ErrorResponse { status, body, .. } => write!(f, "{status} {body}"),
         }
     }
 }
 
 impl Failure {
-    /// What a caller may meet when the process it talks to is killed: no answer at all, or "not
-    /// now". That something went wrong, or took too long, is never the answer.
-    pub(crate) fn is_of_a_kill(&self) -> bool {
+    /// Whether a caller may get this when the process it talks to is killed: no response, or a
+    /// retryable error. A timeout or any other error is not expected.
+    pub(crate) fn is_expected_after_a_kill(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::Broken(_) | Self::BrokenOff(_) => true,
-            Self::Late => false,
-            Self::Answer { .. } => self.is_to_come_again(),
+            Self::ConnectionRefused(_) | Self::ConnectionLost(_) | Self::IncompleteResponse(_) => {
+                true
+            }
+            Self::Timeout => false,
+            Self::ErrorResponse { .. } => self.is_retryable(),
         }
     }
 
-    /// "Not now; nothing is wrong with the request", in the form of errors and with
-    /// `Retry-After`: 503, or 409 while the same request is still under way.
-    pub(crate) fn is_to_come_again(&self) -> bool {
-        let Self::Answer {
+    /// Whether this is a retryable error with `Retry-After`: 503, or 409 while a request with the
+    /// same idempotency key is in flight.
+    pub(crate) fn is_retryable(&self) -> bool {
+        let Self::ErrorResponse {
             status,
             retry_after: Some(1..=60),
             body,
@@ -107,7 +112,7 @@ impl Failure {
 }
 
 impl Caller {
-    /// With a token that was granted for these scopes.
+    /// A caller with a token for these scopes.
     pub(crate) async fn authorized(
         base_urls: &[String],
         credentials: &Credentials,
@@ -121,20 +126,20 @@ impl Caller {
         let basic = format!("Basic {}", STANDARD.encode(basic));
         let mut caller = Self {
             base_urls: base_urls.into(),
-            next: Arc::default(),
+            requests: Arc::default(),
             token: "".into(),
             credentials: Arc::new((basic, form)),
             http: Client::builder(TokioExecutor::new()).build_http(),
         };
-        let granted = caller.ask_for_token().await.unwrap();
-        caller.token = granted["access_token"].as_str().unwrap().into();
+        let issued = caller.request_token().await.unwrap();
+        caller.token = issued["access_token"].as_str().unwrap().into();
         caller
     }
 
-    /// Another token.
-    pub(crate) async fn ask_for_token(&self) -> Result<Value, Failure> {
+    /// Requests another token.
+    pub(crate) async fn request_token(&self) -> Result<Value, Failure> {
         let (basic, form) = &*self.credentials;
-        self.exchange(|base_url| {
+        self.fetch(|base_url| {
             Request::post(format!("{base_url}/oauth2/token"))
                 .header(AUTHORIZATION, basic)
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -144,37 +149,37 @@ impl Caller {
         .await
     }
 
-    /// The same program, without a balancer.
-    pub(crate) fn at(&self, base_url: &str) -> Self {
+    /// The same caller, without a load balancer.
+    pub(crate) fn with_base_url(&self, base_url: &str) -> Self {
         Self {
             base_urls: [base_url.to_owned()].into(),
             ..self.clone()
         }
     }
 
-    /// The status that a health check sees.
+    /// The status of a health check.
     pub(crate) async fn probe(&self, path: &str) -> u16 {
-        let probed = self.send(|base_url| {
+        let response = self.send(|base_url| {
             let request = Request::get(format!("{base_url}{path}"));
             request.body(Full::default()).unwrap()
         });
-        let probed = tokio::time::timeout(DEADLINE, probed).await;
-        probed.unwrap().unwrap().status().as_u16()
+        let response = tokio::time::timeout(DEADLINE, response).await;
+        response.unwrap().unwrap().status().as_u16()
     }
 
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Creates a delivery and gives it.
+    /// Creates a delivery and returns it.
     pub(crate) async fn create_delivery(&self) -> Result<Value, Failure> {
         self.call(Method::POST, DELIVERIES, &order()).await
     }
 
-    /// Creates a delivery, unless it was created under this key before, and gives it.
-    pub(crate) async fn create_delivery_once(&self, key: &str) -> Result<Value, Failure> {
+    /// Creates a delivery with an idempotency key and returns it.
+    pub(crate) async fn create_delivery_with_key(&self, key: &str) -> Result<Value, Failure> {
         let body = Bytes::from(order().to_string());
-        self.exchange(|base_url| {
+        self.fetch(|base_url| {
             let request = self.request(&Method::POST, base_url, DELIVERIES);
             let request = request.header("idempotency-key", key);
             request.body(Full::new(body.clone())).unwrap()
@@ -195,7 +200,7 @@ impl Caller {
         Ok(deliveries)
     }
 
-    /// Completes the task with an IRI.
+    /// Completes the task with this IRI.
     pub(crate) async fn complete(&self, task: &str) -> Result<Value, Failure> {
         self.call(Method::PUT, &format!("{task}/done"), &json!({}))
             .await
@@ -208,12 +213,12 @@ impl Caller {
         }
     }
 
-    /// Reads the resource with an IRI.
+    /// Reads the resource with this IRI.
     pub(crate) async fn get(&self, iri: &str) -> Result<Value, Failure> {
         self.call(Method::GET, iri, &Value::Null).await
     }
 
-    /// Subscribes a receiver to the completion of deliveries.
+    /// Registers a webhook for completed deliveries.
     pub(crate) async fn subscribe(&self, url: &str) {
         let webhook = json!({ "event": "delivery.completed", "url": url });
         self.call(Method::POST, "/api/webhooks", &webhook)
@@ -221,7 +226,7 @@ impl Caller {
             .unwrap();
     }
 
-    /// Has the webhook with an IRI tried.
+    /// Sends a test notification to the webhook with this IRI.
     pub(crate) async fn test_webhook(&self, webhook: &str) -> Result<Value, Failure> {
         self.call(Method::POST, &format!("{webhook}/test"), &json!({}))
             .await
@@ -232,7 +237,7 @@ impl Caller {
             Value::Null => Bytes::new(),
             body => body.to_string().into(),
         };
-        self.exchange(|base_url| {
+        self.fetch(|base_url| {
             let request = self.request(&method, base_url, path);
             request.body(Full::new(body.clone())).unwrap()
         })
@@ -247,30 +252,30 @@ impl Caller {
             .header(CONTENT_TYPE, "application/ld+json")
     }
 
-    async fn exchange(
+    async fn fetch(
         &self,
         request: impl Fn(&str) -> Request<Full<Bytes>>,
     ) -> Result<Value, Failure> {
-        tokio::time::timeout(DEADLINE, async { answer(self.send(request).await?).await })
+        tokio::time::timeout(DEADLINE, async { read(self.send(request).await?).await })
             .await
-            .unwrap_or(Err(Failure::Late))
+            .unwrap_or(Err(Failure::Timeout))
     }
 
     async fn send(
         &self,
         request: impl Fn(&str) -> Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, Failure> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.base_urls.len();
-        let (later, sooner) = self.base_urls.split_at(turn);
+        let first = self.requests.fetch_add(1, Ordering::Relaxed) % self.base_urls.len();
+        let (rest, selected) = self.base_urls.split_at(first);
         let mut refused = None;
-        for base_url in sooner.iter().chain(later) {
+        for base_url in selected.iter().chain(rest) {
             match self.http.request(request(base_url)).await {
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_connect() => refused = Some(error),
-                Err(error) => return Err(Failure::Broken(error)),
+                Err(error) => return Err(Failure::ConnectionLost(error)),
             }
         }
-        Err(Failure::Refused(refused.unwrap()))
+        Err(Failure::ConnectionRefused(refused.unwrap()))
     }
 }
 
@@ -285,14 +290,14 @@ fn order() -> Value {
     })
 }
 
-async fn answer(response: Response<Incoming>) -> Result<Value, Failure> {
+async fn read(response: Response<Incoming>) -> Result<Value, Failure> {
     let status = response.status();
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
     let body = response.into_body().collect().await;
-    let body = body.map_err(Failure::BrokenOff)?.to_bytes();
+    let body = body.map_err(Failure::IncompleteResponse)?.to_bytes();
     if !status.is_success() {
-        return Err(Failure::Answer {
+        return Err(Failure::ErrorResponse {
             status: status.as_u16(),
             retry_after,
             body: String::from_utf8_lossy(&body).into_owned(),

@@ -1,4 +1,4 @@
-//! "Clock jumps of an hour either way: no lease taken early": the host's clock, under a process.
+//! "Clock jumps of an hour either way: no lease taken early": jumps of the host's clock.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,36 +14,36 @@ use crate::{
     webhook_receiver::WebhookReceiver,
 };
 
-/// Beyond the deadline of an attempt.
+/// Longer than the deadline of an attempt.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A host's clock that can be set, for one process.
-struct Jumping {
+/// A wall clock for one process that can be set, by `libfaketime`.
+struct FakeClock {
     library: String,
-    /// Says by how much it is ahead.
+    /// Contains the offset, such as `+1h`.
     file: PathBuf,
 }
 
-impl Jumping {
-    /// The environment in which a process has it, as `env` takes it.
+impl FakeClock {
+    /// Environment variables for a process, as arguments of `env`.
     fn environment(&self) -> Vec<String> {
         vec![
             format!("LD_PRELOAD={}", self.library),
             format!("FAKETIME_TIMESTAMP_FILE={}", self.file.to_str().unwrap()),
-            // It is looked at each time.
+            // Reads the file at each call.
             "FAKETIME_NO_CACHE=1".to_owned(),
-            // Clocks that don't jump on a host don't here.
+            // Monotonic clocks do not jump on a host either.
             "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
         ]
     }
 
-    fn set(&self, ahead: &str) {
-        std::fs::write(&self.file, ahead).unwrap();
+    fn set(&self, offset: &str) {
+        std::fs::write(&self.file, offset).unwrap();
     }
 }
 
-/// The library behind `faketime`; `None` where that is not installed.
-fn library() -> Option<String> {
+/// The path of `libfaketime`; `None` where `faketime` is not installed.
+fn find_library() -> Option<String> {
     let output = Command::new("faketime")
         .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
         .output();
@@ -51,23 +51,21 @@ fn library() -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// A receiver is told, and says nothing until the attempt is over. Had its lease ended before, it
-/// would have been told again.
+/// The receiver does not respond until the attempt times out. An expired lease would repeat the
+/// notification.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(library) = library() else {
-        crate::say(
-            "faketime is not installed: the proof that jumps of the clock do no harm is SKIPPED",
-        );
+    let Some(library) = find_library() else {
+        crate::report("faketime is not installed: the test of clock jumps is SKIPPED");
         return;
     };
     for jump in ["+1h", "-1h"] {
         let mut clock = None;
         let mut platform = AllInOne::start_under(Path::new("/usr/bin/env"), |directory| {
-            let clock = clock.insert(Jumping {
+            let clock = clock.insert(FakeClock {
                 library: library.clone(),
-                file: directory.join("ahead"),
+                file: directory.join("offset"),
             });
             clock.set("+0");
             let delivery = PROGRAMS.delivery.to_str().unwrap().to_owned();
@@ -76,7 +74,7 @@ async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
         })
         .await;
         let receiver = WebhookReceiver::start().await;
-        receiver.hold_answers(true);
+        receiver.hold_responses(true);
         let shop = platform.shop().await;
         shop.subscribe(receiver.url()).await;
         let delivery = shop.create_delivery().await.unwrap();
@@ -86,47 +84,47 @@ async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
 
         clock.unwrap().set(jump);
 
-        // A token of before is not good by the clock as it is now.
+        // Tokens issued before the jump are not valid after it.
         let shop = platform.shop().await;
-        let after = created(&shop.create_delivery().await.unwrap());
-        let jumped = after.duration_since(created(&delivery)).as_mins();
+        let after = created_at(&shop.create_delivery().await.unwrap());
+        let jumped = after.duration_since(created_at(&delivery)).as_mins();
         assert!(
             (55..=65).contains(&jumped.abs()),
             "{jump}: {jumped} minutes"
         );
-        let tried = once_tried(&shop).await;
-        assert_eq!(tried["attempts"][0]["failure"], "timeout");
+        let attempted = wait_for_attempt(&shop).await;
+        assert_eq!(attempted["attempts"][0]["failure"], "timeout");
         assert!(
-            receiver.so_far().await.is_empty(),
-            "told again after {jump}"
+            receiver.received().await.is_empty(),
+            "repeated after {jump}"
         );
-        receiver.hold_answers(false);
+        receiver.hold_responses(false);
         assert!(platform.server.terminate().await.success());
     }
 }
 
-fn created(delivery: &Value) -> Timestamp {
+fn created_at(delivery: &Value) -> Timestamp {
     let created = delivery["pickup"]["createdAt"].as_str();
     created.unwrap().parse().unwrap()
 }
 
-/// The shop's one notification, once its first attempt has ended and is written down.
-async fn once_tried(shop: &Caller) -> Value {
+/// The shop's only notification, once its first attempt is recorded.
+async fn wait_for_attempt(shop: &Caller) -> Value {
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     let webhook = webhooks["hydra:member"][0]["@id"].as_str().unwrap();
     let path = format!("{webhook}/notifications");
-    let tried = async {
+    let attempted = async {
         loop {
-            let told = shop.get(&path).await.unwrap();
-            let told = told["hydra:member"][0]["@id"].as_str().unwrap();
-            let read = shop.get(told).await.unwrap();
+            let page = shop.get(&path).await.unwrap();
+            let notification = page["hydra:member"][0]["@id"].as_str().unwrap();
+            let read = shop.get(notification).await.unwrap();
             if read["attempts"].get(0).is_some() {
                 return read;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(DEADLINE, tried)
+    tokio::time::timeout(DEADLINE, attempted)
         .await
-        .expect("an attempt ends at its deadline")
+        .expect("an attempt should end at its deadline")
 }

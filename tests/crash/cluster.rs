@@ -1,4 +1,4 @@
-//! The platform in parts: two cores, two gateways and two dispatchers on one PostgreSQL.
+//! A cluster: two cores, two gateways and two dispatchers on one PostgreSQL.
 
 use std::{io::Write as _, net::SocketAddr, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
 
@@ -13,17 +13,17 @@ use crate::{
     server::{Server, reserve_addr},
 };
 
-/// What shops call the platform by; no gateway is there, only tokens name it.
+/// The public URL in tokens; no gateway listens there.
 const PUBLIC_URL: &str = "http://delivery.example";
 
-/// Those of the demo.
+/// The demo's addresses.
 const ADDRESSES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/core-service/src/geocoding/paris.csv"
+    "/core-service/geocoding/src/paris.csv"
 );
 
-/// Receivers are on loopback and speak http.
-const RECEIVERS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
+/// Permits receivers on loopback over http.
+const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
 
 const PRICE_LIST: &str = r#"
 currency = "EUR"
@@ -42,11 +42,11 @@ opening_hours = ["Mo-Su 12:00-14:00", "Mo-Su 14:00-17:00"]
 interval = "2 days"
 "#;
 
-/// As if a minute had passed.
-pub(crate) const END_LEASES: &str =
-    "UPDATE notifications SET leased_until = 0 WHERE state = 'leased'";
+/// Expires every lease.
+pub(crate) const EXPIRE_LEASES: &str =
+    "UPDATE notifications SET lease_expires_at = 0 WHERE state = 'leased'";
 
-/// Six processes, with a shop to serve.
+/// Six processes and a shop.
 pub(crate) struct Cluster {
     pub(crate) gateways: [Server; 2],
     pub(crate) cores: [Server; 2],
@@ -68,21 +68,22 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts all of it; `None`, said on stderr, on a machine without PostgreSQL.
+    /// Starts a cluster and PostgreSQL; `None`, with a message on stderr, on a machine without
+    /// PostgreSQL.
     pub(crate) async fn start() -> Option<Self> {
         let postgres = Postgres::start()?;
         let url = postgres.url();
         Some(Self::start_on(postgres, &url).await)
     }
 
-    /// Starts all of it but PostgreSQL, which it reaches by a URL.
+    /// Starts a cluster on a running PostgreSQL, which it reaches by a URL.
     pub(crate) async fn start_on(postgres: Postgres, database_url: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let core_arguments = vec![
             format!("--database-url={database_url}"),
             format!("--master-key-file={}", path(&directory, "master.key")),
             format!("--public-url={PUBLIC_URL}"),
-            format!("--addresses={}", path(&directory, "addresses.sqlite")),
+            format!("--gazetteer-file={}", path(&directory, "addresses.sqlite")),
         ];
         let clients = program::json(
             program::command(&PROGRAMS.core)
@@ -96,18 +97,18 @@ impl Cluster {
         let core_addrs = [reserve_addr(), reserve_addr()];
         let gateway_addrs = [reserve_addr(), reserve_addr()];
         let core_urls = core_addrs.map(url);
-        let to_cores = core_urls.clone().map(|url| format!("--core-url={url}"));
+        let core_url_flags = core_urls.clone().map(|url| format!("--core-url={url}"));
         let cores = [0, 1].map(|number| {
             let mut arguments = core_arguments.clone();
             arguments.push(format!("--listen={}", core_addrs[number]));
-            arguments.extend(RECEIVERS.map(str::to_owned));
+            arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
             let name = format!("core {number}");
             Server::new(&name, &PROGRAMS.core, arguments, ("serving", 1))
         });
         let gateways = [0, 1].map(|number| {
-            let mut arguments = to_cores.to_vec();
+            let mut arguments = core_url_flags.to_vec();
             arguments.push(format!("--listen={}", gateway_addrs[number]));
-            // A client that gets no processor for a second must not be taken for one that is gone.
+            // Long enough for a client that gets no processor time for a second.
             arguments.push("--drain-grace=4s".to_owned());
             arguments.push(format!("--public-url={PUBLIC_URL}"));
             let name = format!("gateway {number}");
@@ -115,10 +116,10 @@ impl Cluster {
             Server::new(&name, &PROGRAMS.gateway, arguments, ready)
         });
         let dispatchers = [0, 1].map(|number| {
-            let mut arguments = to_cores.to_vec();
+            let mut arguments = core_url_flags.to_vec();
             arguments.push(format!("--client-key={}", dispatcher_client.api_key));
             arguments.push(format!("--client-secret-file={secret_file}"));
-            arguments.extend(RECEIVERS.map(str::to_owned));
+            arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
             let name = format!("dispatcher {number}");
             let ready = ("stream from core is open", 2);
             Server::new(&name, &PROGRAMS.dispatcher, arguments, ready)
@@ -141,42 +142,42 @@ impl Cluster {
         for server in cluster.servers() {
             server.start().await;
         }
-        cluster.store = cluster.open_shop();
+        cluster.store = cluster.create_shop();
         cluster.shop_client = cluster.create_client();
         cluster
     }
 
-    /// Every process, in the order in which a platform is started.
+    /// Every process, in start order.
     pub(crate) fn servers(&mut self) -> impl Iterator<Item = &mut Server> {
         let others = self.gateways.iter_mut().chain(&mut self.dispatchers);
         self.cores.iter_mut().chain(others)
     }
 
-    /// The shop's program, behind a balancer over both gateways.
+    /// The shop's client, behind a load balancer over both gateways.
     pub(crate) async fn shop(&self) -> Caller {
         Caller::authorized(&self.gateway_urls, &self.shop_client, "deliveries tasks").await
     }
 
-    /// A program that completes tasks, behind a balancer over both gateways.
+    /// A client that completes tasks, behind a load balancer over both gateways.
     pub(crate) async fn dispatch_board(&self) -> Caller {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
     }
 
-    /// As if a minute had passed for what a process that was killed had leased.
-    pub(crate) fn end_leases(&self) {
-        self.postgres.sql(END_LEASES);
+    /// Expires the leases of killed processes.
+    pub(crate) fn expire_leases(&self) {
+        self.postgres.sql(EXPIRE_LEASES);
     }
 
-    /// Makes another client of the shop's, as an operator does.
+    /// Creates another API client of the shop with the operator's command.
     pub(crate) fn create_client(&self) -> Credentials {
         let store = format!("--store={}", self.store);
         let scopes = "--scopes=deliveries tasks";
         credentials(&self.operator(&["clients", "create", &store, "--name=Till", scopes]))
     }
 
-    /// Makes a shop as an operator does, and gives its id.
-    fn open_shop(&self) -> String {
-        // Both cores look into one file.
+    /// Creates a shop with the operator's commands; returns its id.
+    fn create_shop(&self) -> String {
+        // Both cores read the same gazetteer.
         self.operator(&["addresses", "import", ADDRESSES]);
         let store = self.operator(&[
             "stores",
@@ -205,7 +206,7 @@ impl Cluster {
     }
 }
 
-/// Writes a file that its owner alone may read.
+/// Writes a file that only its owner can read.
 fn write_secret(path: &str, secret: &str) {
     let mut file = std::fs::OpenOptions::new()
         .write(true)

@@ -1,5 +1,5 @@
-//! A disk of a test's own, small enough to be filled and ours to freeze: a file that is mounted,
-//! in a mount namespace of its own, so that nothing of it is left behind.
+//! A small disk that a test can fill and freeze: an image file, mounted in a separate mount namespace
+//! so that nothing is left behind.
 
 use std::{
     os::unix::process::CommandExt,
@@ -7,11 +7,10 @@ use std::{
     process::Command,
 };
 
-use crate::guardian::Guardian;
+use crate::cleanup_script::CleanupScript;
 
-/// Mounts the image. A disk that stays frozen would keep its writers from being killed, so it
-/// thaws by itself in the end.
-const GUARDIAN: &str = r#"
+/// Mounts the image. Processes that write to a frozen disk cannot be killed, so a watchdog thaws it.
+const CLEANUP_SCRIPT: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 image=$1
@@ -28,8 +27,8 @@ mkfs.ext4 -q -m 0 "$image"
 mkdir "$disk"
 mount -o loop "$image" "$disk"
 echo ready
-while read -r order; do
-    case $order in
+while read -r command; do
+    case $command in
         fill)
             # The last blocks one by one.
             for size in 1M 4k; do
@@ -49,65 +48,64 @@ done
 "#;
 
 pub(crate) struct Disk {
-    guardian: Guardian,
+    cleanup_script: CleanupScript,
     directory: PathBuf,
 }
 
 impl Disk {
-    /// Mounts one in a directory; `None`, said on stderr, where that can't be done: it takes
-    /// root and loop devices. With `CI=true` that is a failure.
+    /// Mounts a disk in a directory; `None`, with a message on stderr, without root or loop devices.
+    /// With `CI=true` that is a failure.
     pub(crate) fn mount(directory: &Path) -> Option<Self> {
         let disk = directory.join("disk");
         let mut script = Command::new("unshare");
         script
             .args(["--mount", "--propagation=private"])
-            .args(["sh", "-c", GUARDIAN, "guardian"])
+            .args(["sh", "-c", CLEANUP_SCRIPT, "cleanup_script"])
             .arg(directory.join("image"))
             .arg(&disk)
-            // Ctrl-C ends the tests; the guardian ends after them, with its work done.
+            // Ctrl-C stops the tests; the script must outlive them to clean up.
             .process_group(0);
-        let (guardian, first) = Guardian::start(&mut script);
-        if first != "ready" {
+        let (cleanup_script, first_line) = CleanupScript::start(&mut script);
+        if first_line != "ready" {
             let required = std::env::var_os("CI").is_some_and(|value| value == "true");
-            assert!(!required, "a disk cannot be mounted here, and CI=true");
-            crate::say("a disk cannot be mounted here (root and loop devices): SKIPPED");
+            assert!(!required, "cannot mount a disk, and CI=true");
+            crate::report("cannot mount a disk (requires root and loop devices): SKIPPED");
             return None;
         }
         Some(Self {
-            guardian,
+            cleanup_script,
             directory: disk,
         })
     }
 
-    /// Where it is to programs that are run there.
+    /// The mount point, for programs run with [`Disk::runner`].
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A program and its arguments that, with another program behind them, run that where the
-    /// disk is.
+    /// The command prefix that runs a program where the disk is mounted.
     pub(crate) fn runner(&self) -> Vec<String> {
-        let namespace = format!("--mount=/proc/{}/ns/mnt", self.guardian.id());
+        let namespace = format!("--mount=/proc/{}/ns/mnt", self.cleanup_script.id());
         vec!["nsenter".to_owned(), namespace, "--".to_owned()]
     }
 
-    /// Leaves no block free.
+    /// Fills all blocks.
     pub(crate) fn fill(&mut self) {
-        self.guardian.order("fill");
+        self.cleanup_script.execute("fill");
     }
 
-    /// Gives the blocks back.
+    /// Frees the blocks.
     pub(crate) fn free(&mut self) {
-        self.guardian.order("free");
+        self.cleanup_script.execute("free");
     }
 
-    /// Whoever writes from now on waits.
+    /// Blocks all writes.
     pub(crate) fn freeze(&mut self) {
-        self.guardian.order("freeze");
+        self.cleanup_script.execute("freeze");
     }
 
-    /// Lets them go on.
+    /// Resumes blocked writes.
     pub(crate) fn thaw(&mut self) {
-        self.guardian.order("thaw");
+        self.cleanup_script.execute("thaw");
     }
 }

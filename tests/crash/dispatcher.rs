@@ -1,4 +1,4 @@
-//! A dispatcher of a test's own: it sends nothing, and reports what it is told to.
+//! A fake dispatcher: it sends nothing and reports the outcomes that a test sets.
 
 use proto::{
     IssueTokenRequest, Notification, Outcome, StreamRequest, StreamResponse,
@@ -10,7 +10,7 @@ use tonic::{Request, Status, Streaming, transport::Channel};
 
 use crate::cluster::Cluster;
 
-/// A stream to the first core.
+/// A stream from the first core.
 pub(crate) struct Dispatcher {
     requests: mpsc::Sender<StreamRequest>,
     responses: Streaming<StreamResponse>,
@@ -41,7 +41,7 @@ impl Dispatcher {
         }
     }
 
-    /// Grants credit, and says that notifications were delivered.
+    /// Grants credit and reports notifications as delivered.
     pub(crate) async fn report(&self, credit: u32, delivered: Vec<Notification>) {
         let outcomes = delivered.into_iter().map(|notification| Outcome {
             name: notification.name,
@@ -59,6 +59,6 @@ impl Dispatcher {
 
     pub(crate) async fn next(&mut self) -> Result<StreamResponse, Status> {
         let response = self.responses.message().await?;
-        Ok(response.expect("core ends no stream without a reason"))
+        Ok(response.expect("core should end a stream with a status"))
     }
 }

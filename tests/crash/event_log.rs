@@ -1,4 +1,4 @@
-//! The log of events, as a shop reads it that was down.
+//! The event log, read by a shop.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,37 +9,42 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 
-/// A log that was read from its beginning.
+/// An event log, read from its beginning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventLog {
     numbers: Vec<i64>,
     ids: BTreeSet<String>,
-    /// How often each delivery was completed, by its IRI.
+    /// The number of completions of each delivery, by IRI.
     completed: BTreeMap<String, usize>,
 }
 
 impl EventLog {
-    /// Reads until the completion of each of these is there, or a deadline: what is committed is
-    /// numbered a little later, and after a kill when another core has taken over.
-    pub(crate) async fn read(shop: &Caller, owed: &BTreeSet<String>, deadline: Duration) -> Self {
-        let deadline = tokio::time::Instant::now() + deadline;
+    /// Reads until the log has a completion of each expected delivery, or a timeout. A committed
+    /// event is numbered a moment later; after a kill, once another core has taken over.
+    pub(crate) async fn read(
+        shop: &Caller,
+        expected: &BTreeSet<String>,
+        timeout: Duration,
+    ) -> Self {
+        let deadline = tokio::time::Instant::now() + timeout;
         let mut log = Self::default();
         loop {
-            log.read_on(shop).await;
-            if log.missing(owed) == 0 || deadline <= tokio::time::Instant::now() {
+            log.read_new(shop).await;
+            if log.missing(expected) == 0 || deadline <= tokio::time::Instant::now() {
                 return log;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// Reads what comes after the last number seen.
-    async fn read_on(&mut self, shop: &Caller) {
+    /// Reads the events after the last number read.
+    async fn read_new(&mut self, shop: &Caller) {
         let last = self.numbers.last().copied().unwrap_or_default();
         let mut next = Some(format!("/api/events?itemsPerPage=100&after={last}"));
         while let Some(path) = next {
             let page = shop.get(&path).await;
-            let page = page.unwrap_or_else(|failure| panic!("no log of events: {failure}"));
+            let page =
+                page.unwrap_or_else(|failure| panic!("cannot read the event log: {failure}"));
             for event in page["hydra:member"].as_array().unwrap() {
                 self.add(event);
             }
@@ -56,7 +61,7 @@ impl EventLog {
         }
     }
 
-    /// How many numbers do not follow the one before, of 1, 2, 3, ….
+    /// The number of events whose number is not their position, from 1.
     pub(crate) fn gaps(&self) -> usize {
         let expected = 1..;
         let numbers = self.numbers.iter().zip(expected);
@@ -65,13 +70,13 @@ impl EventLog {
             .count()
     }
 
-    /// How many of these completions it does not know of.
-    pub(crate) fn missing(&self, owed: &BTreeSet<String>) -> usize {
+    /// The number of expected completions missing from the log.
+    pub(crate) fn missing(&self, expected: &BTreeSet<String>) -> usize {
         let known = |delivery: &&String| self.completed.contains_key(*delivery);
-        owed.iter().filter(|delivery| !known(delivery)).count()
+        expected.iter().filter(|delivery| !known(delivery)).count()
     }
 
-    /// How many events, or completions of one delivery, are there more than once.
+    /// The number of duplicate events and of repeated completions of a delivery.
     pub(crate) fn repeats(&self) -> usize {
         let completions: usize = self.completed.values().map(|count| count - 1).sum();
         self.numbers.len() - self.ids.len() + completions

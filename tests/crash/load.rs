@@ -1,5 +1,5 @@
-//! Shops that create without pause, couriers who complete both tasks at once, and a journal of
-//! what they were promised.
+//! Load: shops that create deliveries without pause, couriers that complete both tasks at once, and
+//! a journal of the successful responses.
 
 use std::{
     collections::BTreeSet,
@@ -17,27 +17,27 @@ use uuid::Uuid;
 
 use crate::caller::{Caller, Failure, iri};
 
-/// How long the platform may take to serve again after it was hit.
-const RECOVERY: Duration = Duration::from_secs(40);
+/// The time in which the platform must serve again after a fault.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// How many deliveries may wait for a courier.
-const WAITING: usize = 32;
+/// The number of deliveries that may wait for a courier.
+const QUEUE_CAPACITY: usize = 32;
 
-/// What was acknowledged. Every member holds IRIs.
+/// The acknowledged resources, by IRI.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acknowledged {
-    /// Deliveries, by a 201.
+    /// Deliveries whose creation was answered with 201.
     pub(crate) deliveries: BTreeSet<String>,
     /// The tasks of these deliveries.
     pub(crate) tasks: BTreeSet<String>,
-    /// Tasks, by a 200 to their completion.
+    /// Tasks whose completion was answered with 200.
     pub(crate) done: BTreeSet<String>,
-    /// Deliveries whose tasks were both done.
+    /// Deliveries with both tasks in `done`.
     pub(crate) completed: BTreeSet<String>,
 }
 
 impl Acknowledged {
-    /// Notes a delivery, whose tasks are to be done.
+    /// Adds a created delivery and its tasks.
     pub(crate) fn created(&mut self, delivery: &Value) {
         self.deliveries.insert(iri(delivery).to_owned());
         for task in ["pickup", "dropoff"] {
@@ -46,7 +46,7 @@ impl Acknowledged {
     }
 }
 
-/// Load on a platform until it is told to finish.
+/// Load on a platform until [`Load::finish`].
 pub(crate) struct Load {
     running: JoinSet<()>,
     finish: CancellationToken,
@@ -62,22 +62,22 @@ struct Journal {
 
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// Requests acknowledged.
-    count: u64,
-    /// Requests that failed.
+    /// The number of successful requests.
+    succeeded: u64,
+    /// The number of failed requests.
     failed: u64,
-    /// When the youngest of them was sent.
-    sent: Option<Instant>,
+    /// When the latest successful request was sent.
+    last_sent: Option<Instant>,
 }
 
 impl Load {
-    /// Starts as many creators and as many completers.
+    /// Starts `workers` creators and as many completers.
     pub(crate) fn start(workers: usize, shop: &Caller, dispatch_board: &Caller) -> Self {
         let journal = Arc::new(Journal::default());
         let finish = CancellationToken::new();
         let mut running = JoinSet::new();
-        let (created, waiting) = mpsc::channel(WAITING);
-        let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+        let (created, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let queue = Arc::new(tokio::sync::Mutex::new(queue));
         for _ in 0..workers {
             running.spawn(create(
                 (journal.clone(), finish.clone()),
@@ -87,7 +87,7 @@ impl Load {
             running.spawn(complete(
                 journal.clone(),
                 dispatch_board.clone(),
-                waiting.clone(),
+                queue.clone(),
             ));
         }
         Self {
@@ -97,39 +97,49 @@ impl Load {
         }
     }
 
-    /// Waits until so many requests more are acknowledged.
-    pub(crate) async fn acknowledges(&self, more: u64) {
+    /// Waits for this many more successful requests.
+    pub(crate) async fn wait_for_successes(&self, more: u64) {
         let mut progress = self.journal.progress.subscribe();
-        let enough = progress.borrow().count + more;
-        let enough = progress.wait_for(|progress| progress.count >= enough);
-        let in_time = tokio::time::timeout(RECOVERY, enough).await.is_ok();
-        assert!(in_time, "{} more did not come: {}", more, self.last());
+        let enough = progress.borrow().succeeded + more;
+        let enough = progress.wait_for(|progress| progress.succeeded >= enough);
+        let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, enough).await.is_ok();
+        assert!(
+            in_time,
+            "not {more} more successes: {}",
+            self.last_failures()
+        );
     }
 
-    /// Waits until so many requests more have failed.
-    pub(crate) async fn refuses(&self, more: u64) {
+    /// Waits for this many more failed requests.
+    pub(crate) async fn wait_for_failures(&self, more: u64) {
         let mut progress = self.journal.progress.subscribe();
         let enough = progress.borrow().failed + more;
         let enough = progress.wait_for(|progress| progress.failed >= enough);
-        let in_time = tokio::time::timeout(RECOVERY, enough).await.is_ok();
-        assert!(in_time, "{more} more did not fail: {}", self.last());
+        let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, enough).await.is_ok();
+        assert!(
+            in_time,
+            "not {more} more failures: {}",
+            self.last_failures()
+        );
     }
 
-    /// Waits until a request is acknowledged that was sent after an instant. How long after it
-    /// that is.
+    /// Waits for the success of a request sent after `instant`; returns the time from `instant` to
+    /// then.
     pub(crate) async fn first_success_after(&self, instant: Instant) -> Duration {
         let mut progress = self.journal.progress.subscribe();
-        let success = progress.wait_for(|progress| progress.sent > Some(instant));
-        let in_time = tokio::time::timeout(RECOVERY, success).await.is_ok();
-        assert!(in_time, "nothing succeeds any more: {}", self.last());
+        let success = progress.wait_for(|progress| progress.last_sent > Some(instant));
+        let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, success)
+            .await
+            .is_ok();
+        assert!(in_time, "no request succeeds: {}", self.last_failures());
         instant.elapsed()
     }
 
-    /// Lets the creators end and the completers complete what was created; gives what was
-    /// acknowledged, and why the rest was not.
+    /// Stops the creators and waits until the completers have completed everything created;
+    /// returns the acknowledged resources and the failures.
     pub(crate) async fn finish(mut self) -> (Acknowledged, Vec<Failure>) {
         self.finish.cancel();
-        let ended = async {
+        let drained = async {
             while self
                 .running
                 .join_next()
@@ -139,18 +149,20 @@ impl Load {
                 .is_some()
             {}
         };
-        let in_time = tokio::time::timeout(RECOVERY, ended).await.is_ok();
+        let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, drained)
+            .await
+            .is_ok();
         assert!(
             in_time,
-            "what was created is not completed: {}",
-            self.last()
+            "not all created deliveries are completed: {}",
+            self.last_failures()
         );
         let acknowledged = std::mem::take(&mut *self.journal.acknowledged.lock().unwrap());
         let failures = std::mem::take(&mut *self.journal.failures.lock().unwrap());
         (acknowledged, failures)
     }
 
-    fn last(&self) -> String {
+    fn last_failures(&self) -> String {
         let failures = self.journal.failures.lock().unwrap();
         let last = failures.iter().rev().take(3).map(Failure::to_string);
         format!(
@@ -172,13 +184,13 @@ async fn create(
     }
 }
 
-/// Tries until it succeeds, each time with the same key: what was created although nobody was
-/// told is not created again.
+/// Retries until it succeeds, each time with the same key, so that a delivery whose response was
+/// lost is not created again.
 async fn create_one(journal: &Journal, shop: &Caller) -> Value {
     let key = Uuid::now_v7().to_string();
     loop {
         let sent = Instant::now();
-        match shop.create_delivery_once(&key).await {
+        match shop.create_delivery_with_key(&key).await {
             Ok(delivery) => {
                 journal.created(&delivery);
                 journal.succeeded(sent);
@@ -192,10 +204,10 @@ async fn create_one(journal: &Journal, shop: &Caller) -> Value {
 async fn complete(
     journal: Arc<Journal>,
     dispatch_board: Caller,
-    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Value>>>,
+    queue: Arc<tokio::sync::Mutex<mpsc::Receiver<Value>>>,
 ) {
     loop {
-        let Some(delivery) = waiting.lock().await.recv().await else {
+        let Some(delivery) = queue.lock().await.recv().await else {
             return;
         };
         tokio::join!(
@@ -207,7 +219,7 @@ async fn complete(
     }
 }
 
-/// Tries until it succeeds.
+/// Retries until it succeeds.
 async fn complete_task(journal: &Journal, dispatch_board: &Caller, task: &str) {
     loop {
         let sent = Instant::now();
@@ -232,15 +244,15 @@ impl Journal {
 
     fn succeeded(&self, sent: Instant) {
         self.progress.send_modify(|progress| {
-            progress.count += 1;
-            progress.sent = progress.sent.max(Some(sent));
+            progress.succeeded += 1;
+            progress.last_sent = progress.last_sent.max(Some(sent));
         });
     }
 
     async fn failed(&self, failure: Failure) {
         self.failures.lock().unwrap().push(failure);
         self.progress.send_modify(|progress| progress.failed += 1);
-        // One who comes back at once would only keep the processors from those who mend.
+        // An immediate retry would take processor time from the recovering platform.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

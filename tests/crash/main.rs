@@ -1,31 +1,29 @@
-//! The platform in parts, and what is left of it after every way to end it: real processes on a
-//! PostgreSQL or an SQLite that is killed too.
+//! The platform as separate processes, on PostgreSQL or SQLite: kills, outages, restarts, and what
+//! is left afterwards.
 //!
-//! Each test says on stderr what it counted. Without more it takes seconds;
-//! `DELIVERY_CRASH_SECONDS` gives the killing that long, and `DELIVERY_CRASH_SEED` another order
-//! of events.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed, and says where"
-)]
+//! Each test prints its figures on stderr. By default the tests take seconds;
+//! `DELIVERY_CRASH_SECONDS` sets the duration of the kill tests, `DELIVERY_CRASH_SEED` the seed of
+//! their random choices.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 
 mod all_in_one;
 mod caller;
+mod cleanup_script;
 mod cluster;
 mod disk;
 mod dispatcher;
 mod event_log;
-mod guardian;
+mod health;
 mod load;
 mod oracle;
 mod postgres;
+mod postgres_proxy;
 mod program;
 mod random;
 mod receiver;
 mod server;
 mod session;
 mod statements;
-mod wire;
 
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/api_client.rs"]
@@ -38,34 +36,38 @@ mod json_schema;
 #[path = "../e2e/harness/postgres_programs.rs"]
 mod postgres_programs;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
+#[path = "../e2e/harness/response.rs"]
+mod response;
+#[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/webhook_receiver.rs"]
 mod webhook_receiver;
 
-use api_client::Answer;
 use documentation::Documentation;
+use response::Response;
 
 mod across_cores;
-mod away;
 mod clock;
-mod crowd;
-mod disks;
-mod ending;
-mod flushing;
-mod killing;
+mod database_outage;
+mod disk_failures;
+mod documents;
+mod fsync;
+mod hanging_receivers;
+mod kill_under_load;
 mod metrics;
-mod races;
-mod refilling;
-mod refusing;
 mod restarting;
 mod round_trips;
+mod serialization_conflicts;
+mod shutdown;
+mod slot_refill;
+mod startup_errors;
 mod tls;
 mod webhooks;
 
-/// Held by each test: they measure times, on machines with few processors.
+/// Locked by each test: they measure times, on machines with few processors.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Past the test runner's capture: figures are what some of these tests are for.
-fn say(text: &str) {
+/// Prints a figure on stderr, bypassing the test runner's capture.
+fn report(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "*** {text}");
 }

@@ -1,4 +1,4 @@
-//! Compares what was acknowledged with what the platform knows and what its receiver was told.
+//! Compares the acknowledged resources with the platform's state and the received notifications.
 
 use std::{fmt, time::Duration};
 
@@ -11,40 +11,43 @@ use crate::{
     receiver::Receiver,
 };
 
-/// How many tasks are read at once.
+/// The number of tasks read concurrently.
 const READERS: usize = 8;
 
-/// A moment's silence is no proof; a lease that was ended is taken over within this time.
-pub(crate) const TAKEN_OVER: Duration = Duration::from_secs(30);
+/// The time within which an expired lease is recovered.
+pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was counted.
+/// The counts of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
+    /// Acknowledged creations.
     pub(crate) deliveries: usize,
+    /// Acknowledged completions of tasks.
     pub(crate) done: usize,
-    /// Acknowledged and not there: tasks that are unknown, or to be done again.
+    /// Tasks whose creation or completion was acknowledged and is missing.
     pub(crate) lost: usize,
-    /// There, and acknowledged to nobody: every create was tried until it was acknowledged, so
-    /// each of these is one that was created twice.
+    /// Unacknowledged deliveries. Every creation was retried until it was acknowledged, so each of
+    /// these was created twice.
     pub(crate) created_twice: usize,
-    /// Completions acknowledged and never told.
-    pub(crate) untold: usize,
-    /// Deliveries that were completed more than once.
+    /// Acknowledged completions without a notification.
+    pub(crate) not_notified: usize,
+    /// Deliveries with more than one completion event.
     pub(crate) completed_twice: usize,
-    /// Deliveries whose completion was told and that nobody knows of.
-    pub(crate) invented: usize,
-    /// Completions acknowledged that are not in the log of events.
-    pub(crate) unlogged: usize,
-    /// Events that are in it twice.
+    /// Notified deliveries that were never acknowledged.
+    pub(crate) unknown: usize,
+    /// Acknowledged completions missing from the event log.
+    pub(crate) not_logged: usize,
+    /// Duplicate events in the log.
     pub(crate) logged_twice: usize,
-    /// Numbers in it that do not follow the one before.
+    /// Gaps in the event numbers.
     pub(crate) gaps: usize,
-    /// Notifications that came again, under the same `webhook-id`.
+    /// Notifications repeated under the same `webhook-id`.
     pub(crate) repeats: usize,
 }
 
 impl Figures {
-    /// So many tasks were completed, and nothing is amiss. Notifications may have come again.
+    /// Asserts that `done` tasks were completed and nothing was lost or duplicated. Notifications
+    /// may have been repeated.
     #[track_caller]
     pub(crate) fn assert_nothing_lost(&self, done: usize) {
         let expected = Self {
@@ -62,15 +65,15 @@ impl fmt::Display for Figures {
         write!(
             f,
             "acknowledged: {} creates, {} completed tasks; lost: {}; created twice: {}; \
-             completions without notification: {}; completed twice: {}; not in the log of events: \
+             completions without notification: {}; completed twice: {}; missing from the event log: \
              {}; in it twice: {}; gaps in it: {}; repeated notifications: {}",
             self.deliveries,
             self.done,
             self.lost,
             self.created_twice,
-            self.untold,
+            self.not_notified,
             self.completed_twice,
-            self.unlogged,
+            self.not_logged,
             self.logged_twice,
             self.gaps,
             self.repeats
@@ -78,61 +81,61 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Waits for the notifications owed, until a deadline, and reads everything back.
-pub(crate) async fn judge(
+/// Waits at most `timeout` for the expected notifications, then reads everything back.
+pub(crate) async fn verify(
     acknowledged: &Acknowledged,
     shop: &Caller,
     receiver: &Receiver,
-    deadline: Duration,
+    timeout: Duration,
 ) -> Figures {
-    let owed = &acknowledged.completed;
+    let expected = &acknowledged.completed;
     receiver
-        .wait(deadline, |told| {
-            told.deliveries.len() >= owed.len() && told.missing(owed).is_empty()
+        .wait(timeout, |received| {
+            received.deliveries.len() >= expected.len() && received.missing(expected).is_empty()
         })
         .await;
-    let log = EventLog::read(shop, owed, TAKEN_OVER).await;
+    let log = EventLog::read(shop, expected, RECOVERY_TIMEOUT).await;
     let lost = lost(acknowledged, shop).await;
-    let there = shop.deliveries().await;
-    let there = there.unwrap_or_else(|failure| panic!("no list of deliveries: {failure}"));
+    let stored = shop.deliveries().await;
+    let stored = stored.unwrap_or_else(|failure| panic!("cannot list deliveries: {failure}"));
 
-    let told = receiver.so_far();
+    let received = receiver.received();
     let known = &acknowledged.deliveries;
     Figures {
         deliveries: known.len(),
         done: acknowledged.done.len(),
         lost,
-        created_twice: there.difference(known).count(),
-        untold: told.missing(owed).len(),
-        completed_twice: told.completed_twice().len(),
-        invented: told
+        created_twice: stored.difference(known).count(),
+        not_notified: received.missing(expected).len(),
+        completed_twice: received.completed_twice().len(),
+        unknown: received
             .deliveries
             .keys()
-            .filter(|told| !known.contains(*told))
+            .filter(|delivery| !known.contains(*delivery))
             .count(),
-        unlogged: log.missing(owed),
+        not_logged: log.missing(expected),
         logged_twice: log.repeats(),
         gaps: log.gaps(),
-        repeats: told.repeats(),
+        repeats: received.repeats(),
     }
 }
 
-/// How many tasks are not as they were acknowledged.
+/// The number of tasks whose acknowledged state is missing.
 async fn lost(acknowledged: &Acknowledged, shop: &Caller) -> usize {
     let mut readers = JoinSet::new();
     let tasks: Vec<_> = acknowledged.tasks.iter().cloned().collect();
-    for some in tasks.chunks(tasks.len().div_ceil(READERS).max(1)) {
-        let some: Vec<_> = some
+    for chunk in tasks.chunks(tasks.len().div_ceil(READERS).max(1)) {
+        let chunk: Vec<_> = chunk
             .iter()
             .map(|task| (task.clone(), acknowledged.done.contains(task)))
             .collect();
         let shop = shop.clone();
         readers.spawn(async move {
             let mut lost = 0;
-            for (task, done) in some {
+            for (task, done) in chunk {
                 match shop.get(&task).await {
                     Ok(found) if !done || found["status"] == "DONE" => {}
-                    Ok(_) | Err(Failure::Answer { status: 404, .. }) => lost += 1,
+                    Ok(_) | Err(Failure::ErrorResponse { status: 404, .. }) => lost += 1,
                     Err(failure) => panic!("{task} cannot be read: {failure}"),
                 }
             }

@@ -1,15 +1,15 @@
-//! A PostgreSQL server of a test's own that can be killed and started again, set up as in
-//! production: every commit is flushed.
+//! A PostgreSQL server that a test can kill and restart, configured as in production: every commit
+//! is flushed.
 
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
-use crate::{guardian::Guardian, postgres_programs, session::Session};
+use crate::{cleanup_script::CleanupScript, postgres_programs, session::Session};
 
-/// Makes a data directory and says where. Nothing but a unix socket is listened on.
-const GUARDIAN: &str = r#"
+/// Creates a data directory and prints its path. The server listens on a unix socket only.
+const CLEANUP_SCRIPT: &str = r#"
 set -eu
 bin=$1
 settings=$2
@@ -21,7 +21,7 @@ trap 'rm -rf "$directory"' EXIT
 start() {
     tries=0
     until [ "$postgres" -gt 0 ] && "$bin/pg_isready" --quiet --host="$directory"; do
-        # For a moment its predecessor's children may hold the shared memory it needs.
+        # Children of the previous server may still use its shared memory.
         if [ "$postgres" -eq 0 ] || ! kill -0 "$postgres" 2>/dev/null; then
             "$bin/postgres" -D "$directory/data" -k "$directory" -c listen_addresses= \
                 $settings >>"$directory/log" 2>&1 </dev/null &
@@ -32,56 +32,56 @@ start() {
         sleep 0.05
     done
 }
-# A signal to the server and, because it can have no new ones then, to all its children.
+# Signals the server first, so that it forks no more, and then its children.
 signal() {
     kill "-$1" "$postgres"
-    # One of them may have ended meanwhile.
+    # A child may have exited meanwhile.
     for child in $(ps -o pid= --ppid "$postgres"); do kill "-$1" "$child" 2>/dev/null || true; done
 }
-end() {
-    # The shell would say that it was killed.
+reap() {
+    # Suppresses the shell's message about the kill.
     wait "$postgres" 2>/dev/null || true
     postgres=0
 }
 start
 echo "$directory"
-while read -r order; do
-    case $order in
+while read -r command; do
+    case $command in
         start) start ;;
-        kill) kill -KILL "$postgres"; end ;;
+        kill) kill -KILL "$postgres"; reap ;;
         fast | immediate)
-            "$bin/pg_ctl" stop --silent --no-wait --mode="$order" --pgdata="$directory/data"
-            end ;;
+            "$bin/pg_ctl" stop --silent --no-wait --mode="$command" --pgdata="$directory/data"
+            reap ;;
         pause) signal STOP ;;
         resume) signal CONT ;;
     esac
     echo "done"
 done
-[ "$postgres" -eq 0 ] || { signal CONT; kill -QUIT "$postgres"; end; }
+[ "$postgres" -eq 0 ] || { signal CONT; kill -QUIT "$postgres"; reap; }
 "#;
 
 pub(crate) struct Postgres {
     programs: PathBuf,
     directory: String,
-    guardian: Guardian,
+    cleanup_script: CleanupScript,
 }
 
 impl Postgres {
-    /// Starts one; `None`, said on stderr, on a machine without PostgreSQL.
+    /// Starts a server; `None`, with a message on stderr, on a machine without PostgreSQL.
     pub(crate) fn start() -> Option<Self> {
         Self::start_with("")
     }
 
-    /// Starts one with settings: `-c name=value`.
+    /// Starts a server with settings: `-c name=value`.
     pub(crate) fn start_with(settings: &str) -> Option<Self> {
         let programs = postgres_programs::find()?;
-        let mut script = postgres_programs::guardian(GUARDIAN, &programs);
-        let (guardian, directory) = Guardian::start(script.arg(settings));
+        let mut script = postgres_programs::cleanup_script(CLEANUP_SCRIPT, &programs);
+        let (cleanup_script, directory) = CleanupScript::start(script.arg(settings));
         assert!(!directory.is_empty(), "PostgreSQL did not start");
         Some(Self {
             programs,
             directory,
-            guardian,
+            cleanup_script,
         })
     }
 
@@ -90,47 +90,47 @@ impl Postgres {
         format!("postgres://delivery@localhost/postgres?host={directory}")
     }
 
-    /// The socket it listens on.
+    /// The path of its socket.
     pub(crate) fn socket(&self) -> PathBuf {
         Path::new(&self.directory).join(".s.PGSQL.5432")
     }
 
-    /// `pg_ctl stop -m fast`: clients are sent away, and everything is written down.
+    /// `pg_ctl stop -m fast`: disconnects clients and writes a checkpoint.
     pub(crate) fn stop(&mut self) {
-        self.guardian.order("fast");
+        self.cleanup_script.execute("fast");
     }
 
-    /// It stands still (SIGSTOP), with every connection open.
+    /// Stops all its processes (SIGSTOP); connections stay open.
     pub(crate) fn pause(&mut self) {
-        self.guardian.order("pause");
+        self.cleanup_script.execute("pause");
     }
 
-    /// It goes on.
+    /// Continues its processes (SIGCONT).
     pub(crate) fn resume(&mut self) {
-        self.guardian.order("resume");
+        self.cleanup_script.execute("resume");
     }
 
-    /// Where its socket is.
+    /// The directory of its socket.
     pub(crate) fn directory(&self) -> &str {
         &self.directory
     }
 
     /// `kill -9` of the postmaster.
     pub(crate) fn kill(&mut self) {
-        self.guardian.order("kill");
+        self.cleanup_script.execute("kill");
     }
 
-    /// `pg_ctl stop -m immediate`: no checkpoint, so that the next start recovers from the log.
+    /// `pg_ctl stop -m immediate`: no checkpoint, so the next start recovers from the log.
     pub(crate) fn stop_immediately(&mut self) {
-        self.guardian.order("immediate");
+        self.cleanup_script.execute("immediate");
     }
 
-    /// Starts it again and waits until it accepts connections.
-    pub(crate) fn start_again(&mut self) {
-        self.guardian.order("start");
+    /// Restarts it and waits until it accepts connections.
+    pub(crate) fn restart(&mut self) {
+        self.cleanup_script.execute("start");
     }
 
-    /// `pg_terminate_backend` of every client's.
+    /// Terminates the backend of every client.
     pub(crate) fn terminate_backends(&self) {
         self.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -138,8 +138,8 @@ impl Postgres {
         );
     }
 
-    /// How many lines of its log contain a text.
-    pub(crate) fn logged(&self, text: &str) -> usize {
+    /// The number of lines of its log that contain a text.
+    pub(crate) fn count_logged(&self, text: &str) -> usize {
         let log = std::fs::read(Path::new(&self.directory).join("log")).unwrap();
         let log = String::from_utf8_lossy(&log);
         log.lines().filter(|line| line.contains(text)).count()
@@ -150,7 +150,7 @@ impl Postgres {
         self.query(statement);
     }
 
-    /// What a statement answers: a row a line, its columns separated by `|`.
+    /// The result of a statement: one line per row, columns separated by `|`.
     pub(crate) fn query(&self, statement: &str) -> String {
         let output = self
             .psql()
@@ -164,14 +164,14 @@ impl Postgres {
             .to_owned()
     }
 
-    /// Starts statements, all in one transaction, that are to be waited for.
+    /// Starts statements in one transaction, without waiting for them.
     pub(crate) fn start_sql(&self, statements: &str) -> Child {
         let mut psql = self.psql();
         psql.args(["--command", statements]);
         psql.stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// Runs statements one after the other, beside everything else.
+    /// Starts a session that runs statements one after the other.
     pub(crate) fn session(&self, statements: &str) -> Session {
         Session::start(&mut self.psql(), statements)
     }

@@ -1,4 +1,4 @@
-//! The programs under test, as cargo has built them.
+//! The programs under test, built by cargo.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Where each program is.
+/// The paths of the programs.
 pub(crate) struct Programs {
     pub(crate) delivery: PathBuf,
     pub(crate) core: PathBuf,
@@ -16,10 +16,9 @@ pub(crate) struct Programs {
     pub(crate) dispatcher: PathBuf,
 }
 
-/// For a test, cargo builds the programs of the test's own package only. So the others are built
-/// here, once a test process: by the same cargo, with the same profile, into the same directory.
-/// Naming this test too lets cargo choose the features of shared packages as it did for it, and
-/// so build nothing twice.
+/// Cargo builds only the programs of the test's own package. The others are built here, once per
+/// test process, by the same cargo, with the same profile, into the same directory. Naming this
+/// test too makes cargo select the same features of shared packages, so nothing is built twice.
 pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     let delivery = PathBuf::from(env!("CARGO_BIN_EXE_delivery"));
     let directory = delivery.parent().unwrap();
@@ -42,7 +41,7 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
         .unwrap();
     assert!(
         output.status.success(),
-        "the programs cannot be built: {}",
+        "cannot build the programs: {}",
         String::from_utf8_lossy(&output.stderr)
     );
 
@@ -67,7 +66,7 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     }
 });
 
-/// A program that is deaf to settings of whoever runs the tests.
+/// A program without the `DELIVERY_` variables of the tests' environment.
 pub(crate) fn command(path: &Path) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
@@ -78,7 +77,7 @@ pub(crate) fn command(path: &Path) -> Command {
     command
 }
 
-/// Runs a program to its end and gives the JSON document it prints.
+/// Runs a program until it exits and returns the JSON document it prints.
 pub(crate) fn json(command: &mut Command) -> Value {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,22 +1,22 @@
-//! Chance that can be repeated: the same seed, the same choices.
+//! Reproducible random choices: the same seed yields the same choices.
 
 use std::time::Duration;
 
 const SEED: &str = "DELIVERY_CRASH_SEED";
 const SECONDS: &str = "DELIVERY_CRASH_SECONDS";
 
-/// `SplitMix64`: enough to choose a victim and a moment.
+/// `SplitMix64`, to choose what to kill and when.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// From the seed in the environment, else 1.
+    /// Seeded from the environment, else with 1.
     pub(crate) fn seeded() -> Self {
-        let seed = number(SEED).unwrap_or(1);
-        crate::say(&format!("{SEED}={seed}"));
+        let seed = read_number(SEED).unwrap_or(1);
+        crate::report(&format!("{SEED}={seed}"));
         Self(seed)
     }
 
-    /// A number below a limit.
+    /// A number below `limit`.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -25,19 +25,19 @@ impl Random {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// One of several.
+    /// One of the given values.
     pub(crate) fn choose<T: Copy>(&mut self, among: &[T]) -> T {
         let index = self.below(u64::try_from(among.len()).unwrap());
         among[usize::try_from(index).unwrap()]
     }
 }
 
-/// How long to go on killing, where somebody has asked for it.
-pub(crate) fn asked_duration() -> Option<Duration> {
-    number(SECONDS).map(Duration::from_secs)
+/// The duration of the kill tests set in the environment, if any.
+pub(crate) fn configured_duration() -> Option<Duration> {
+    read_number(SECONDS).map(Duration::from_secs)
 }
 
-fn number(variable: &str) -> Option<u64> {
+fn read_number(variable: &str) -> Option<u64> {
     let text = std::env::var_os(variable)?;
     let number = text.to_str().and_then(|text| text.parse().ok());
     Some(number.unwrap_or_else(|| panic!("{variable} is a number, not {}", text.display())))

@@ -1,5 +1,4 @@
-//! A receiver of webhooks that keeps count: what it was told of, under which `webhook-id`, how
-//! often.
+//! A webhook receiver that counts notifications by delivery and `webhook-id`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,31 +16,32 @@ use tokio::{
     sync::watch,
 };
 
-/// How often each notification of each delivery came: IRI of the delivery → `webhook-id` →
-/// count.
+/// The received notifications.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Received {
+    /// IRI of the delivery → `webhook-id` → number of requests.
     pub(crate) deliveries: BTreeMap<String, BTreeMap<String, usize>>,
-    /// Of all notifications.
+    /// The number of requests.
     pub(crate) total: usize,
 }
 
-impl Told {
-    /// How many came that had come before.
+impl Received {
+    /// The number of repeated notifications.
     pub(crate) fn repeats(&self) -> usize {
         let counts = self.deliveries.values().flat_map(BTreeMap::values);
         counts.map(|count| count - 1).sum()
     }
 
-    /// The deliveries whose completion is another event each time it is told.
+    /// The deliveries with more than one `webhook-id`.
     pub(crate) fn completed_twice(&self) -> BTreeSet<&String> {
-        let several = self.deliveries.iter().filter(|(_, ids)| ids.len() > 1);
-        several.map(|(delivery, _)| delivery).collect()
+        let repeated = self.deliveries.iter().filter(|(_, ids)| ids.len() > 1);
+        repeated.map(|(delivery, _)| delivery).collect()
     }
 
-    /// What of these it does not know of.
-    pub(crate) fn missing<'a>(&self, owed: &'a BTreeSet<String>) -> BTreeSet<&'a String> {
-        owed.iter()
+    /// The expected deliveries without a notification.
+    pub(crate) fn missing<'a>(&self, expected: &'a BTreeSet<String>) -> BTreeSet<&'a String> {
+        expected
+            .iter()
             .filter(|delivery| !self.deliveries.contains_key(*delivery))
             .collect()
     }
@@ -50,70 +50,82 @@ impl Told {
 /// A receiver on loopback. It stops when the test ends.
 pub(crate) struct Receiver {
     url: String,
-    told: watch::Receiver<Told>,
-    /// Whether it answers.
-    answers: watch::Sender<bool>,
+    received: watch::Receiver<Received>,
+    /// Whether it responds.
+    responding: watch::Sender<bool>,
 }
 
 impl Receiver {
-    /// Starts one that answers 204.
+    /// Starts a receiver that responds with 204.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let (sender, told) = watch::channel(Told::default());
-        let answers = watch::Sender::new(true);
-        tokio::spawn(accept(listener, sender, answers.clone()));
-        Self { url, told, answers }
+        let (sender, received) = watch::channel(Received::default());
+        let responding = watch::Sender::new(true);
+        tokio::spawn(accept(listener, sender, responding.clone()));
+        Self {
+            url,
+            received,
+            responding,
+        }
     }
 
-    /// Leaves what comes from now on unanswered, or answers it and what has come.
-    pub(crate) fn answer(&self, answers: bool) {
-        self.answers.send_replace(answers);
+    /// Holds back responses, or sends them, also to requests already received.
+    pub(crate) fn set_responding(&self, responding: bool) {
+        self.responding.send_replace(responding);
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it was told of until now.
-    pub(crate) fn so_far(&self) -> Told {
-        self.told.borrow().clone()
+    /// The notifications received so far.
+    pub(crate) fn received(&self) -> Received {
+        self.received.borrow().clone()
     }
 
-    /// Waits until something is true of what it was told; whether it became so in time.
+    /// Waits until a condition on the received notifications holds; whether it did in time.
     pub(crate) async fn wait(
         &self,
-        deadline: Duration,
-        is_enough: impl FnMut(&Told) -> bool,
+        timeout: Duration,
+        is_enough: impl FnMut(&Received) -> bool,
     ) -> bool {
-        let mut told = self.told.clone();
-        let enough = told.wait_for(is_enough);
-        tokio::time::timeout(deadline, enough).await.is_ok()
+        let mut received = self.received.clone();
+        let enough = received.wait_for(is_enough);
+        tokio::time::timeout(timeout, enough).await.is_ok()
     }
 }
 
-async fn accept(listener: TcpListener, told: watch::Sender<Told>, answers: watch::Sender<bool>) {
+async fn accept(
+    listener: TcpListener,
+    received: watch::Sender<Received>,
+    responding: watch::Sender<bool>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, told.clone(), answers.subscribe()));
+        tokio::spawn(serve(stream, received.clone(), responding.subscribe()));
     }
 }
 
-async fn serve(stream: TcpStream, told: watch::Sender<Told>, answers: watch::Receiver<bool>) {
+async fn serve(
+    stream: TcpStream,
+    received: watch::Sender<Received>,
+    responding: watch::Receiver<bool>,
+) {
     let service = service_fn(|request: Request<Incoming>| async {
         let id = request.headers()["webhook-id"].to_str().unwrap().to_owned();
-        // A sender that breaks off has sent nothing.
+        // An incomplete body is not counted.
         if let Ok(body) = request.into_body().collect().await {
             let body: Value = serde_json::from_slice(&body.to_bytes()).unwrap();
             let object = body["data"]["object"].as_str().unwrap().to_owned();
             assert_eq!(body["data"]["event"], "delivery.completed");
-            told.send_modify(|told| {
-                let ids = told.deliveries.entry(object).or_default();
+            received.send_modify(|received| {
+                let ids = received.deliveries.entry(object).or_default();
                 *ids.entry(id).or_default() += 1;
-                told.total += 1;
+                received.total += 1;
             });
         }
-        // It ends with the test.
-        let _ = answers.clone().wait_for(|answers| *answers).await;
+        // Fails once the test has ended.
+        let _ = responding.clone().wait_for(|responding| *responding).await;
         Ok::<_, Infallible>(
             Response::builder()
                 .status(204)

@@ -1,5 +1,5 @@
-//! Clean ends under load: a restart of every process, one after the other, and the end of a core
-//! for good. Nobody notices.
+//! Graceful shutdowns under load: a rolling restart of every process, and a core that shuts down for
+//! good.
 
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use crate::{
     cluster::Cluster,
     load::Load,
     oracle,
-    receiver::{Receiver, Told},
+    receiver::{Received, Receiver},
 };
 
-/// How many shops and how many couriers.
+/// The number of creators, and of completers.
 const WORKERS: usize = 6;
 
-/// How many requests succeed between two restarts: both gateways and both cores are in use.
-const BETWEEN: u64 = 60;
+/// The number of successful requests between two steps: enough to use both gateways and both cores.
+const REQUESTS_BETWEEN_STEPS: u64 = 60;
 
-/// Less than a lease: what a dispatcher left behind when it ended would come too late.
+/// Shorter than a lease: a notification that a dispatcher left leased would arrive too late.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,22 +27,22 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let (shop, receiver, load) = under_load(&cluster).await;
+    let (shop, receiver, load) = start_load(&cluster).await;
 
     let mut restarts = 0;
     for server in cluster.servers() {
-        load.acknowledges(BETWEEN).await;
+        load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
         let status = server.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", server.name());
-        load.acknowledges(BETWEEN).await;
+        load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
         server.start().await;
         restarts += 1;
     }
-    load.acknowledges(BETWEEN).await;
+    load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
     let (acknowledged, failures) = load.finish().await;
 
-    let figures = oracle::judge(&acknowledged, &shop, &receiver, DEADLINE).await;
-    crate::say(&format!(
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, DEADLINE).await;
+    crate::report(&format!(
         "rolling restart: {restarts} processes; failed requests: {}; {figures}",
         failures.len()
     ));
@@ -55,8 +55,8 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     assert_eq!(figures, expected);
 }
 
-/// A shop, who hears of what it has completed, and the load that it is.
-async fn under_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
+/// A shop, its webhook receiver, and load.
+async fn start_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
     let receiver = Receiver::start().await;
     let shop = cluster.shop().await;
     shop.subscribe(receiver.url()).await;
@@ -64,48 +64,51 @@ async fn under_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
     (shop, receiver, load)
 }
 
-/// How many notifications are under way when a core ends. Each is as likely of one core as of the
-/// other.
-const UNDER_WAY: usize = 16;
+/// The number of notifications in flight when a core shuts down. Either core may have leased each.
+const IN_FLIGHT: usize = 16;
 
-/// Far less than the half minute after which a dispatcher gives up what it holds.
-const PROMPT: Duration = Duration::from_secs(15);
+/// Far less than the 30 s that a dispatcher takes at most to drain.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Dispatchers report what they hold of it to the core that is left.
+/// Dispatchers report its notifications to the remaining core.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_core_that_ends_for_good_while_notifications_are_under_way_repeats_none() {
+async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_none() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let (shop, receiver, load) = under_load(&cluster).await;
-    load.acknowledges(BETWEEN).await;
+    let (shop, receiver, load) = start_load(&cluster).await;
+    load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
 
-    receiver.answer(false);
-    let before = receiver.so_far().total;
-    let are_under_way = |told: &Told| told.total >= before + UNDER_WAY;
-    assert!(receiver.wait(DEADLINE, are_under_way).await);
+    receiver.set_responding(false);
+    let before = receiver.received().total;
+    let are_in_flight = |received: &Received| received.total >= before + IN_FLIGHT;
+    assert!(receiver.wait(DEADLINE, are_in_flight).await);
     let status = cluster.cores[0].terminate().await;
     assert_eq!(status.code(), Some(0));
-    receiver.answer(true);
-    load.acknowledges(BETWEEN).await;
+    receiver.set_responding(true);
+    load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
     let (acknowledged, _) = load.finish().await;
 
-    let ended = Instant::now();
-    let owed = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')";
-    while cluster.postgres.query(owed) != "0" {
-        assert!(ended.elapsed() < DEADLINE, "outcomes are not recorded");
+    let exited = Instant::now();
+    let unfinished = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')";
+    while cluster.postgres.query(unfinished) != "0" {
+        assert!(exited.elapsed() < DEADLINE, "outcomes are not recorded");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let figures = oracle::judge(&acknowledged, &shop, &receiver, DEADLINE).await;
-    crate::say(&format!("a core ended for good: {figures}"));
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, DEADLINE).await;
+    crate::report(&format!("a core shut down for good: {figures}"));
     figures.assert_nothing_lost(2 * figures.deliveries);
     assert_eq!(figures.repeats, 0);
 
     for dispatcher in &mut cluster.dispatchers {
-        let told = Instant::now();
+        let signalled = Instant::now();
         let status = dispatcher.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", dispatcher.name());
-        assert!(told.elapsed() < PROMPT, "{:?}", told.elapsed());
+        assert!(
+            signalled.elapsed() < SHUTDOWN_TIMEOUT,
+            "{:?}",
+            signalled.elapsed()
+        );
     }
 }

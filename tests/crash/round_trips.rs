@@ -1,28 +1,28 @@
-//! What many notifications ask of PostgreSQL: how often, counted on the wire, whoever is how busy
-//! meanwhile; and nothing for as long as a receiver takes.
+//! The load of notifications on PostgreSQL: statements counted in a proxy, and no open transaction
+//! during a request to a receiver.
 
 use std::time::Duration;
 
 use crate::{
-    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, postgres::Postgres, say,
-    webhook_receiver::WebhookReceiver, wire::Wire,
+    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, postgres::Postgres,
+    postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
 };
 
-/// Less than the 15 s that a receiver has.
-const HELD: Duration = Duration::from_secs(10);
+/// Less than the 15 s that a receiver has to respond.
+const HOLD_TIME: Duration = Duration::from_secs(10);
 
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
-/// What a dispatcher grants its only core.
+/// The credit that a dispatcher grants its only core.
 const CREDIT: u32 = 256;
 
-/// Takes what is due and reports it delivered, until so many are recorded.
-async fn deliver(dispatcher: &mut Dispatcher, count: usize) {
+/// Receives due notifications and reports them as delivered, until `count` are acknowledged.
+async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
     dispatcher.report(CREDIT, Vec::new()).await;
     let mut recorded = 0;
     while recorded < count {
         let response = dispatcher.next().await.unwrap();
-        recorded += response.recorded.len();
+        recorded += response.acks.len();
         if !response.notifications.is_empty() {
             let credit = u32::try_from(response.notifications.len()).unwrap();
             dispatcher.report(credit, response.notifications).await;
@@ -30,16 +30,16 @@ async fn deliver(dispatcher: &mut Dispatcher, count: usize) {
     }
 }
 
-/// Claiming, recording and logging together. Preparing a statement is not counted: a connection
-/// does it once.
+/// Includes claiming, recording and logging. Preparing a statement is not counted: a connection does
+/// it once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(postgres) = Postgres::start() else {
         return;
     };
-    let wire = Wire::to(postgres.socket()).await;
-    let mut cluster = Cluster::start_on(postgres, &wire.database_url()).await;
+    let proxy = PostgresProxy::start(postgres.socket()).await;
+    let mut cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
     let shop = cluster.shop().await;
     for _ in 0..WEBHOOKS {
         shop.subscribe("http://127.0.0.1:8000/hook").await;
@@ -51,7 +51,7 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
     let postgres = &cluster.postgres;
     postgres.sql(&format!(
         "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
-             state, attempts, restarted_after, due_at, created_at)
+             state, attempts, resent_at_attempt, due_at, created_at)
          SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {NOTIFICATIONS} / {WEBHOOKS}) AS number;
@@ -60,33 +60,33 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
     ));
 
     let mut dispatcher = Dispatcher::open(&cluster).await;
-    let before = wire.statements();
-    deliver(&mut dispatcher, NOTIFICATIONS).await;
+    let before = proxy.statements();
+    deliver_all(&mut dispatcher, NOTIFICATIONS).await;
     let logged = NOTIFICATIONS.to_string();
     while postgres.query("SELECT count(*) FROM attempts") != logged {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let statements = wire.statements() - before;
+    let statements = proxy.statements() - before;
 
     let delivered = "SELECT count(*) FROM notifications WHERE state = 'delivered'";
     assert_eq!(postgres.query(delivered), logged);
-    say(&format!(
-        "{NOTIFICATIONS} notifications handed out, recorded and logged in {statements} statements"
+    report(&format!(
+        "{NOTIFICATIONS} notifications dispatched, recorded and logged in {statements} statements"
     ));
     assert!(statements * 10 <= NOTIFICATIONS, "{statements} statements");
 }
 
-/// "No database transaction is open during an HTTP request": while one takes its time, moments
-/// come without any.
+/// "No database transaction is open during an HTTP request": while a receiver does not respond, there
+/// are moments without an open transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_transaction_is_open_while_a_receiver_takes_its_time() {
+async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
     let receiver = WebhookReceiver::start().await;
-    receiver.hold_answers(true);
+    receiver.hold_responses(true);
     shop.subscribe(receiver.url()).await;
     let delivery = shop.create_delivery().await.unwrap();
     board.complete_delivery(&delivery).await;
@@ -95,19 +95,19 @@ async fn no_transaction_is_open_while_a_receiver_takes_its_time() {
     let transactions = "SELECT count(*) FROM pg_stat_activity
          WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
              AND xact_start IS NOT NULL";
-    let none = async {
+    let none_open = async {
         while cluster.postgres.query(transactions) != "0" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let is_none_open = tokio::time::timeout(HELD, none).await.is_ok();
+    let is_none_open = tokio::time::timeout(HOLD_TIME, none_open).await.is_ok();
     let leased = "SELECT count(*) FROM notifications WHERE state = 'leased'";
     assert_eq!(
         cluster.postgres.query(leased),
         "1",
-        "it is not held any more"
+        "the notification is no longer leased"
     );
-    receiver.hold_answers(false);
+    receiver.hold_responses(false);
 
     assert!(is_none_open);
 }

@@ -1,4 +1,4 @@
-//! A program that serves: started, killed, ended and started again with the same arguments.
+//! A server process: started, killed, terminated and restarted with the same arguments.
 
 use std::{
     collections::BTreeSet,
@@ -14,32 +14,32 @@ use tokio::sync::watch;
 
 use crate::program;
 
-/// Far beyond what a start takes.
-const START: Duration = Duration::from_mins(1);
+/// Far longer than a start takes.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Beyond the 30 s that a program gives what is in flight when it is told to end.
-const END: Duration = Duration::from_secs(40);
+/// Longer than the 30 s that a program takes at most to drain.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// How many of its last lines are shown when a test fails.
-const LINES: usize = 40;
+/// The number of last lines printed when a test fails.
+const SHOWN_LINES: usize = 40;
 
-/// A program and how it is run. Killed when it is dropped.
+/// A program, its arguments and its running process. Killed when it is dropped.
 pub(crate) struct Server {
     name: String,
     program: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
-    /// What it prints when it serves, and how many times.
+    /// The text it prints when it is ready, and how many times.
     ready: (&'static str, usize),
     running: Option<Running>,
-    /// What it printed when it ran before.
-    earlier: Vec<String>,
+    /// The output of its earlier runs.
+    earlier_output: Vec<String>,
 }
 
 struct Running {
     process: Child,
-    /// Every line it printed. Closed once it has ended.
-    printed: watch::Receiver<Vec<String>>,
+    /// Every line it has printed. Closed once it has exited.
+    output: watch::Receiver<Vec<String>>,
 }
 
 impl Server {
@@ -56,12 +56,12 @@ impl Server {
             environment: Vec::new(),
             ready,
             running: None,
-            earlier: Vec::new(),
+            earlier_output: Vec::new(),
         }
     }
 
-    /// As it is, but with a variable in its environment.
-    pub(crate) fn with_environment(mut self, name: &str, value: &str) -> Self {
+    /// Adds an environment variable.
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -70,14 +70,14 @@ impl Server {
         &self.name
     }
 
-    /// The running process.
+    /// The id of the running process.
     pub(crate) fn id(&self) -> u32 {
         self.running.as_ref().unwrap().process.id()
     }
 
-    /// Starts it and waits until it serves.
+    /// Starts it and waits until it is ready.
     pub(crate) async fn start(&mut self) {
-        assert!(self.running.is_none(), "{} runs already", self.name);
+        assert!(self.running.is_none(), "{} is already running", self.name);
         let mut process = program::command(&self.program)
             .args(&self.arguments)
             .envs(self.environment.clone())
@@ -87,20 +87,20 @@ impl Server {
             .spawn()
             .unwrap();
         let lines = watch::Sender::new(Vec::new());
-        let printed = lines.subscribe();
+        let output = lines.subscribe();
         read(process.stdout.take().unwrap(), lines.clone());
         read(process.stderr.take().unwrap(), lines);
-        let running = self.running.insert(Running { process, printed });
+        let running = self.running.insert(Running { process, output });
 
         let (text, times) = self.ready;
-        let mut printed = running.printed.clone();
-        let is_ready = printed.wait_for(|lines| {
+        let mut output = running.output.clone();
+        let is_ready = output.wait_for(|lines| {
             let matching = lines.iter().filter(|line| line.contains(text));
             matching.count() >= times
         });
-        let served = tokio::time::timeout(START, is_ready).await;
-        let is_ready = served.unwrap_or_else(|_| panic!("{} does not serve", self.name));
-        assert!(is_ready.is_ok(), "{} ended before it served", self.name);
+        let is_ready = tokio::time::timeout(START_TIMEOUT, is_ready).await;
+        let is_ready = is_ready.unwrap_or_else(|_| panic!("{} is not ready", self.name));
+        assert!(is_ready.is_ok(), "{} exited before it was ready", self.name);
     }
 
     /// `kill -9`.
@@ -108,40 +108,46 @@ impl Server {
         let mut running = self.running.take().unwrap();
         running.process.kill().unwrap();
         running.process.wait().unwrap();
-        self.earlier.extend_from_slice(&running.printed.borrow());
+        self.earlier_output
+            .extend_from_slice(&running.output.borrow());
     }
 
-    /// Sends SIGTERM and waits for the end.
+    /// Sends SIGTERM and waits for the exit.
     pub(crate) async fn terminate(&mut self) -> ExitStatus {
-        self.send("-TERM");
-        self.ended().await
+        self.signal("-TERM");
+        self.wait_for_exit().await
     }
 
     /// Sends a signal, such as `-TERM`.
-    pub(crate) fn send(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let kill = format!("kill {signal} {}", self.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Waits until it has printed a text, and gives the line.
-    pub(crate) async fn printed(&self, text: &str) -> String {
-        let mut printed = self.running.as_ref().unwrap().printed.clone();
+    /// Waits for a line that contains a text, and returns it.
+    pub(crate) async fn wait_for_line(&self, text: &str) -> String {
+        let mut output = self.running.as_ref().unwrap().output.clone();
         let find = |lines: &Vec<String>| lines.iter().find(|line| line.contains(text)).cloned();
-        let said = printed.wait_for(|lines| find(lines).is_some());
-        let said = tokio::time::timeout(START, said).await;
-        let said = said.unwrap_or_else(|_| panic!("{} does not say {text}", self.name));
-        find(&said.unwrap()).unwrap()
+        let found = output.wait_for(|lines| find(lines).is_some());
+        let found = tokio::time::timeout(START_TIMEOUT, found).await;
+        let found = found.unwrap_or_else(|_| panic!("{} does not print {text:?}", self.name));
+        find(&found.unwrap()).unwrap()
     }
 
-    /// Waits for the end.
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
+    /// Waits for the exit.
+    pub(crate) async fn wait_for_exit(&mut self) -> ExitStatus {
         let running = self.running.as_mut().unwrap();
-        let ended = async { while running.printed.changed().await.is_ok() {} };
-        let ended = tokio::time::timeout(END, ended).await;
-        assert!(ended.is_ok(), "{} did not end within {END:?}", self.name);
+        let exit = async { while running.output.changed().await.is_ok() {} };
+        let exit = tokio::time::timeout(EXIT_TIMEOUT, exit).await;
+        assert!(
+            exit.is_ok(),
+            "{} did not exit within {EXIT_TIMEOUT:?}",
+            self.name
+        );
         let mut running = self.running.take().unwrap();
-        self.earlier.extend_from_slice(&running.printed.borrow());
+        self.earlier_output
+            .extend_from_slice(&running.output.borrow());
         running.process.wait().unwrap()
     }
 }
@@ -149,14 +155,19 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(mut running) = self.running.take() {
-            // Both fail once it has ended, which is well.
+            // Both fail if the process has already exited.
             let _ = running.process.kill();
             let _ = running.process.wait();
-            self.earlier.extend_from_slice(&running.printed.borrow());
+            self.earlier_output
+                .extend_from_slice(&running.output.borrow());
         }
         if std::thread::panicking() {
-            let last = self.earlier.len().saturating_sub(LINES);
-            eprintln!("--- {}\n{}", self.name, self.earlier[last..].join("\n"));
+            let last = self.earlier_output.len().saturating_sub(SHOWN_LINES);
+            eprintln!(
+                "--- {}\n{}",
+                self.name,
+                self.earlier_output[last..].join("\n")
+            );
         }
     }
 }
@@ -169,19 +180,19 @@ fn read(pipe: impl Read + Send + 'static, lines: watch::Sender<Vec<String>>) {
     });
 }
 
-/// A loopback address that nobody listens on, for a server that comes back to it. Its port is
-/// below those that systems give out by themselves, so that nobody takes it in between.
+/// A free loopback address that a server can be restarted on. Its port is below the ephemeral range,
+/// so that no other process gets it meanwhile.
 pub(crate) fn reserve_addr() -> SocketAddr {
     static RESERVED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut reserved = RESERVED.lock().unwrap();
-    // Test processes beside this one begin elsewhere.
-    let begin = 20_000 + u16::try_from(std::process::id() % 400).unwrap() * 25;
-    (begin..32_000)
+    // Concurrent test processes use other ranges.
+    let first = 20_000 + u16::try_from(std::process::id() % 400).unwrap() * 25;
+    (first..32_000)
         .filter(|port| !reserved.contains(port))
         .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
         .find(|addr| TcpListener::bind(addr).is_ok())
         .inspect(|addr| {
             reserved.insert(addr.port());
         })
-        .expect("a port is free")
+        .expect("a port should be free")
 }

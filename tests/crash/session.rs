@@ -1,4 +1,4 @@
-//! Somebody at PostgreSQL's prompt, beside the platform.
+//! A `psql` session beside the platform.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,13 +8,13 @@ use std::{
 
 use tokio::sync::watch;
 
-/// Far beyond what any statement of a test waits for.
+/// Far longer than any statement of a test waits.
 const DEADLINE: Duration = Duration::from_secs(40);
 
-/// Ended when it is dropped.
+/// Killed when it is dropped.
 pub(crate) struct Session {
     psql: Child,
-    /// Every line it printed.
+    /// Every line it has printed.
     printed: watch::Receiver<Vec<String>>,
 }
 
@@ -42,16 +42,16 @@ impl Session {
     /// Waits until it has printed a line.
     pub(crate) async fn wait_for(&self, line: &str) {
         let mut printed = self.printed.clone();
-        let is_there = printed.wait_for(|lines| lines.iter().any(|printed| printed == line));
-        let in_time = tokio::time::timeout(DEADLINE, is_there).await;
-        let is_there = in_time.unwrap_or_else(|_| panic!("{line:?} was not printed"));
-        assert!(is_there.is_ok(), "psql ended without {line:?}");
+        let found = printed.wait_for(|lines| lines.iter().any(|printed| printed == line));
+        let in_time = tokio::time::timeout(DEADLINE, found).await;
+        let found = in_time.unwrap_or_else(|_| panic!("{line:?} was not printed"));
+        assert!(found.is_ok(), "psql exited without {line:?}");
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Both fail once it has ended, which is well.
+        // Both fail if psql has already exited.
         let _ = self.psql.kill();
         let _ = self.psql.wait();
     }

@@ -1,22 +1,21 @@
-//! How many statements a client has PostgreSQL execute, read off what it sends (version 3 of the
-//! protocol).
+//! Counts the statements in what a client sends to PostgreSQL (protocol version 3).
 
-/// What an untyped message says that asks for TLS, before the one that starts the session.
+/// The code of the untyped message that requests TLS, before the start-up message.
 const TLS_REQUEST: u32 = 80_877_103;
 
-/// Reads one connection.
+/// Counts the statements of one connection.
 #[derive(Default)]
-pub(crate) struct Statements {
+pub(crate) struct StatementCounter {
     is_started: bool,
-    /// What has come of the present message's head.
+    /// The bytes of the current message's head so far.
     head: Vec<u8>,
-    /// How much of its body is to come.
+    /// The number of bytes of its body still to come.
     body: usize,
 }
 
-impl Statements {
-    /// Takes what is sent next; how many statements are to be executed by it.
-    pub(crate) fn read(&mut self, mut sent: &[u8]) -> usize {
+impl StatementCounter {
+    /// The number of statements executed by the next bytes.
+    pub(crate) fn count(&mut self, mut sent: &[u8]) -> usize {
         let mut count = 0;
         while let Some((first, rest)) = sent.split_first() {
             if self.body > 0 {
@@ -27,7 +26,7 @@ impl Statements {
             }
             self.head.push(*first);
             sent = rest;
-            // Messages have a type and a length; the first ones a length and what they ask for.
+            // Messages have a type and a length; the first ones a length and a code.
             let (length, size) = if self.is_started { (1, 5) } else { (0, 8) };
             if self.head.len() < size {
                 continue;
@@ -46,7 +45,7 @@ impl Statements {
 }
 
 #[test]
-fn statements_are_counted_however_they_are_cut() {
+fn statements_are_counted_in_chunks_of_any_size() {
     let message = |kind: &[u8], body: &[u8]| {
         let length = u32::try_from(body.len() + 4).unwrap();
         [kind, &length.to_be_bytes(), body].concat()
@@ -64,8 +63,8 @@ fn statements_are_counted_however_they_are_cut() {
     ]
     .concat();
     for size in [1, 3, 7, sent.len()] {
-        let mut statements = Statements::default();
-        let counts = sent.chunks(size).map(|chunk| statements.read(chunk));
+        let mut statements = StatementCounter::default();
+        let counts = sent.chunks(size).map(|chunk| statements.count(chunk));
         assert_eq!(counts.sum::<usize>(), 3, "{size} bytes at a time");
     }
 }

@@ -1,4 +1,4 @@
-//! The parts over TLS, each side proving who it is: certificates of a test's own making.
+//! Mutual TLS between the services, with certificates made by the test.
 
 use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    ending::{becomes_ready, ready},
+    health::{readiness, wait_until_ready},
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
 };
 
-/// An authority, its certificate in a file.
+/// A certificate authority, with its certificate in a file.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: String,
@@ -33,7 +33,7 @@ impl Files {
 
     fn write(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
-        // Beside it first: a program that looks meanwhile sees the old one or the new one.
+        // Replaces the file atomically: a program reads the old or the new one.
         let draft = self.path("draft");
         fs::write(&draft, text).unwrap();
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o600)).unwrap();
@@ -53,8 +53,8 @@ impl Files {
         }
     }
 
-    fn identity(&self, name: &str, authority: &Authority, of: &str) -> Identity {
-        let params = CertificateParams::new(vec![of.to_owned()]).unwrap();
+    fn identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
+        let params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &authority.issuer).unwrap();
         Identity {
@@ -64,8 +64,8 @@ impl Files {
     }
 }
 
-/// The flags by which a program calls cores.
-fn calling(authority: &Authority, identity: Option<&Identity>) -> Vec<String> {
+/// The flags of a program that connects to cores over TLS.
+fn core_tls_flags(authority: &Authority, identity: Option<&Identity>) -> Vec<String> {
     let mut flags = vec![format!("--core-tls-ca={}", authority.file)];
     if let Some(Identity { certificate, key }) = identity {
         flags.push(format!("--core-tls-certificate={certificate}"));
@@ -74,12 +74,12 @@ fn calling(authority: &Authority, identity: Option<&Identity>) -> Vec<String> {
     flags
 }
 
-/// A core over TLS that demands certificates of its callers, and who may call it.
-struct Guarded {
+/// A core that requires client certificates, and a client's identity.
+struct MutualTls {
     files: Files,
-    /// The authority of all that is right, and another.
-    ours: Authority,
-    theirs: Authority,
+    /// The authority that the core trusts, and another.
+    authority: Authority,
+    other_authority: Authority,
     server: Identity,
     caller: Identity,
     url: String,
@@ -87,13 +87,13 @@ struct Guarded {
     core: Server,
 }
 
-impl Guarded {
+impl MutualTls {
     async fn start() -> Self {
         let files = Files(tempfile::tempdir().unwrap());
-        let ours = files.authority("ours.pem");
-        let theirs = files.authority("theirs.pem");
-        let server = files.identity("core", &ours, "127.0.0.1");
-        let caller = files.identity("caller", &ours, "gateway.example");
+        let authority = files.authority("authority.pem");
+        let other_authority = files.authority("other_authority.pem");
+        let server = files.identity("core", &authority, "127.0.0.1");
+        let caller = files.identity("caller", &authority, "gateway.example");
         let database = format!("--database-url=sqlite://{}?mode=rwc", files.path("sqlite"));
         let key = format!("--master-key-file={}", files.path("master.key"));
         let clients =
@@ -105,14 +105,14 @@ impl Guarded {
             format!("--listen={addr}"),
             format!("--tls-certificate={}", server.certificate),
             format!("--tls-key={}", server.key),
-            format!("--tls-client-ca={}", ours.file),
+            format!("--tls-client-ca={}", authority.file),
         ];
         let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
         core.start().await;
         Self {
             files,
-            ours,
-            theirs,
+            authority,
+            other_authority,
             server,
             caller,
             url: format!("https://{addr}"),
@@ -125,13 +125,13 @@ impl Guarded {
         self.clients.pointer(pointer).unwrap().as_str().unwrap()
     }
 
-    /// A gateway that trusts an authority.
+    /// A gateway that trusts this authority.
     fn gateway(&self, addr: SocketAddr, authority: &Authority) -> Server {
         let own = vec![
             format!("--core-url={}", self.url),
             format!("--listen={addr}"),
         ];
-        let arguments = [own, calling(authority, Some(&self.caller))].concat();
+        let arguments = [own, core_tls_flags(authority, Some(&self.caller))].concat();
         let ready = ("serving the REST API", 1);
         Server::new("gateway", &PROGRAMS.gateway, arguments, ready)
     }
@@ -142,15 +142,15 @@ impl Guarded {
             format!("--health-listen={health}"),
             format!("--client-key={}", self.client("/dispatcher_client/api_key")),
         ];
-        let arguments = [own, calling(&self.ours, Some(&self.caller))].concat();
+        let arguments = [own, core_tls_flags(&self.authority, Some(&self.caller))].concat();
         let ready = ("stream from core is open", 1);
-        Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, ready).with_environment(
+        Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, ready).with_variable(
             "DELIVERY_CLIENT_SECRET",
             self.client("/dispatcher_client/api_secret"),
         )
     }
 
-    /// A command that makes a shop.
+    /// A command that creates a store.
     fn operator(&self, flags: Vec<String>) -> Command {
         let mut command = program::command(&PROGRAMS.delivery);
         command
@@ -169,83 +169,91 @@ impl Guarded {
     }
 
     #[track_caller]
-    fn refuses(&self, flags: Vec<String>, advice: &str) {
+    fn assert_connect_error(&self, flags: Vec<String>, reason: &str) {
         let url = &self.url;
-        refused(
+        assert_error(
             &mut self.operator(flags),
-            &format!("{url} cannot be spoken to over TLS: {advice}"),
+            &format!("cannot connect to {url} over TLS: {reason}"),
         );
     }
 }
 
 #[track_caller]
-fn refused(command: &mut Command, sentence: &str) {
+fn assert_error(command: &mut Command, message: &str) {
     let output = command.output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
-        format!("{sentence}\n")
+        format!("{message}\n")
     );
     assert_eq!(output.status.code(), Some(1));
 }
 
 const UNTRUSTED: &str =
-    "no authority that is trusted vouches for it: name the right one with --core-tls-ca";
+    "its certificate is not issued by a trusted authority: set --core-tls-ca to the right one";
 
 #[tokio::test]
-async fn what_is_wrong_with_a_certificate_is_told() {
-    let guarded = Guarded::start().await;
-    let Guarded {
-        ours,
-        theirs,
+async fn a_certificate_error_says_what_to_change() {
+    let setup = MutualTls::start().await;
+    let MutualTls {
+        authority,
+        other_authority,
         caller,
         ..
-    } = &guarded;
-    let stranger = guarded
+    } = &setup;
+    let untrusted = setup
         .files
-        .identity("stranger", theirs, "gateway.example");
+        .identity("untrusted", other_authority, "gateway.example");
 
-    program::json(&mut guarded.operator(calling(ours, Some(caller))));
-    guarded.refuses(calling(theirs, Some(caller)), UNTRUSTED);
-    guarded.refuses(Vec::new(), UNTRUSTED);
-    guarded.refuses(
-        calling(ours, None),
-        "it demands a certificate of its callers: give --core-tls-certificate and --core-tls-key",
+    program::json(&mut setup.operator(core_tls_flags(authority, Some(caller))));
+    setup.assert_connect_error(core_tls_flags(other_authority, Some(caller)), UNTRUSTED);
+    setup.assert_connect_error(Vec::new(), UNTRUSTED);
+    setup.assert_connect_error(
+        core_tls_flags(authority, None),
+        "it requires a client certificate: set --core-tls-certificate and --core-tls-key",
     );
-    guarded.refuses(
-        calling(ours, Some(&stranger)),
-        "it does not accept our certificate (UnknownCA): give one of the authority that its --tls-client-ca names in --core-tls-certificate",
+    setup.assert_connect_error(
+        core_tls_flags(authority, Some(&untrusted)),
+        "it rejects the client certificate (UnknownCA): set --core-tls-certificate to one issued by an authority in its --tls-client-ca",
     );
-    refused(
-        &mut guarded.operator(vec!["--core-tls-ca=/nowhere.pem".to_owned()]),
-        "cores cannot be called over TLS: cannot read /nowhere.pem: No such file or directory (os error 2)",
+    assert_error(
+        &mut setup.operator(vec!["--core-tls-ca=/nowhere.pem".to_owned()]),
+        "TLS for calls to cores cannot be set up: cannot read /nowhere.pem: No such file or directory (os error 2)",
     );
 }
 
 #[tokio::test]
-async fn the_parts_prove_each_other_who_they_are_with_certificates_renewed_under_way() {
-    let mut guarded = Guarded::start().await;
-    let [trusting_addr, wary_addr, health] = [(); 3].map(|()| reserve_addr());
-    let mut trusting = guarded.gateway(trusting_addr, &guarded.ours);
-    let mut wary = guarded.gateway(wary_addr, &guarded.theirs);
-    let mut dispatcher = guarded.dispatcher(health);
-    for process in [&mut trusting, &mut wary, &mut dispatcher] {
+async fn services_authenticate_each_other_and_reload_renewed_certificates() {
+    let mut setup = MutualTls::start().await;
+    let [gateway_addr, other_gateway_addr, health] = [(); 3].map(|()| reserve_addr());
+    let mut gateway = setup.gateway(gateway_addr, &setup.authority);
+    let mut other_gateway = setup.gateway(other_gateway_addr, &setup.other_authority);
+    let mut dispatcher = setup.dispatcher(health);
+    for process in [&mut gateway, &mut other_gateway, &mut dispatcher] {
         process.start().await;
     }
-    becomes_ready(trusting_addr).await;
-    becomes_ready(health).await;
-    assert_eq!(ready(wary_addr).await.0, "503");
+    wait_until_ready(gateway_addr).await;
+    wait_until_ready(health).await;
+    assert_eq!(readiness(other_gateway_addr).await.0, "503");
 
-    // Even by another authority: the one that this gateway was told to trust.
-    let renewed = guarded
+    // Issued by the authority that the other gateway trusts.
+    let renewed = setup
         .files
-        .identity("renewed", &guarded.theirs, "127.0.0.1");
-    fs::rename(&renewed.key, &guarded.server.key).unwrap();
-    fs::rename(&renewed.certificate, &guarded.server.certificate).unwrap();
+        .identity("renewed", &setup.other_authority, "127.0.0.1");
+    fs::rename(&renewed.key, &setup.server.key).unwrap();
+    fs::rename(&renewed.certificate, &setup.server.certificate).unwrap();
 
-    becomes_ready(wary_addr).await;
-    program::json(&mut guarded.operator(calling(&guarded.theirs, Some(&guarded.caller))));
-    guarded.refuses(calling(&guarded.ours, Some(&guarded.caller)), UNTRUSTED);
-    for process in [&mut trusting, &mut wary, &mut dispatcher, &mut guarded.core] {
+    wait_until_ready(other_gateway_addr).await;
+    program::json(&mut setup.operator(core_tls_flags(&setup.other_authority, Some(&setup.caller))));
+    setup.assert_connect_error(
+        core_tls_flags(&setup.authority, Some(&setup.caller)),
+        UNTRUSTED,
+    );
+    for process in [
+        &mut gateway,
+        &mut other_gateway,
+        &mut dispatcher,
+        &mut setup.core,
+    ] {
         assert_eq!(process.terminate().await.code(), Some(0));
     }
 }

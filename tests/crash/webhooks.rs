@@ -1,4 +1,4 @@
-//! What operators see of webhooks, and shops while a part is not there.
+//! Webhooks: logs for operators, isolation of failures, test sends without a dispatcher.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use crate::{
 
 /// "The operator is told (event `webhook.disabled` on the internal stream, log, metric)".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_webhook_that_the_platform_disables_is_in_its_log() {
+async fn disabling_a_webhook_is_logged() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = WebhookReceiver::start().await;
-    receiver.answer_with(410);
+    receiver.respond_with(410);
     for _ in 0..2 {
         shop.subscribe(receiver.url()).await;
     }
@@ -24,12 +24,15 @@ async fn a_webhook_that_the_platform_disables_is_in_its_log() {
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     for webhook in webhooks["hydra:member"].as_array().unwrap() {
         let id = webhook["id"].as_str().unwrap();
-        let line = platform.server.printed(&format!("webhook.id={id}")).await;
+        let line = platform
+            .server
+            .wait_for_line(&format!("webhook.id={id}"))
+            .await;
         for part in [
             " WARN ",
             "a webhook is disabled",
             "store.id=",
-            "its receiver says that it is gone",
+            "its receiver answered 410 Gone",
         ] {
             assert!(line.contains(part), "{line}");
         }
@@ -37,10 +40,10 @@ async fn a_webhook_that_the_platform_disables_is_in_its_log() {
     assert!(platform.server.terminate().await.success());
 }
 
-/// Neither is what can't be sent sent, nor can that be written: others are told all the same, at
-/// once, and not when a lease has ended.
+/// A notification whose secret cannot be decrypted is not sent, and its failure cannot be recorded.
+/// Other webhooks are notified at once, without waiting for a lease to expire.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_that_cannot_be_read_holds_up_nobody_else() {
+async fn a_secret_that_cannot_be_decrypted_delays_no_other_webhook() {
     const OTHERS: usize = 8;
 
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -51,7 +54,7 @@ async fn a_secret_that_cannot_be_read_holds_up_nobody_else() {
     for _ in 0..OTHERS {
         shop.subscribe(receiver.url()).await;
     }
-    platform.sql("UPDATE webhooks SET sealed_secret = x'00' WHERE url LIKE '%/broken'");
+    platform.sql("UPDATE webhooks SET encrypted_secret = x'00' WHERE url LIKE '%/broken'");
     platform.sql(
         "CREATE TRIGGER refuse BEFORE UPDATE ON notifications
          WHEN NEW.attempts > OLD.attempts AND EXISTS (
@@ -64,19 +67,22 @@ async fn a_secret_that_cannot_be_read_holds_up_nobody_else() {
 
     let mut ids = BTreeSet::new();
     for _ in 0..OTHERS {
-        let told = receiver.next_notification().await;
-        ids.insert(told.header("webhook-id").to_owned());
+        let notification = receiver.next_notification().await;
+        ids.insert(notification.header("webhook-id").to_owned());
     }
 
     assert_eq!(ids.len(), OTHERS);
-    platform.server.printed("could not be recorded").await;
-    assert!(receiver.so_far().await.is_empty());
+    platform
+        .server
+        .wait_for_line("cannot record notifications that cannot be sent")
+        .await;
+    assert!(receiver.received().await.is_empty());
     assert!(platform.server.terminate().await.success());
 }
 
 /// "No dispatcher has a stream to the core asked: 503 with `Retry-After`".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_webhook_that_nobody_can_try_now_can_be_tried_later() {
+async fn a_test_send_without_a_dispatcher_gets_a_retryable_error() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
@@ -90,14 +96,14 @@ async fn a_webhook_that_nobody_can_try_now_can_be_tried_later() {
         assert!(dispatcher.terminate().await.success());
     }
 
-    let refused = shop.test_webhook(webhook).await.unwrap_err();
+    let failure = shop.test_webhook(webhook).await.unwrap_err();
 
-    assert!(refused.is_to_come_again(), "{refused}");
-    assert_eq!(receiver.so_far().total, 0);
+    assert!(failure.is_retryable(), "{failure}");
+    assert_eq!(receiver.received().total, 0);
     for dispatcher in &mut cluster.dispatchers {
         dispatcher.start().await;
     }
     let test = shop.test_webhook(webhook).await.unwrap();
     assert_eq!(test["delivered"], true);
-    assert_eq!(receiver.so_far().total, 1);
+    assert_eq!(receiver.received().total, 1);
 }

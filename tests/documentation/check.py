@@ -1,11 +1,11 @@
-"""Holds a running platform to what it says of itself, with other people's tools.
+"""Compares a running platform with its own documentation, with third-party tools.
 
-    python3 check.py <the program `delivery`>
+    python3 check.py <path of the program `delivery`>
 
-It is started on free ports over a database of its own. `openapi-spec-validator` judges the
-OpenAPI document, `schemathesis` makes requests by it, good and bad, and judges the answers;
-`PyLD` expands and compacts answers; `@api-platform/api-doc-parser` (if `node` has it, see
-package.json) looks for every resource by the entrypoint alone.
+The platform is started on free ports over a new database. `openapi-spec-validator` validates the
+OpenAPI document; `schemathesis` generates valid and invalid requests from it and checks the
+responses; `PyLD` expands and compacts responses; `@api-platform/api-doc-parser` (if installed, see
+package.json) finds every resource from the entrypoint.
 """
 
 import json
@@ -23,10 +23,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import json_ld
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Far beyond what a start takes, in seconds.
-START = 60
-# What is too long for schemathesis, in seconds; how long it takes is in its settings.
-TOO_LONG = 290
+# Seconds. Far longer than a start takes.
+START_TIMEOUT = 60
+# Seconds. Longer than `max-time` in schemathesis.toml.
+SCHEMATHESIS_TIMEOUT = 290
 
 ORDER = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"}}
 
@@ -37,7 +37,7 @@ def start(program, directory):
         [program, "--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0", "--data-dir", directory],
         env=settings, stdout=subprocess.DEVNULL)
     ready = pathlib.Path(directory, "ready.json")
-    for _ in range(START * 10):
+    for _ in range(START_TIMEOUT * 10):
         if ready.exists():
             return process, json.loads(ready.read_text())
         if process.poll() is not None:
@@ -49,11 +49,11 @@ def start(program, directory):
 
 def token(ready):
     client = ready["demo_client"]
-    answer = requests.post(
+    response = requests.post(
         ready["base_url"] + "/oauth2/token", auth=(client["api_key"], client["api_secret"]),
         data={"grant_type": "client_credentials", "scope": "deliveries tasks"}, timeout=30)
-    answer.raise_for_status()
-    return answer.json()["access_token"]
+    response.raise_for_status()
+    return response.json()["access_token"]
 
 
 def schemathesis(base, bearer):
@@ -63,12 +63,12 @@ def schemathesis(base, bearer):
         "run", base + "/api/docs.json", "--url", base,
         "--header", f"Authorization: Bearer {bearer}",
     ]
-    return subprocess.run(command, timeout=TOO_LONG, cwd=tempfile.gettempdir()).returncode
+    return subprocess.run(command, timeout=SCHEMATHESIS_TIMEOUT, cwd=tempfile.gettempdir()).returncode
 
 
 def hydra(base):
     if not shutil.which("node") or not (HERE / "node_modules").exists():
-        print("node or its packages are not there: no Hydra client was asked")
+        print("node or its packages are not installed: the Hydra client is SKIPPED")
         return 0
     return subprocess.run(["node", HERE / "hydra.mjs", base], timeout=120).returncode
 
@@ -76,13 +76,13 @@ def hydra(base):
 def check(base, bearer):
     document = requests.get(base + "/api/docs.json", timeout=30).json()
     OpenAPIV31SpecValidator(document).validate()
-    print("the OpenAPI document is one")
+    print("the OpenAPI document is valid")
 
     headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/ld+json"}
     def post(path, body):
-        answer = requests.post(base + path, headers=headers, json=body, timeout=30)
-        answer.raise_for_status()
-        return answer.json()
+        response = requests.post(base + path, headers=headers, json=body, timeout=30)
+        response.raise_for_status()
+        return response.json()
     delivery = post("/api/deliveries", ORDER)
     price = post("/api/retail_prices/calculate", ORDER)
     webhook = post("/api/webhooks", {"event": "delivery.completed", "url": "http://127.0.0.1:9/"})
@@ -102,11 +102,11 @@ def main(program):
         process, ready = start(program, directory)
         try:
             failed = check(ready["base_url"], token(ready))
-            lives = process.poll() is None
+            is_running = process.poll() is None
         finally:
             process.terminate()
             process.wait(timeout=60)
-    sys.exit(1 if failed or not lives else 0)
+    sys.exit(1 if failed or not is_running else 0)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-// What a generic Hydra client, which knows nothing of this API but its entrypoint, finds in it.
-// Called with the base address.
+// Checks what a generic Hydra client finds from the entrypoint. Argument: the base URL.
 import { parseHydraDocumentation } from "@api-platform/api-doc-parser";
 
 const [base] = process.argv.slice(2);
@@ -15,14 +14,14 @@ for (const [name, address] of Object.entries(entrypoint)) {
   if (name.startsWith("@")) continue;
   const resource = api.resources.find((found) => found.url.endsWith(address));
   if (!resource) {
-    failures.push(`${address} is not found`);
+    failures.push(`${address} is missing`);
     continue;
   }
-  const described = classes.find((one) => one["hydra:title"] === resource.title);
-  for (const property of described["hydra:supportedProperty"]) {
+  const documented = classes.find((one) => one["hydra:title"] === resource.title);
+  for (const property of documented["hydra:supportedProperty"]) {
     const title = property["hydra:title"];
     const field = resource.fields.find((found) => found.name === title);
-    if (!field) failures.push(`${resource.title}.${title} is not found`);
+    if (!field) failures.push(`${resource.title}.${title} is missing`);
     else if (field.required !== property["hydra:required"]) {
       failures.push(`${resource.title}.${title}: required is ${field.required}`);
     }
@@ -31,15 +30,15 @@ for (const [name, address] of Object.entries(entrypoint)) {
   const link = classes
     .find((one) => one["hydra:title"] === "Entrypoint")
     ["hydra:supportedProperty"].find((one) => one["hydra:title"] === name);
-  const described_operations = [
-    ...described["hydra:supportedOperation"],
+  const documentedOperations = [
+    ...documented["hydra:supportedOperation"],
     ...(link["hydra:property"]["hydra:supportedOperation"] || []),
   ];
-  for (const operation of described_operations) {
+  for (const operation of documentedOperations) {
     const method = operation["hydra:method"];
     const title = operation["hydra:title"];
     if (!resource.operations.some((found) => found.method === method && found.name === title)) {
-      failures.push(`${resource.title}: ${method} "${title}" is not found`);
+      failures.push(`${resource.title}: ${method} "${title}" is missing`);
     }
     operations += 1;
   }

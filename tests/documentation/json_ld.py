@@ -1,5 +1,5 @@
-"""Every answer means something to a JSON-LD processor, and loses nothing in it: expanded to IRIs
-and compacted again by its own context, it is the same but for nulls."""
+"""Checks that a JSON-LD processor preserves every response: expanded to IRIs and compacted by its
+own context, it is the same document but for nulls."""
 
 import sys
 from urllib.parse import urljoin
@@ -8,20 +8,20 @@ import requests
 from pyld import jsonld
 
 
-def alike(value, base):
-    """Without nulls, and with the addresses of resources in full: a processor shortens them to
-    `api/tasks/1` where the API writes `/api/tasks/1`."""
+def normalize(value, base):
+    """Removes nulls and makes resource IRIs absolute: a processor shortens `/api/tasks/1` to
+    `api/tasks/1`."""
     if isinstance(value, dict):
-        return {name: alike(member, base) for name, member in value.items() if member is not None}
+        return {name: normalize(member, base) for name, member in value.items() if member is not None}
     if isinstance(value, list):
-        return [alike(element, base) for element in value]
+        return [normalize(element, base) for element in value]
     if isinstance(value, str) and value.startswith(("/api", "api")):
         return urljoin(base, value)
     return value
 
 
 def terms(expanded):
-    """Every key and type of an expanded document, but for what is JSON as it stands."""
+    """Every key and type of an expanded document, except in JSON literals."""
     if isinstance(expanded, list):
         for element in expanded:
             yield from terms(element)
@@ -33,29 +33,29 @@ def terms(expanded):
 
 def check(base, paths, headers):
     def load(url, options):
-        answer = requests.get(url, headers={"Accept": "application/ld+json"}, timeout=30)
-        answer.raise_for_status()
-        return {"contextUrl": None, "documentUrl": url, "document": answer.json(),
+        response = requests.get(url, headers={"Accept": "application/ld+json"}, timeout=30)
+        response.raise_for_status()
+        return {"contextUrl": None, "documentUrl": url, "document": response.json(),
                 "contentType": "application/ld+json"}
 
     jsonld.set_document_loader(load)
     options = {"base": base + "/", "processingMode": "json-ld-1.1"}
     for path in paths:
-        answer = requests.get(base + path, headers=headers, timeout=30)
-        answer.raise_for_status()
-        document = answer.json()
+        response = requests.get(base + path, headers=headers, timeout=30)
+        response.raise_for_status()
+        document = response.json()
         expanded = jsonld.expand(document, options)
-        assert expanded, f"{path} says nothing"
+        assert expanded, f"{path} is empty when expanded"
         for term in terms(expanded):
-            assert term.startswith("@") or "://" in term, f"{term} in {path} is no IRI"
+            assert term.startswith("@") or "://" in term, f"{term} in {path} is not an IRI"
         context = document["@context"]
         if isinstance(context, str):
             context = base + context
         compacted = jsonld.compact(expanded, context, {**options, "compactArrays": True})
         compacted["@context"] = document["@context"]
-        expected, found = alike(document, options["base"]), alike(compacted, options["base"])
-        assert found == expected, f"{path}\n{expected}\ncomes back as\n{found}"
-    print(f"{len(paths)} documents come back as they were")
+        expected, found = normalize(document, options["base"]), normalize(compacted, options["base"])
+        assert found == expected, f"{path}\n{expected}\nis compacted to\n{found}"
+    print(f"{len(paths)} documents are preserved")
 
 
 if __name__ == "__main__":

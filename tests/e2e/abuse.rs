@@ -1,5 +1,4 @@
-//! HTTP as no decent program speaks it, to the real binary: its memory stays bounded, and whoever
-//! behaves is served all the while.
+//! Abusive HTTP against the real binary: memory stays bounded and other clients are served.
 
 use std::{
     io::{Read, Write},
@@ -12,11 +11,11 @@ use delivery::Credentials;
 
 use crate::harness::{ApiClient, all_in_one::AllInOne, raw};
 
-/// Far beyond what anything here takes.
+/// Generous upper bound for each operation.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// What all of these together may make the process grow by, in KiB: as much of bodies as is held
-/// at once, and as much again for connections.
+/// The largest accepted growth of the process's memory, in KiB: the limit on buffered bodies, and
+/// the same again for connections.
 const GROWTH: u64 = 192 * 1024;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -32,7 +31,7 @@ const GET: &[u8] = b"\x82\x86\x84\x41\x01x";
 const POST: &[u8] = b"\x83\x86\x84\x41\x01x";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn abuse_costs_bounded_memory_and_harms_nobody_else() {
+async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let base_url = platform.text("/base_url").to_owned();
@@ -50,22 +49,23 @@ async fn abuse_costs_bounded_memory_and_harms_nobody_else() {
         ("very many headers", many_headers),
         ("huge bodies", huge_bodies),
         ("streams opened and reset", rapid_reset),
-        ("headers without end", continuation_flood),
+        ("a flood of continuation frames", continuation_flood),
         ("streams left open", open_streams),
     ] {
-        let over = AtomicBool::new(false);
+        let finished = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let abusing = scope.spawn(|| {
+            let abuser = scope.spawn(|| {
                 abuse(&addr);
-                over.store(true, Ordering::Relaxed);
+                finished.store(true, Ordering::Relaxed);
             });
             let runtime = tokio::runtime::Handle::current();
             tokio::task::block_in_place(|| {
                 runtime.block_on(async {
                     let mut served = 0;
-                    while served < 5 || !(over.load(Ordering::Relaxed) || abusing.is_finished()) {
-                        let answer = tokio::time::timeout(DEADLINE, client.get("/api/me")).await;
-                        assert_eq!(answer.expect(name).status, 200, "{name}");
+                    while served < 5 || !(finished.load(Ordering::Relaxed) || abuser.is_finished())
+                    {
+                        let response = tokio::time::timeout(DEADLINE, client.get("/api/me")).await;
+                        assert_eq!(response.expect(name).status, 200, "{name}");
                         served += 1;
                     }
                 });
@@ -79,19 +79,19 @@ async fn abuse_costs_bounded_memory_and_harms_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_whose_end_can_be_read_in_two_ways_is_the_connections_last() {
+async fn a_request_with_ambiguous_framing_closes_the_connection() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let base_url = platform.text("/base_url");
-    // Whoever reads it otherwise than the server sees the last line as a request.
+    // A proxy that parses the framing differently would see the last line as a second request.
     let request = |framing: &str| {
         format!(
             "POST /oauth2/token HTTP/1.1\r\nHost: x\r\n{framing}\r\n0\r\n\r\n\
              GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         )
     };
-    let plain = request("Content-Length: 5\r\n");
-    let both = raw::send(base_url, plain.as_bytes()).await.unwrap();
+    let unambiguous = request("Content-Length: 5\r\n");
+    let both = raw::send(base_url, unambiguous.as_bytes()).await.unwrap();
     assert!(both.body.ends_with(b"ok\n"));
     for framing in [
         "Content-Length: 5\r\nContent-Length: 6\r\n",
@@ -108,25 +108,25 @@ async fn a_request_whose_end_can_be_read_in_two_ways_is_the_connections_last() {
         "Transfer-Encoding : chunked\r\n",
         " Content-Length: 5\r\n",
     ] {
-        let answer = raw::send(base_url, request(framing).as_bytes()).await;
+        let response = raw::send(base_url, request(framing).as_bytes()).await;
 
-        let Some(answer) = answer else { continue };
-        let body = String::from_utf8_lossy(&answer.body);
-        assert_eq!(answer.status, 400, "{framing:?}: {body}");
+        let Some(response) = response else { continue };
+        let body = String::from_utf8_lossy(&response.body);
+        assert_eq!(response.status, 400, "{framing:?}: {body}");
         assert!(!body.contains("HTTP/1.1 200"), "{framing:?}: {body}");
     }
     assert!(platform.stop("-TERM").success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn odd_targets_are_answered_like_any_other() {
+async fn unusual_request_targets_get_regular_responses() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let base_url = platform.text("/base_url");
     let long = format!("/api/tasks/{}", "a".repeat(60_000));
     let too_long = format!("/api/tasks/{}", "a".repeat(200_000));
     for (target, statuses) in [
-        // The form that proxies are asked in (RFC 9112 §3.2.2).
+        // Absolute form, as sent to proxies (RFC 9112 §3.2.2).
         ("http://elsewhere.example/healthz", &[200][..]),
         ("/api/../healthz", &[404]),
         ("/%68ealthz", &[404]),
@@ -139,16 +139,16 @@ async fn odd_targets_are_answered_like_any_other() {
     ] {
         let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 
-        let answer = raw::send(base_url, request.as_bytes()).await.unwrap();
+        let response = raw::send(base_url, request.as_bytes()).await.unwrap();
 
-        let status = answer.status;
+        let status = response.status;
         assert!(statuses.contains(&status), "{target:.40?}: {status}");
     }
     assert!(platform.stop("-TERM").success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_sent_before_their_answers_are_answered_in_their_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let request = |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n");
@@ -158,11 +158,11 @@ async fn requests_sent_before_their_answers_are_answered_in_their_order() {
         request("/healthz", "Connection: close\r\n"),
     ];
 
-    let answer = raw::send(platform.text("/base_url"), requests.concat().as_bytes()).await;
+    let response = raw::send(platform.text("/base_url"), requests.concat().as_bytes()).await;
 
-    let answers = answer.unwrap();
-    assert_eq!(answers.status, 200);
-    let body = String::from_utf8_lossy(&answers.body);
+    let responses = response.unwrap();
+    assert_eq!(responses.status, 200);
+    let body = String::from_utf8_lossy(&responses.body);
     let second = body.find("HTTP/1.1 404").unwrap();
     let third = body.find("HTTP/1.1 200").unwrap();
     assert!(second < third && body.ends_with("ok\n"), "{body}");
@@ -178,7 +178,7 @@ fn connect(addr: &str) -> TcpStream {
     stream
 }
 
-/// Connections that have begun to say something.
+/// Connections with incomplete request heads.
 fn slow_headers(addr: &str) {
     let mut streams: Vec<_> = (0..300).map(|_| connect(addr)).collect();
     for byte in b"GET /api HTTP/1.1\r\nX" {
@@ -188,7 +188,7 @@ fn slow_headers(addr: &str) {
     }
 }
 
-/// Bodies announced and hardly begun.
+/// Announced bodies of which only a byte is sent.
 fn slow_bodies(addr: &str) {
     let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
                 Content-Length: 1000000\r\n\r\n{";
@@ -209,7 +209,7 @@ fn many_headers(addr: &str) {
     }
 }
 
-/// A gigabyte in all, if anybody took it.
+/// One gigabyte in total if the server accepted it all.
 fn huge_bodies(addr: &str) {
     let megabyte = "a".repeat(1 << 20);
     let chunk = format!("100000\r\n{megabyte}\r\n");
@@ -238,7 +238,7 @@ fn http2(addr: &str) -> TcpStream {
     stream
 }
 
-/// The ids that a client gives its streams.
+/// The ids of client-initiated streams.
 fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|number| 2 * number + 1)
 }
@@ -257,9 +257,9 @@ fn rapid_reset(addr: &str) {
     }
 }
 
-/// CVE-2024-27316 and its like.
+/// CVE-2024-27316 and similar attacks.
 fn continuation_flood(addr: &str) {
-    // A header of 16 KiB, again and again, never indexed.
+    // A header of 16 KiB, repeated, never indexed.
     let mut header = b"\x10\x01x\x7f\xd1\x7e".to_vec();
     header.resize(16_000, b'a');
     for _ in 0..5 {
@@ -276,7 +276,7 @@ fn continuation_flood(addr: &str) {
     }
 }
 
-/// More requests at once than there may be, none of which ends.
+/// More concurrent requests than allowed, none of which completes.
 fn open_streams(addr: &str) {
     let mut streams = Vec::new();
     for _ in 0..10 {
@@ -293,7 +293,7 @@ fn open_streams(addr: &str) {
     }
 }
 
-/// What of a process is in memory, in KiB; 0 where that is not told.
+/// Resident memory of a process, in KiB; 0 if `/proc` is not available.
 fn resident_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

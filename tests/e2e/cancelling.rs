@@ -1,4 +1,4 @@
-//! `DELETE /api/deliveries/{id}`: cancelling, while no task is done.
+//! `DELETE /api/deliveries/{id}`: cancelling, allowed while no task is done.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{
-    Answer, ApiClient, Platform, Twin, WebhookReceiver,
+    ApiClient, Platform, Replica, Response, WebhookReceiver,
     assertions::{assert_error, json_ld},
     iri,
 };
 
-/// How many deliveries are cancelled and begun at the same instant.
+/// How many deliveries are cancelled and started concurrently.
 const RACES: usize = 20;
 
 on_both_databases! {
     /// 204, empty; `status` stays, `cancelledAt` is set on the delivery and both tasks. Again:
-    /// 204, unchanged, nobody is told twice.
-    async fn a_cancelled_delivery_stays_readable_and_its_cancellation_is_told_once(platform: &Platform) {
+    /// 204, unchanged, no second notification.
+    async fn a_cancelled_delivery_stays_readable_and_its_event_is_sent_once(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client.create_webhook("delivery.cancelled", receiver.url()).await;
@@ -27,9 +27,9 @@ on_both_databases! {
         let path = iri(&delivery);
 
         platform.advance(SignedDuration::from_mins(5));
-        assert_gone(&client.delete(path).await);
+        assert_no_content(&client.delete(path).await);
         platform.advance(SignedDuration::from_mins(5));
-        assert_gone(&client.delete(path).await);
+        assert_no_content(&client.delete(path).await);
 
         let mut expected = delivery.clone();
         expected["cancelledAt"] = json!("2020-04-02T11:05:00+02:00");
@@ -42,35 +42,35 @@ on_both_databases! {
         expected["pickup"]["@context"] = json!("/api/contexts/Task");
         assert_eq!(task, expected["pickup"]);
         assert_eq!(receiver.next_notification().await.json(), cancelled(path));
-        assert_nothing_more(&client, &receiver).await;
+        assert_no_more_notifications(&client, &receiver).await;
     }
 
     /// "Completing a cancelled task: 409", over REST and gRPC, and it changes nothing.
-    async fn a_task_of_a_cancelled_delivery_is_not_completed(platform: &Platform) {
+    async fn a_task_of_a_cancelled_delivery_cannot_be_completed(platform: &Platform) {
         let client = platform.client().await;
-        let board = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
+        let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let delivery = client.create_delivery(order()).await;
-        assert_gone(&client.delete(iri(&delivery)).await);
+        assert_no_content(&client.delete(iri(&delivery)).await);
         let before = json_ld(&client.get(iri(&delivery)).await, 200);
 
         for task in ["pickup", "dropoff"] {
             let done = format!("{}/done", iri(&delivery[task]));
-            let refused = board.put(&done, json!({})).await;
-            assert_error(&refused, 409);
-            assert_eq!(refused.json["code"], "delivery_cancelled");
-            let refused = platform
+            let rejected = board.put(&done, json!({})).await;
+            assert_error(&rejected, 409);
+            assert_eq!(rejected.json["code"], "delivery_cancelled");
+            let rejected = platform
                 .courier()
                 .await
-                .try_to_complete(iri(&delivery[task]))
+                .try_complete(iri(&delivery[task]))
                 .await
                 .unwrap_err();
-            assert_eq!(refused.code(), Code::FailedPrecondition);
+            assert_eq!(rejected.code(), Code::FailedPrecondition);
         }
         assert_eq!(json_ld(&client.get(iri(&delivery)).await, 200), before);
     }
 
-    /// "allowed while no task is done, else 409", whichever task it is.
-    async fn a_delivery_with_a_done_task_is_not_cancelled(platform: &Platform) {
+    /// "allowed while no task is done, else 409", for either task.
+    async fn a_delivery_with_a_done_task_cannot_be_cancelled(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
 
@@ -81,82 +81,82 @@ on_both_databases! {
             }
             let before = json_ld(&client.get(iri(&delivery)).await, 200);
 
-            let refused = client.delete(iri(&delivery)).await;
-            assert_error(&refused, 409);
-            assert_eq!(refused.json["code"], "task_done");
+            let rejected = client.delete(iri(&delivery)).await;
+            assert_error(&rejected, 409);
+            assert_eq!(rejected.json["code"], "task_done");
             assert_eq!(json_ld(&client.get(iri(&delivery)).await, 200), before);
         }
     }
 
-    /// Another store's delivery is as good as none; scope `deliveries`.
-    async fn a_delivery_is_cancelled_by_its_own_store_alone(platform: &Platform) {
+    /// Another store's delivery is not found; the required scope is `deliveries`.
+    async fn a_delivery_is_cancelled_only_by_its_own_store(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
-        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        let other = platform.new_store_client().await;
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
         let delivery = client.create_delivery(order()).await;
         let path = iri(&delivery);
 
         assert_error(&other.delete(path).await, 404);
-        assert_error(&tasks_alone.delete(path).await, 403);
-        assert_error(&platform.stranger().delete(path).await, 401);
+        assert_error(&tasks_only.delete(path).await, 403);
+        assert_error(&platform.anonymous_client().delete(path).await, 401);
         for unknown in ["01932e5c-9f4a-7000-8000-00000000000a", "1", "%00"] {
             assert_error(&client.delete(&format!("/api/deliveries/{unknown}")).await, 404);
         }
         assert_eq!(json_ld(&client.get(path).await, 200), delivery);
     }
 
-    /// "a booked slot is given back": once, also when the dropoff's own window begins later than
-    /// the slot, and not the place of one that took none.
-    async fn a_cancelled_delivery_gives_its_place_back_once(platform: &Platform) {
+    /// "a booked slot is given back": once, also if the dropoff's own window starts later than the
+    /// slot, and only if the delivery had booked it.
+    async fn a_cancelled_delivery_releases_its_booking_once(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
         let slot = "2020-04-03 12:00-14:00";
-        // Before places are counted.
-        let uncounted = client.create_delivery(in_slot(slot)).await;
-        operator.apply_time_slot(&platform.store, TWO_PLACES).await;
+        // Created before the slot had a capacity.
+        let unbooked = client.create_delivery(in_slot(slot)).await;
+        operator.apply_time_slot(&platform.store, CAPACITY_OF_TWO).await;
         let mut late = in_slot(slot);
         late["dropoff"]["after"] = json!("2020-04-03 13:00");
 
         let first = client.create_delivery(late).await;
         let second = client.create_delivery(in_slot(slot)).await;
         assert_eq!(client.post("/api/deliveries", in_slot(slot)).await.status, 400);
-        assert_gone(&client.delete(iri(&uncounted)).await);
+        assert_no_content(&client.delete(iri(&unbooked)).await);
         assert_eq!(client.post("/api/deliveries", in_slot(slot)).await.status, 400);
 
-        assert_gone(&client.delete(iri(&first)).await);
-        assert_gone(&client.delete(iri(&first)).await);
+        assert_no_content(&client.delete(iri(&first)).await);
+        assert_no_content(&client.delete(iri(&first)).await);
         client.create_delivery(in_slot(slot)).await;
         assert_eq!(client.post("/api/deliveries", in_slot(slot)).await.status, 400);
-        assert_gone(&client.delete(iri(&second)).await);
+        assert_no_content(&client.delete(iri(&second)).await);
         client.create_delivery(in_slot(slot)).await;
         assert_eq!(client.post("/api/deliveries", in_slot(slot)).await.status, 400);
     }
 
-    async fn a_delivery_is_cancelled_or_begun_but_never_both(platform: &Platform) {
+    async fn a_delivery_is_cancelled_or_started_but_never_both(platform: &Platform) {
         let client = platform.client().await;
-        let board = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
+        let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         race(&client, [&client, &client], [&board, &board]).await;
     }
 }
 
-/// The same, over two cores.
+/// The same on two cores.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delivery_is_cancelled_or_begun_on_different_cores_but_never_both() {
-    let Some(twins) = Twin::start_two().await else {
+async fn a_delivery_is_cancelled_or_started_on_two_cores_but_never_both() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let (client, other) = (twins[0].client().await, twins[1].client().await);
+    let (client, other) = (replicas[0].client().await, replicas[1].client().await);
     let boards = [
-        &twins[0].dispatch_board().await,
-        &twins[1].dispatch_board().await,
+        &replicas[0].dispatch_board().await,
+        &replicas[1].dispatch_board().await,
     ];
     race(&client, [&client, &other], boards).await;
-    for twin in twins {
-        twin.stop().await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 
-/// Cancels deliveries and completes a task of each at the same instant, twice each.
+/// Concurrently cancels deliveries and completes a task of each, twice each.
 async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2]) {
     let receiver = WebhookReceiver::start().await;
     for event in ["delivery.cancelled", "delivery.picked"] {
@@ -180,53 +180,56 @@ async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2
                 .spawn(async move { (path, "delivery.picked", board.put(&done, json!({})).await) });
         }
     }
-    let mut happened = BTreeMap::new();
-    for (path, event, answer) in racing.join_all().await {
-        if (200..300).contains(&answer.status) {
-            let known = happened.insert(path.clone(), event);
-            assert!(known.is_none_or(|known| known == event), "{path}: both");
+    let mut succeeded = BTreeMap::new();
+    for (path, event, response) in racing.join_all().await {
+        if (200..300).contains(&response.status) {
+            let previous = succeeded.insert(path.clone(), event);
+            assert!(
+                previous.is_none_or(|previous| previous == event),
+                "{path}: cancelled and started"
+            );
         } else {
-            assert_error(&answer, 409);
+            assert_error(&response, 409);
         }
     }
 
-    let mut told = BTreeMap::new();
+    let mut received = BTreeMap::new();
     for delivery in &deliveries {
         let read = json_ld(&client.get(iri(delivery)).await, 200);
         let is_cancelled = !read["cancelledAt"].is_null();
         let is_done = read["pickup"]["status"] == "DONE";
         assert_ne!(is_cancelled, is_done, "{read}");
         assert_eq!(
-            happened[iri(delivery)] == "delivery.cancelled",
+            succeeded[iri(delivery)] == "delivery.cancelled",
             is_cancelled
         );
 
         let data = receiver.next_notification().await.json()["data"].clone();
         let object = data["object"].as_str().unwrap().to_owned();
         assert_eq!(
-            told.insert(object.clone(), data),
+            received.insert(object.clone(), data),
             None,
-            "{object} was told twice"
+            "two notifications for {object}"
         );
     }
-    for (path, event) in happened {
-        assert_eq!(told[&path]["event"], event);
+    for (path, event) in succeeded {
+        assert_eq!(received[&path]["event"], event);
     }
-    assert_nothing_more(client, &receiver).await;
+    assert_no_more_notifications(client, &receiver).await;
 }
 
-/// One cancellation more is the next that the receiver hears of.
-async fn assert_nothing_more(client: &ApiClient, receiver: &WebhookReceiver) {
+/// Checks that the next notification is that of one more cancellation.
+async fn assert_no_more_notifications(client: &ApiClient, receiver: &WebhookReceiver) {
     let last = client.create_delivery(order()).await;
-    assert_gone(&client.delete(iri(&last)).await);
+    assert_no_content(&client.delete(iri(&last)).await);
     assert_eq!(
         receiver.next_notification().await.json(),
         cancelled(iri(&last))
     );
-    assert!(receiver.so_far().await.is_empty());
+    assert!(receiver.received().await.is_empty());
 }
 
-const TWO_PLACES: &str = r#"
+const CAPACITY_OF_TWO: &str = r#"
     name = "Tour"
     opening_hours = ["Mo-Su 12:00-14:00"]
     interval = "2 days"
@@ -246,7 +249,7 @@ fn cancelled(path: &str) -> Value {
 }
 
 #[track_caller]
-fn assert_gone(answer: &Answer) {
-    let body = String::from_utf8_lossy(&answer.body);
-    assert_eq!((answer.status, body.as_ref()), (204, ""));
+fn assert_no_content(response: &Response) {
+    let body = String::from_utf8_lossy(&response.body);
+    assert_eq!((response.status, body.as_ref()), (204, ""));
 }

@@ -1,4 +1,4 @@
-//! "States and transitions": a task from `TODO` to `DONE`, a delivery completed by its second.
+//! "States and transitions": a task from `TODO` to `DONE`, a delivery completed by its second task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Twin, WebhookReceiver,
+    ApiClient, Platform, Replica, WebhookReceiver,
     assertions::{assert_error, json_ld},
     iri,
 };
 
-/// How many deliveries have both their tasks completed at the same instant.
+/// How many deliveries have both tasks completed concurrently.
 const RACES: usize = 20;
 
 on_both_databases! {
     /// "The `status` property changes from `TODO` to `DONE`." `PUT /api/tasks/{id}/done`: "body
     /// `{}`; 200 the task, `DONE`; again: 200, unchanged, no second event".
-    async fn a_task_is_done_over_grpc_or_rest_and_stays_as_it_is(platform: &Platform) {
+    async fn a_task_is_completed_over_grpc_or_rest_and_repeats_change_nothing(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client
@@ -40,9 +40,9 @@ on_both_databases! {
         assert_eq!(completed.status(), TaskStatus::Done);
         let done = json_ld(&client.get(pickup).await, 200);
         assert_eq!(before["status"], "TODO");
-        assert_eq!(done, changed(&before, &done));
+        assert_eq!(done, as_done(&before, &done));
 
-        // Again, both ways, and later.
+        // Repeated over both APIs, later.
         platform.advance(jiff::SignedDuration::from_mins(1));
         assert_eq!(courier.complete(pickup).await, completed);
         assert_eq!(
@@ -51,13 +51,13 @@ on_both_databases! {
         );
 
         let before = json_ld(&client.get(dropoff).await, 200);
-        let answer = board.put(&format!("{dropoff}/done"), json!({})).await;
-        let done = json_ld(&answer, 200);
+        let response = board.put(&format!("{dropoff}/done"), json!({})).await;
+        let done = json_ld(&response, 200);
         assert_eq!(
             (&before["status"], &done["status"]),
             (&json!("TODO"), &json!("DONE"))
         );
-        assert_eq!(done, changed(&before, &done));
+        assert_eq!(done, as_done(&before, &done));
         assert_eq!(json_ld(&client.get(dropoff).await, 200), done);
         platform.advance(jiff::SignedDuration::from_mins(1));
         assert_eq!(
@@ -80,12 +80,12 @@ on_both_databases! {
                 "\"delivery.picked\"".to_owned()
             ])
         );
-        assert_nothing_more(&client, &board, &receiver).await;
+        assert_no_more_notifications(&client, &board, &receiver).await;
     }
 
     /// "Either task may be completed first […]. A delivery is completed by its second completed
     /// task, whichever it is, exactly once."
-    async fn a_delivery_is_completed_by_its_second_task_whichever_it_is(platform: &Platform) {
+    async fn a_delivery_is_completed_by_its_second_task_in_either_order(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client
@@ -106,7 +106,7 @@ on_both_databases! {
                     .map(|task| (task, if task == first { "DONE" } else { "TODO" }))
                     .into()
             );
-            // Another delivery's completion is told first: one task alone completes nothing.
+            // One task does not complete a delivery: the next notification is another delivery's.
             courier.complete(iri(&other[first])).await;
             courier.complete(iri(&other[second])).await;
             let object = receiver.next_notification().await.json()["data"]["object"].clone();
@@ -120,11 +120,11 @@ on_both_databases! {
             let object = receiver.next_notification().await.json()["data"]["object"].clone();
             assert_eq!(object, delivery["@id"]);
         }
-        assert_nothing_more(&client, &dispatch_board(platform).await, &receiver).await;
+        assert_no_more_notifications(&client, &dispatch_board(platform).await, &receiver).await;
     }
 
     /// Scope `tasks:all`: "read and complete any task"; `tasks`: "read own tasks".
-    async fn a_task_is_completed_by_those_with_the_scope_tasks_all_alone(platform: &Platform) {
+    async fn completing_a_task_requires_the_scope_tasks_all(platform: &Platform) {
         let client = platform.client().await;
         let board = dispatch_board(platform).await;
         let courier = platform.courier().await;
@@ -132,29 +132,29 @@ on_both_databases! {
         let done = format!("{}/done", iri(&delivery["pickup"]));
 
         let admin = platform
-            .client_of(&platform.operator_client, &["admin"])
+            .client_for(&platform.operator_client, &["admin"])
             .await;
         for without_scope in [&client, &admin] {
-            let refused = without_scope.put(&done, json!({})).await;
-            assert_error(&refused, 403);
+            let rejected = without_scope.put(&done, json!({})).await;
+            assert_error(&rejected, 403);
             assert_eq!(
-                refused.header("www-authenticate"),
+                rejected.header("www-authenticate"),
                 r#"Bearer error="insufficient_scope", scope="tasks:all""#
             );
         }
-        let refused = platform.stranger().put(&done, json!({})).await;
-        assert_error(&refused, 401);
-        assert!(refused.header("www-authenticate").starts_with("Bearer"));
+        let rejected = platform.anonymous_client().put(&done, json!({})).await;
+        assert_error(&rejected, 401);
+        assert!(rejected.header("www-authenticate").starts_with("Bearer"));
         assert_eq!(
             json_ld(&board.get(iri(&delivery["pickup"])).await, 200)["status"],
             "TODO"
         );
 
         for unknown in ["01932e5c-9f4a-7000-8000-00000000000a", "1", "%2e%2e", "x"] {
-            let answer = board
+            let response = board
                 .put(&format!("/api/tasks/{unknown}/done"), json!({}))
                 .await;
-            assert_error(&answer, 404);
+            assert_error(&response, 404);
         }
         let delivery_id = delivery["id"].as_str().unwrap();
         assert_error(
@@ -164,19 +164,19 @@ on_both_databases! {
             404,
         );
         let unknown = courier
-            .try_to_complete("/api/tasks/01932e5c-9f4a-7000-8000-00000000000a")
+            .try_complete("/api/tasks/01932e5c-9f4a-7000-8000-00000000000a")
             .await
             .unwrap_err();
         assert_eq!(unknown.code(), Code::NotFound);
 
-        let answer = board.get(&done).await;
-        assert_error(&answer, 405);
-        assert_eq!(answer.header("allow"), "PUT, OPTIONS");
+        let response = board.get(&done).await;
+        assert_error(&response, 405);
+        assert_eq!(response.header("allow"), "PUT, OPTIONS");
     }
 
     /// "Completion of a delivery emits the event `delivery.completed`": one, "exactly once", when
-    /// both tasks are completed at the same instant, over gRPC and REST, several times each.
-    async fn both_tasks_at_the_same_instant_complete_a_delivery_once(platform: &Platform) {
+    /// both tasks are completed concurrently, twice each.
+    async fn tasks_completed_concurrently_complete_a_delivery_once(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         for event in ["delivery.completed", "delivery.picked"] {
@@ -192,33 +192,33 @@ on_both_databases! {
                 racing.spawn(async move { board.put(&done, json!({})).await });
             }
         }
-        for answer in racing.join_all().await {
-            assert_eq!(json_ld(&answer, 200)["status"], "DONE");
+        for response in racing.join_all().await {
+            assert_eq!(json_ld(&response, 200)["status"], "DONE");
         }
 
-        assert_told_once(
+        assert_each_notified_once(
             &deliveries,
             &["delivery.completed", "delivery.picked"],
             &receiver,
         )
         .await;
-        assert_nothing_more(&client, &board, &receiver).await;
+        assert_no_more_notifications(&client, &board, &receiver).await;
     }
 }
 
-/// The same, each task over a core of its own.
+/// The same, with each task completed on another core.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_once() {
-    let Some(twins) = Twin::start_two().await else {
+async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
     let receiver = WebhookReceiver::start().await;
-    let client = twins[0].client().await;
+    let client = replicas[0].client().await;
     let boards = [
-        twins[0].dispatch_board().await,
-        twins[1].dispatch_board().await,
+        replicas[0].dispatch_board().await,
+        replicas[1].dispatch_board().await,
     ];
-    twins[1]
+    replicas[1]
         .client()
         .await
         .create_webhook("delivery.completed", receiver.url())
@@ -232,14 +232,14 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
             racing.spawn(async move { board.put(&done, json!({})).await });
         }
     }
-    for answer in racing.join_all().await {
-        assert_eq!(json_ld(&answer, 200)["status"], "DONE");
+    for response in racing.join_all().await {
+        assert_eq!(json_ld(&response, 200)["status"], "DONE");
     }
 
-    assert_told_once(&deliveries, &["delivery.completed"], &receiver).await;
-    assert_nothing_more(&client, &boards[1], &receiver).await;
-    for twin in twins {
-        twin.stop().await;
+    assert_each_notified_once(&deliveries, &["delivery.completed"], &receiver).await;
+    assert_no_more_notifications(&client, &boards[1], &receiver).await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 
@@ -250,10 +250,10 @@ fn order() -> Value {
     })
 }
 
-/// A program of the platform's own that completes tasks over REST.
+/// A client of the operator that completes tasks over REST.
 async fn dispatch_board(platform: &Platform) -> ApiClient {
     platform
-        .client_of(&platform.operator_client, &["tasks:all"])
+        .client_for(&platform.operator_client, &["tasks:all"])
         .await
 }
 
@@ -266,8 +266,8 @@ async fn create(client: &ApiClient, count: usize) -> Vec<Value> {
     creating.join_all().await
 }
 
-/// The task as it was, but for its status and when it was updated.
-fn changed(before: &Value, done: &Value) -> Value {
+/// The earlier task with the status and `updatedAt` of the completed one.
+fn as_done(before: &Value, done: &Value) -> Value {
     let mut expected = before.clone();
     expected["status"] = json!("DONE");
     expected["updatedAt"] = done["updatedAt"].clone();
@@ -290,27 +290,35 @@ async fn statuses(client: &ApiClient, delivery: &Value) -> BTreeMap<&'static str
     statuses
 }
 
-/// Each event of each delivery, under one `webhook-id`.
-async fn assert_told_once(deliveries: &[Value], events: &[&str], receiver: &WebhookReceiver) {
+/// Checks that each event of each delivery arrives once, with a distinct `webhook-id`.
+async fn assert_each_notified_once(
+    deliveries: &[Value],
+    events: &[&str],
+    receiver: &WebhookReceiver,
+) {
     let mut ids = BTreeSet::new();
-    let mut told = BTreeSet::new();
+    let mut received = BTreeSet::new();
     for _ in 0..deliveries.len() * events.len() {
         let notification = receiver.next_notification().await;
         let data = notification.json()["data"].clone();
-        told.insert((data["object"].to_string(), data["event"].to_string()));
+        received.insert((data["object"].to_string(), data["event"].to_string()));
         ids.insert(notification.header("webhook-id").to_owned());
     }
-    let owed = deliveries.iter().flat_map(|delivery| {
+    let expected = deliveries.iter().flat_map(|delivery| {
         events
             .iter()
             .map(|event| (delivery["@id"].to_string(), json!(event).to_string()))
     });
-    assert_eq!(told, owed.collect());
-    assert_eq!(ids.len(), told.len());
+    assert_eq!(received, expected.collect());
+    assert_eq!(ids.len(), received.len());
 }
 
-/// One delivery more is the next that the receiver hears of.
-async fn assert_nothing_more(client: &ApiClient, board: &ApiClient, receiver: &WebhookReceiver) {
+/// Checks that the next notifications are those of one more delivery.
+async fn assert_no_more_notifications(
+    client: &ApiClient,
+    board: &ApiClient,
+    receiver: &WebhookReceiver,
+) {
     let last = client.create_delivery(order()).await;
     for task in ["dropoff", "pickup"] {
         json_ld(

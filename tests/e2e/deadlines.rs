@@ -1,4 +1,4 @@
-//! "Deadlines travel with the call": core works for nobody who waits no longer.
+//! "Deadlines travel with the call": core stops work whose deadline has passed.
 
 use std::time::Duration;
 
@@ -15,20 +15,20 @@ use tokio::{io::AsyncReadExt as _, net::TcpListener};
 
 use crate::harness::{Database, Platform};
 
-/// How long the router may take, as the operator has it: no test lives to see that.
-const ROUTER: Duration = Duration::from_hours(1);
+/// The configured timeout of the router, longer than any test runs.
+const ROUTER_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// Far beyond the second that the caller gives.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Generous upper bound for the call, whose deadline is one second.
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The deadline is said, and nothing else: the caller stays connected and would read an answer.
+/// The caller sends the deadline but stays connected and would read a response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_past_its_deadline_ends_and_so_does_what_core_asks_for_it() {
+async fn a_call_past_its_deadline_ends_together_with_its_upstream_request() {
     let router = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", router.local_addr().unwrap());
     let platform = Platform::start_with(Database::sqlite(), |settings| {
         settings.router.osrm_url = Some(url.parse().unwrap());
-        settings.router.osrm_timeout = ROUTER;
+        settings.router.osrm_timeout = ROUTER_TIMEOUT;
     })
     .await;
     let client = platform.client().await;
@@ -38,18 +38,20 @@ async fn a_call_past_its_deadline_ends_and_so_does_what_core_asks_for_it() {
         client.token().to_owned(),
         "1S",
     ));
-    let (mut question, _) = router.accept().await.unwrap();
-    let mut asked = Vec::new();
-    let dropped = tokio::time::timeout(PATIENCE, question.read_to_end(&mut asked)).await;
+    let (mut connection, _) = router.accept().await.unwrap();
+    let mut request = Vec::new();
+    let closed = tokio::time::timeout(TEST_TIMEOUT, connection.read_to_end(&mut request)).await;
 
-    dropped.expect("the router is asked no longer").unwrap();
-    assert!(asked.starts_with(b"GET /route/v1/bike/"));
+    closed
+        .expect("core closes its connection to the router")
+        .unwrap();
+    assert!(request.starts_with(b"GET /route/v1/bike/"));
     assert_eq!(call.await.unwrap(), tonic::Code::Cancelled);
     platform.stop().await;
 }
 
-/// Asks for a price, with the deadline in the header and nowhere else. tonic's own client would
-/// end the call by itself.
+/// Calculates a price with the deadline only in the header: tonic's client would also enforce it
+/// locally.
 async fn call(core_url: String, token: String, deadline: &'static str) -> tonic::Code {
     let task = |address: &str| TaskDraft {
         address: Some(Address::AddressText(address.to_owned())),
@@ -65,7 +67,7 @@ async fn call(core_url: String, token: String, deadline: &'static str) -> tonic:
         violations: Vec::new(),
     };
     let mut frame = BytesMut::new();
-    // Not compressed, so long.
+    // gRPC message prefix: uncompressed, length.
     frame.put_u8(0);
     frame.put_u32(u32::try_from(message.encoded_len()).unwrap());
     message.encode(&mut frame).unwrap();

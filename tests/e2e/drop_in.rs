@@ -1,5 +1,5 @@
-//! The programs that shops run already, unmodified: each request with the headers and members
-//! that such a program sends, each answer with those that it reads.
+//! Compatibility with existing, unmodified shop clients: each request has the headers and members
+//! that such a client sends, and each response those that it reads.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hyper::{
@@ -8,37 +8,37 @@ use hyper::{
 };
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, ApiClient, Platform};
+use crate::harness::{ApiClient, Platform, Response};
 
-/// How a program speaks HTTP.
-struct Dialect {
+/// The request headers of a client.
+struct ClientHeaders {
     accept: Option<&'static str>,
-    /// Of requests without a body too.
+    /// Also sent with requests without a body.
     content_type: &'static str,
 }
 
-const WORDPRESS: Dialect = Dialect {
+const WORDPRESS: ClientHeaders = ClientHeaders {
     accept: Some("*/*"),
     content_type: "application/ld+json",
 };
 
-const PRESTASHOP: Dialect = Dialect {
+const PRESTASHOP: ClientHeaders = ClientHeaders {
     accept: None,
     content_type: "application/ld+json",
 };
 
-const SDK: Dialect = Dialect {
+const SDK: ClientHeaders = ClientHeaders {
     accept: Some("application/json"),
     content_type: "application/json",
 };
 
-impl Dialect {
+impl ClientHeaders {
     async fn send(
         &self,
         client: &ApiClient,
         (method, path): (Method, &str),
         (authorization, body): (Option<&str>, &str),
-    ) -> Answer {
+    ) -> Response {
         let mut request = Request::builder()
             .method(method)
             .uri(client.url(path))
@@ -59,26 +59,26 @@ impl Dialect {
             .expect(200)
     }
 
-    async fn post(&self, client: &ApiClient, token: &str, path: &str, body: &Value) -> Answer {
+    async fn post(&self, client: &ApiClient, token: &str, path: &str, body: &Value) -> Response {
         let body = body.to_string();
         self.send(client, (Method::POST, path), (Some(token), &body))
             .await
     }
 }
 
-/// Asks for a token as these programs do, with a scheme as some of them write it.
+/// Requests a token as these clients do, with the scheme in their spelling.
 async fn token(platform: &Platform, scheme: &str, scope: &str) -> String {
     let credentials = &platform.demo_client;
     let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
-    let stranger = platform.stranger();
-    let request = Request::post(stranger.url("/oauth2/token"))
+    let anonymous = platform.anonymous_client();
+    let request = Request::post(anonymous.url("/oauth2/token"))
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header(
             AUTHORIZATION,
             format!("{scheme} {}", BASE64_STANDARD.encode(basic)),
         );
     let body = format!("grant_type=client_credentials&scope={scope}");
-    let granted = stranger.send(request, body).await.expect(200);
+    let granted = anonymous.send(request, body).await.expect(200);
     assert_eq!(granted["token_type"], "Bearer");
     assert_eq!(granted["expires_in"], 3600);
     format!("Bearer {}", granted["access_token"].as_str().unwrap())
@@ -89,10 +89,10 @@ fn text(value: &Value) -> &str {
 }
 
 on_both_databases! {
-    /// It looks whether this is such a platform, finds the store's time slot, offers its choices
-    /// at the checkout, and creates the delivery when the order is paid.
-    async fn a_wordpress_shop_delivers(platform: &Platform) {
-        let http = platform.stranger();
+    /// Checks the entrypoint, finds the store's time slot, reads its choices for the checkout, and
+    /// creates the delivery when the order is paid.
+    async fn a_wordpress_client_creates_a_delivery(platform: &Platform) {
+        let http = platform.anonymous_client();
         let entrypoint = WORDPRESS.send(&http, (Method::GET, "/api"), (None, "")).await.expect(200);
         assert_eq!(entrypoint["@context"], "/api/contexts/Entrypoint");
         assert_eq!((&entrypoint["@id"], &entrypoint["@type"]), (&json!("/api"), &json!("Entrypoint")));
@@ -129,10 +129,10 @@ on_both_databases! {
                 "metadata": [],
             },
         });
-        let answer = WORDPRESS.post(&http, &token, "/api/deliveries", &order).await;
+        let response = WORDPRESS.post(&http, &token, "/api/deliveries", &order).await;
 
-        assert_eq!(answer.header("content-type"), "application/ld+json; charset=utf-8");
-        let delivery = answer.expect(201);
+        assert_eq!(response.header("content-type"), "application/ld+json; charset=utf-8");
+        let delivery = response.expect(201);
         let dropoff = &delivery["dropoff"];
         assert_eq!(dropoff["@id"], format!("/api/tasks/{}", text(&dropoff["id"])));
         assert_eq!(dropoff["address"]["telephone"], "+33612345678");
@@ -144,9 +144,9 @@ on_both_databases! {
         assert_eq!(read, delivery);
     }
 
-    /// Empty fields of a PHP form are `""`, `false` or `[]`; times have their old names.
-    async fn a_prestashop_shop_delivers(platform: &Platform) {
-        let http = platform.stranger();
+    /// Empty PHP form fields are `""`, `false` or `[]`; times use the old member names.
+    async fn a_prestashop_client_creates_a_delivery(platform: &Platform) {
+        let http = platform.anonymous_client();
         let token = token(platform, "basic", "tasks%20deliveries").await;
         let order = json!({
             "pickup": { "address": "", "timeSlot": "" },
@@ -183,10 +183,10 @@ on_both_databases! {
         assert_eq!(task["status"], "TODO");
     }
 
-    /// It asks for a price, creates what was priced, subscribes and looks after what it sent; and
-    /// reads why something failed from `hydra:description`, or from `message`.
-    async fn the_sdks_program_delivers(platform: &Platform) {
-        let http = platform.stranger();
+    /// Calculates a price, creates the delivery and registers a webhook; reads errors from
+    /// `hydra:description` or `message`.
+    async fn an_sdk_client_creates_a_delivery(platform: &Platform) {
+        let http = platform.anonymous_client();
         let token = token(platform, "Basic", "tasks+deliveries").await;
         let order = json!({
             "pickup": {
@@ -201,11 +201,11 @@ on_both_databases! {
         let created = SDK.post(&http, &token, "/api/deliveries", &order).await;
         let subscription = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/hook" });
         let webhook = SDK.post(&http, &token, "/api/webhooks", &subscription).await.expect(201);
-        let refused = SDK.post(&http, &token, "/api/deliveries", &json!({ "dropoff": {} })).await;
-        let unknown = http
-            .ask_for_token(&delivery::Credentials {
-                api_key: "nobody".to_owned(),
-                api_secret: "nothing".to_owned(),
+        let rejected = SDK.post(&http, &token, "/api/deliveries", &json!({ "dropoff": {} })).await;
+        let unknown_client = http
+            .request_token(&delivery::Credentials {
+                api_key: "unknown".to_owned(),
+                api_secret: "wrong".to_owned(),
             }, &[("grant_type", "client_credentials")])
             .await;
 
@@ -217,15 +217,15 @@ on_both_databases! {
         let delivery = created.expect(201);
         assert_eq!(delivery["@type"], "http://schema.org/ParcelDelivery");
         assert_eq!(webhook["secret"].as_str().unwrap().len(), 44);
-        assert_eq!(refused.status, 400);
-        assert_eq!(refused.header("content-type"), "application/json");
+        assert_eq!(rejected.status, 400);
+        assert_eq!(rejected.header("content-type"), "application/json");
         assert_eq!(
-            refused.json["hydra:description"],
-            "dropoff.before: is required, or timeSlot in its place\n\
+            rejected.json["hydra:description"],
+            "dropoff.before: is required, unless timeSlot is given\n\
              dropoff.address: is required: a postal address, or an object with streetAddress or \
              latLng"
         );
-        assert_eq!(unknown.status, 401);
-        assert_eq!(unknown.json["message"], unknown.json["error_description"]);
+        assert_eq!(unknown_client.status, 401);
+        assert_eq!(unknown_client.json["message"], unknown_client.json["error_description"]);
     }
 }

@@ -1,47 +1,47 @@
-//! The documentation's examples: each request is sent, and each answer is what came back.
+//! The examples of the OpenAPI description: each request is sent and its response compared.
 //!
-//! `UPDATE_EXAMPLES=1 cargo test --test e2e examples` writes the answers anew.
+//! `UPDATE_EXAMPLES=1 cargo test --test e2e examples` rewrites the responses.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Answer, ApiClient, Database, Documentation, Platform};
+use crate::harness::{ApiClient, Database, Documentation, Platform, Response};
 
-const FILE: &str = "rest-gateway/src/vocabulary/openapi/examples.json";
+const FILE: &str = "rest-gateway/src/api_description/openapi/examples.json";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_example_is_what_the_platform_takes_and_answers() {
+async fn every_example_is_a_real_request_and_response() {
     let platform = Platform::start(Database::sqlite()).await;
     let shop = platform.client().await;
     let operator = &platform.operator_client;
-    let courier = platform.client_of(operator, &["tasks:all"]).await;
+    let courier = platform.client_for(operator, &["tasks:all"]).await;
     let documentation = Documentation::of(&platform.base_url).await;
-    let mut known = Known::default();
-    let mut answers = Map::new();
+    let mut ids = KnownIds::default();
+    let mut responses = Map::new();
 
-    let mut to_do = in_order(documentation);
-    while !to_do.is_empty() {
-        let mut waiting = Vec::new();
-        for (method, path, operation) in &to_do {
+    let mut pending = in_order(documentation);
+    while !pending.is_empty() {
+        let mut blocked = Vec::new();
+        for (method, path, operation) in &pending {
             if (method, *path) == (&Method::DELETE, "/api/deliveries/{id}") {
-                // One that no courier has been to.
+                // Cancelling needs a delivery without done tasks.
                 let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-                known.learn(&shop.create_delivery(order).await);
+                ids.learn(&shop.create_delivery(order).await);
             }
-            let Some(filled) = known.fill(path) else {
-                waiting.push((method.clone(), *path, *operation));
+            let Some(filled) = ids.fill(path) else {
+                blocked.push((method.clone(), *path, *operation));
                 continue;
             };
-            let needs = operation["security"].to_string();
-            let client = if needs.contains("tasks:all") {
+            let security = operation["security"].to_string();
+            let client = if security.contains("tasks:all") {
                 &courier
             } else {
                 &shop
             };
 
-            let answer = send(&platform, client, (method, &filled), operation).await;
+            let response = send(&platform, client, (method, &filled), operation).await;
 
             let (status, success) = operation["responses"]
                 .as_object()
@@ -49,43 +49,46 @@ async fn every_example_is_what_the_platform_takes_and_answers() {
                 .iter()
                 .find(|(status, _)| status.starts_with('2'))
                 .unwrap();
-            let body = String::from_utf8_lossy(&answer.body);
+            let body = String::from_utf8_lossy(&response.body);
             assert_eq!(
-                &answer.status.to_string(),
+                &response.status.to_string(),
                 status,
                 "{method} {filled}: {body}"
             );
-            if is_wanted(path, success) {
-                known.learn(&answer.json);
+            if has_example(path, success) {
+                ids.learn(&response.json);
                 let id = operation["operationId"].as_str().unwrap();
-                answers.insert(id.to_owned(), answer.json);
+                responses.insert(id.to_owned(), response.json);
             }
         }
-        assert!(waiting.len() < to_do.len(), "nothing leads to {waiting:#?}");
-        to_do = waiting;
+        assert!(
+            blocked.len() < pending.len(),
+            "no response has the ids for {blocked:#?}"
+        );
+        pending = blocked;
     }
     platform.stop().await;
 
-    check_or_write(&alike_every_time(answers));
+    check_or_write(&with_sample_values(responses));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_example_is_as_its_schema_says() {
+async fn every_example_matches_its_schema() {
     let platform = Platform::start(Database::sqlite()).await;
     let documentation = Documentation::of(&platform.base_url).await;
     let mut checked = 0;
     for (method, path, operation) in documentation.operations() {
-        let answers = operation["responses"].as_object().unwrap().values();
-        for body in answers.chain(operation.get("requestBody")) {
+        let responses = operation["responses"].as_object().unwrap().values();
+        for body in responses.chain(operation.get("requestBody")) {
             let content = documentation.resolve(body)["content"].as_object();
             for (media_type, content) in content.into_iter().flatten() {
-                let several = content["examples"].as_object().into_iter().flatten();
-                let examples = several.map(|(_, example)| &example["value"]);
+                let named = content["examples"].as_object().into_iter().flatten();
+                let examples = named.map(|(_, example)| &example["value"]);
                 for example in examples.chain(content.get("example")) {
                     let errors = documentation.errors(&content["schema"], example);
 
-                    let place = format!("{method} {path} {media_type}");
-                    assert!(errors.is_empty(), "{place}: {errors:#?} in {example:#}");
+                    let case = format!("{method} {path} {media_type}");
+                    assert!(errors.is_empty(), "{case}: {errors:#?} in {example:#}");
                     checked += 1;
                 }
             }
@@ -95,22 +98,22 @@ async fn every_example_is_as_its_schema_says() {
     platform.stop().await;
 }
 
-/// What makes something comes first, and what ends something last.
+/// The operations ordered by method: creating first, deleting last.
 fn in_order(documentation: &Documentation) -> Vec<(Method, &str, &Value)> {
-    // What happens by itself, and when it likes, is not the same every time.
-    let by_itself = ["Events", "Notifications"].map(|subject| json!([subject]));
+    // Events and notifications appear asynchronously and differ between runs.
+    let asynchronous = ["Events", "Notifications"].map(|tag| json!([tag]));
     let mut operations: Vec<_> = documentation
         .operations()
-        .filter(|(_, _, operation)| !by_itself.contains(&operation["tags"]))
+        .filter(|(_, _, operation)| !asynchronous.contains(&operation["tags"]))
         .collect();
     operations.sort_by_key(|(method, path, _)| {
-        let turn = match *method {
+        let position = match *method {
             Method::POST => 0,
             Method::GET => 1,
             Method::DELETE => 3,
             _ => 2,
         };
-        (turn, *path)
+        (position, *path)
     });
     operations
 }
@@ -120,7 +123,7 @@ async fn send(
     client: &ApiClient,
     (method, path): (&Method, &str),
     operation: &Value,
-) -> Answer {
+) -> Response {
     let content = &operation["requestBody"]["content"];
     let form = &content["application/x-www-form-urlencoded"]["example"];
     if let Some(form) = form.as_object() {
@@ -128,7 +131,7 @@ async fn send(
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
             .collect();
-        return client.ask_for_token(&platform.demo_client, &form).await;
+        return client.request_token(&platform.demo_client, &form).await;
     }
     let body = match &content["application/ld+json"]["example"] {
         Value::Null => String::new(),
@@ -140,18 +143,18 @@ async fn send(
     client.send(request, body).await
 }
 
-/// Whether the body of this answer is shown: the documents about the API are not.
-fn is_wanted(path: &str, success: &Value) -> bool {
+/// Whether the response has an example: JSON, except the documents about the API.
+fn has_example(path: &str, success: &Value) -> bool {
     let content = success["content"].as_object();
     let is_json = content.is_some_and(|content| content.keys().all(|name| name.ends_with("json")));
     is_json && !path.starts_with("/api/docs") && !path.starts_with("/api/contexts")
 }
 
-/// The last resource of each collection that an answer has named.
+/// The id of the last resource of each collection that a response has named.
 #[derive(Default)]
-struct Known(BTreeMap<String, String>);
+struct KnownIds(BTreeMap<String, String>);
 
-impl Known {
+impl KnownIds {
     fn learn(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
@@ -169,7 +172,7 @@ impl Known {
         }
     }
 
-    /// A path with what is known in the place of its `{…}`.
+    /// The path with its `{…}` replaced by a known id.
     fn fill(&self, path: &str) -> Option<String> {
         let Some((before, rest)) = path.split_once('{') else {
             return Some(path.to_owned());
@@ -185,12 +188,12 @@ impl Known {
     }
 }
 
-/// What differs from run to run, written as it looks.
-fn alike_every_time(answers: Map<String, Value>) -> Value {
+/// Replaces values that differ between runs by samples.
+fn with_sample_values(responses: Map<String, Value>) -> Value {
     let mut ids = BTreeMap::new();
-    let mut answers = Value::Object(answers);
-    replace(&mut answers, "", &mut ids);
-    answers
+    let mut responses = Value::Object(responses);
+    replace(&mut responses, "", &mut ids);
+    responses
 }
 
 fn replace(value: &mut Value, name: &str, ids: &mut BTreeMap<String, String>) {
@@ -229,16 +232,16 @@ fn with_sample_ids(text: &str, ids: &mut BTreeMap<String, String>) -> String {
     replaced.collect::<Vec<_>>().join("/")
 }
 
-fn check_or_write(answers: &Value) {
+fn check_or_write(responses: &Value) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
     if std::env::var_os("UPDATE_EXAMPLES").is_some() {
-        let text = serde_json::to_string_pretty(answers).unwrap();
+        let text = serde_json::to_string_pretty(responses).unwrap();
         fs::write(file, text + "\n").unwrap();
         return;
     }
-    let written: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let expected: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     assert_eq!(
-        &written, answers,
-        "if this is how it should be: UPDATE_EXAMPLES=1 cargo test --test e2e examples"
+        &expected, responses,
+        "if the change is intended: UPDATE_EXAMPLES=1 cargo test --test e2e examples"
     );
 }

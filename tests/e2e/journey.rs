@@ -1,4 +1,4 @@
-//! The specification's story, from the token to the verified signature ("What the service
+//! The specification's main scenario, from the token to the verified signature ("What the service
 //! does", 1 to 6).
 
 use serde_json::json;
@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::harness::{Notification, Platform, WebhookReceiver};
 
 on_both_databases! {
-    /// As the specification tells it: get a token, hear the price, choose a slot, subscribe,
-    /// create, poll, be told.
-    async fn a_delivery_is_priced_created_tracked_and_its_completion_told(platform: &Platform) {
+    /// Get a token, calculate the price, choose a slot, register a webhook, create, poll, receive
+    /// the notification.
+    async fn a_delivery_is_priced_created_tracked_and_its_completion_notified(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
 
@@ -78,19 +78,19 @@ on_both_databases! {
         );
         assert_signed(&notification, secret);
 
-        // The second delivery's notification is the next to come: none came twice or too early.
+        // The next notification is the second delivery's: none was duplicated or premature.
         for task in ["pickup", "dropoff"] {
             courier.complete(unfinished[task]["@id"].as_str().unwrap()).await;
         }
         let notification = receiver.next_notification().await;
         assert_eq!(notification.json()["data"]["object"], unfinished["@id"]);
         assert_signed(&notification, secret);
-        assert!(receiver.so_far().await.is_empty());
+        assert!(receiver.received().await.is_empty());
     }
 }
 
-/// Both ways of signing hold, by our own reading of the specification and by a library of the
-/// Standard Webhooks project.
+/// Checks both signatures: by the specification's formula, and with the library of Standard
+/// Webhooks.
 fn assert_signed(notification: &Notification, secret: &str) {
     assert!(notification.is_signed_with(secret));
     assert!(!notification.is_signed_with("another secret"));

@@ -1,5 +1,5 @@
-//! JSON-LD tools can really walk the API (wire.md, Conventions): every answer under a JSON-LD 1.1
-//! processor, with the contexts that the platform itself serves.
+//! JSON-LD tools can process the API: every response under a JSON-LD 1.1 processor, with the
+//! contexts that the platform serves.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,16 +13,19 @@ use serde_json::{Value, json};
 use crate::harness::{ApiClient, Database, Platform, iri};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_expands_to_iris_alone_and_compacts_to_itself() {
+async fn every_response_expands_to_iris_only_and_compacts_to_itself() {
     let platform = Platform::start(Database::sqlite()).await;
     let processor = Processor::of(&platform);
 
-    for (case, document) in every_answer(&platform).await {
+    for (case, document) in every_response(&platform).await {
         let expanded = processor.expand(&document).await;
         let compacted = processor.compact(&document).await;
 
         for name in names(&expanded) {
-            assert!(iref::Iri::new(&name).is_ok(), "{case}: {name} is no IRI");
+            assert!(
+                iref::Iri::new(&name).is_ok(),
+                "{case}: {name} is not an IRI"
+            );
         }
         assert_eq!(
             processor.comparable(&compacted),
@@ -34,13 +37,13 @@ async fn every_answer_expands_to_iris_alone_and_compacts_to_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_class_and_property_of_an_answer_is_in_the_documentation() {
+async fn every_class_and_property_of_a_response_is_in_the_documentation() {
     let platform = Platform::start(Database::sqlite()).await;
     let processor = Processor::of(&platform);
-    let documentation = platform.stranger().get("/api/docs.jsonld").await;
+    let documentation = platform.anonymous_client().get("/api/docs.jsonld").await;
     let documented = ids(&processor.expand(&documentation.expect(200)).await);
 
-    for (case, document) in every_answer(&platform).await {
+    for (case, document) in every_response(&platform).await {
         if document["@type"] == "hydra:ApiDocumentation" {
             continue;
         }
@@ -52,13 +55,13 @@ async fn every_class_and_property_of_an_answer_is_in_the_documentation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_walks_from_any_answer_to_a_collection_s_class() {
+async fn a_client_can_navigate_from_any_response_to_a_collections_member_class() {
     let platform = Platform::start(Database::sqlite()).await;
     let processor = Processor::of(&platform);
-    let stranger = platform.stranger();
+    let anonymous = platform.anonymous_client();
 
-    let answer = stranger.get("/nowhere").await;
-    let link = answer.header("link").to_owned();
+    let response = anonymous.get("/nowhere").await;
+    let link = response.header("link").to_owned();
     let (documentation, relation) = link.split_once(">; rel=").unwrap();
     assert_eq!(
         relation,
@@ -67,12 +70,12 @@ async fn a_program_walks_from_any_answer_to_a_collection_s_class() {
     let path = documentation
         .strip_prefix(&format!("<{}", platform.base_url))
         .unwrap();
-    let documentation = stranger.get(path).await.expect(200);
+    let documentation = anonymous.get(path).await.expect(200);
     let entrypoint = documentation["hydra:entrypoint"].as_str().unwrap();
-    let entrypoint = stranger.get(entrypoint).await.expect(200);
+    let entrypoint = anonymous.get(entrypoint).await.expect(200);
 
     let [entrypoint] = &processor.expand(&entrypoint).await[..] else {
-        panic!("the entrypoint is one thing");
+        panic!("the entrypoint must be one node");
     };
     let link = format!("{}/api/docs.jsonld#Entrypoint/delivery", platform.base_url);
     assert_eq!(
@@ -80,7 +83,7 @@ async fn a_program_walks_from_any_answer_to_a_collection_s_class() {
         json!([{ "@id": format!("{}/api/deliveries", platform.base_url) }])
     );
     let expanded = processor.expand(&documentation).await;
-    let property = find(&expanded, &link);
+    let property = node(&expanded, &link);
     let member = &property["http://www.w3.org/2000/01/rdf-schema#range"][1]["http://www.w3.org/2002/07/owl#equivalentClass"]
         [0];
     assert_eq!(
@@ -90,10 +93,10 @@ async fn a_program_walks_from_any_answer_to_a_collection_s_class() {
     platform.stop().await;
 }
 
-/// An answer of every kind there is, with all members that it can have.
-async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
+/// A response of every kind, with all its optional members.
+async fn every_response(platform: &Platform) -> Vec<(String, Value)> {
     let client = platform.client().await;
-    let stranger = platform.stranger();
+    let anonymous = platform.anonymous_client();
     let delivery = client.create_delivery(order()).await;
     let webhook = client
         .create_webhook("delivery.picked", "http://127.0.0.1:9/a/../b?c")
@@ -109,7 +112,7 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
     courier.complete(iri(&delivery["pickup"])).await;
     let event = first_member(&client, "/api/events").await;
     let notification = first_member(&client, &format!("{}/notifications", iri(&webhook))).await;
-    let mut answers = vec![
+    let mut responses = vec![
         ("a created delivery".to_owned(), delivery.clone()),
         ("a created webhook".to_owned(), webhook.clone()),
         ("a price".to_owned(), price.clone()),
@@ -136,22 +139,22 @@ async fn every_answer(platform: &Platform) -> Vec<(String, Value)> {
         &format!("{}/notifications", iri(&webhook)),
         iri(&notification),
     ] {
-        answers.push((path.to_owned(), client.get(path).await.expect(200)));
+        responses.push((path.to_owned(), client.get(path).await.expect(200)));
     }
     let asserted = client.post("/api/deliveries/assert", order()).await;
-    answers.push(("an asserted delivery".to_owned(), asserted.expect(200)));
-    answers.extend(every_failure(&client, &stranger).await);
-    answers
+    responses.push(("an asserted delivery".to_owned(), asserted.expect(200)));
+    responses.extend(every_error(&client, &anonymous).await);
+    responses
 }
 
-/// The first member of a collection, once it has one.
+/// Waits for a collection to have a member and returns it.
 async fn first_member(client: &ApiClient, path: &str) -> Value {
     client
-        .until(path, |page| page["hydra:member"].get(0).cloned())
+        .wait_until(path, |page| page["hydra:member"].get(0).cloned())
         .await
 }
 
-async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String, Value)> {
+async fn every_error(client: &ApiClient, anonymous: &ApiClient) -> Vec<(String, Value)> {
     let violations = client.post("/api/deliveries", json!({ "pickup": 1 })).await;
     let mut far = order();
     far["dropoff"]["address"]["latLng"] = json!([45.764, 4.8357]);
@@ -160,8 +163,11 @@ async fn every_failure(client: &ApiClient, stranger: &ApiClient) -> Vec<(String,
     vec![
         ("violations".to_owned(), violations.expect(400)),
         ("no price".to_owned(), no_price.expect(400)),
-        ("404".to_owned(), stranger.get("/nowhere").await.expect(404)),
-        ("401".to_owned(), stranger.get("/api/me").await.expect(401)),
+        (
+            "404".to_owned(),
+            anonymous.get("/nowhere").await.expect(404),
+        ),
+        ("401".to_owned(), anonymous.get("/api/me").await.expect(401)),
     ]
 }
 
@@ -184,22 +190,22 @@ fn order() -> Value {
             "comments": "Ring twice",
             "weight": 1500,
             "tags": ["cold", "fragile"],
-            "metadata": { "@id": "kept as it is", "order": "42" },
+            "metadata": { "@id": "not an IRI", "order": "42" },
         },
     })
 }
 
-/// A JSON-LD processor that gets its contexts from a platform.
+/// A JSON-LD processor that loads its contexts from a platform.
 struct Processor {
     base_url: String,
-    stranger: ApiClient,
+    anonymous: ApiClient,
 }
 
 impl Processor {
     fn of(platform: &Platform) -> Self {
         Self {
             base_url: platform.base_url.clone(),
-            stranger: platform.stranger(),
+            anonymous: platform.anonymous_client(),
         }
     }
 
@@ -222,7 +228,7 @@ impl Processor {
             )),
         };
         let options = Options {
-            // `tasks/1` instead of `/api/tasks/1` would be right, but not comparable.
+            // Relative IRIs (`tasks/1` for `/api/tasks/1`) would be valid, but not comparable.
             compact_to_relative: false,
             ..Options::default()
         };
@@ -237,12 +243,12 @@ impl Processor {
         compacted
     }
 
-    /// The document that the context's path leads to.
+    /// The context of a document, loaded from the platform.
     async fn contexts(&self, document: &Value) -> HashMap<IriBuf, RemoteDocument> {
         let Some(path) = document["@context"].as_str() else {
             return HashMap::new();
         };
-        let context = self.stranger.get(path).await.expect(200);
+        let context = self.anonymous.get(path).await.expect(200);
         let iri = self.iri(path);
         let remote = RemoteDocument::new(Some(iri.clone()), None, to_json_ld(&context));
         HashMap::from([(iri, remote)])
@@ -257,7 +263,7 @@ impl Processor {
         IriBuf::new(format!("{}{path}", self.base_url)).unwrap()
     }
 
-    /// A document without nulls, and with all its IRIs written alike.
+    /// The document without nulls and with all IRIs as paths.
     fn comparable(&self, value: &Value) -> Value {
         match value {
             Value::Object(members) => members
@@ -294,7 +300,7 @@ fn names(expanded: &[Value]) -> BTreeSet<String> {
     found
 }
 
-/// What an expanded document says something of.
+/// The ids of the described nodes in an expanded document.
 fn ids(expanded: &[Value]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     visit(expanded, &mut |members| {
@@ -305,8 +311,8 @@ fn ids(expanded: &[Value]) -> BTreeSet<String> {
     found
 }
 
-/// The object that says something of an IRI.
-fn find(expanded: &[Value], iri: &str) -> Value {
+/// The node that describes an IRI.
+fn node(expanded: &[Value], iri: &str) -> Value {
     let mut found = Value::Null;
     visit(expanded, &mut |members| {
         if members.len() > 1 && members.get("@id").is_some_and(|id| id == iri) {
@@ -316,18 +322,18 @@ fn find(expanded: &[Value], iri: &str) -> Value {
     found
 }
 
-/// Visits every object of an expanded document; what is in a literal is no part of it.
-fn visit(values: &[Value], see: &mut impl FnMut(&serde_json::Map<String, Value>)) {
+/// Visits every object of an expanded document, except inside literals.
+fn visit(values: &[Value], visitor: &mut impl FnMut(&serde_json::Map<String, Value>)) {
     for value in values {
         match value {
             Value::Object(members) => {
-                see(members);
+                visitor(members);
                 if !members.contains_key("@value") {
                     let inner: Vec<_> = members.values().cloned().collect();
-                    visit(&inner, see);
+                    visit(&inner, visitor);
                 }
             }
-            Value::Array(inner) => visit(inner, see),
+            Value::Array(inner) => visit(inner, visitor),
             _ => {}
         }
     }

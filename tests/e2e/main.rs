@@ -1,9 +1,10 @@
-//! The platform from outside: real HTTP, real gRPC, real webhooks, on SQLite and on PostgreSQL.
+//! End-to-end tests: the platform as a black box over real HTTP, gRPC and webhooks, on SQLite and
+//! PostgreSQL.
 //!
-//! A test takes a running platform and makes one claim; see `harness` for the roles it can play.
+//! Each test runs against a started platform and checks one claim; `harness` has the clients.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on has failed, and says where"
+    reason = "a failed unwrap fails the test and reports its location"
 )]
 
 #[macro_use]

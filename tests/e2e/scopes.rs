@@ -1,5 +1,5 @@
-//! Which scope each rpc needs. The list of rpcs is the contract's own: one without a line here
-//! fails the test.
+//! The scope that each RPC requires. The list is checked against the proto files: an RPC missing
+//! here fails the test.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,20 +12,20 @@ use tonic::{Code, Request, Status, client::Grpc, transport::Endpoint};
 use tonic_prost::ProstCodec;
 use tonic_types::StatusExt;
 
-use crate::harness::{Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform};
 
-/// What a call must bring.
-enum Needed {
+/// What a call requires.
+enum Requirement {
     Nothing,
     /// A token of any scope.
     Token,
-    /// A token with one of these.
+    /// A token with one of these scopes.
     Scope(&'static [&'static str]),
 }
 
-use Needed::{Nothing, Scope, Token};
+use Requirement::{Nothing, Scope, Token};
 
-const RPCS: &[(&str, Needed)] = &[
+const RPCS: &[(&str, Requirement)] = &[
     ("Addresses/ImportAddresses", Scope(&["admin"])),
     ("Addresses/SearchAddresses", Scope(&["admin"])),
     ("ApiClients/CreateApiClient", Scope(&["admin"])),
@@ -87,74 +87,76 @@ const RPCS: &[(&str, Needed)] = &[
 
 const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];
 
-/// Of an answer, a refusal or the first message of a stream.
+/// Timeout for a response, an error or the first message of a stream.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[test]
-fn every_rpc_of_the_contract_has_a_line() {
+fn every_rpc_of_the_contract_is_listed() {
     let listed: Vec<_> = RPCS.iter().map(|(rpc, _)| (*rpc).to_owned()).collect();
 
-    assert_eq!(listed, contract().into_iter().collect::<Vec<_>>());
+    assert_eq!(listed, contract_rpcs().into_iter().collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_rpc_asks_for_a_token_and_for_its_scope() {
+async fn every_rpc_requires_a_token_with_its_scope() {
     let platform = Platform::start(Database::sqlite()).await;
     let operator = platform.operator().await;
     let credentials = operator.create_client(&platform.store, &SCOPES).await;
     let mut tokens = BTreeMap::new();
     for scope in SCOPES {
-        let client = platform.client_of(&credentials, &[scope]).await;
+        let client = platform.client_for(&credentials, &[scope]).await;
         tokens.insert(scope, client.token().to_owned());
     }
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
-    for (rpc, needed) in RPCS {
+    for (rpc, required) in RPCS {
         for (case, token, expected) in [
             ("without a token", None, "TOKEN_MISSING"),
             ("with a forged token", Some("a.b.c"), "TOKEN_INVALID"),
         ] {
-            let answer = call(&platform, rpc, token).await;
+            let response = call(&platform, rpc, token).await;
             let case = format!("{rpc} {case}");
-            match needed {
-                Nothing => faults.holds(&case, !is_refused(&answer), "it needs no token"),
-                Token | Scope(_) => faults.equal(
+            match required {
+                Nothing => {
+                    mismatches.check(&case, !is_rejected(&response), "the RPC requires no token")
+                }
+                Token | Scope(_) => mismatches.check_eq(
                     &case,
-                    refusal(&answer),
+                    rejection(&response),
                     Some((Code::Unauthenticated, expected.to_owned())),
                 ),
             }
         }
         for (scope, token) in &tokens {
-            let answer = call(&platform, rpc, Some(token)).await;
+            let response = call(&platform, rpc, Some(token)).await;
             let case = format!("{rpc} with {scope}");
-            match needed {
+            match required {
                 Scope(scopes) if !scopes.contains(scope) => {
                     let expected = (Code::PermissionDenied, "INSUFFICIENT_SCOPE".to_owned());
-                    faults.equal(&case, refusal(&answer), Some(expected));
-                    let named = answer.as_ref().err().and_then(named_scope);
+                    mismatches.check_eq(&case, rejection(&response), Some(expected));
+                    let named = response.as_ref().err().and_then(named_scope);
                     let is_named = named.is_some_and(|named| scopes.contains(&named.as_str()));
-                    faults.holds(&case, is_named, "the scope it needs is not named");
+                    mismatches.check(&case, is_named, "the required scope is not named");
                 }
                 Nothing | Token | Scope(_) => {
-                    faults.holds(&case, !is_refused(&answer), format!("{answer:?}"));
+                    mismatches.check(&case, !is_rejected(&response), format!("{response:?}"));
                 }
             }
         }
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
-/// `<service>/<rpc>` of every rpc of the package.
-fn contract() -> BTreeSet<String> {
+/// `<service>/<rpc>` of every RPC of the package.
+fn contract_rpcs() -> BTreeSet<String> {
     let descriptors = FileDescriptorSet::decode(proto::DESCRIPTORS).unwrap();
-    let ours = |file: &&prost_types::FileDescriptorProto| file.package() == "delivery.v1";
+    let is_ours = |file: &&prost_types::FileDescriptorProto| file.package() == "delivery.v1";
     let services = descriptors
         .file
         .iter()
-        .filter(ours)
+        .filter(is_ours)
         .flat_map(|file| &file.service);
     services
         .flat_map(|service| {
@@ -164,7 +166,7 @@ fn contract() -> BTreeSet<String> {
         .collect()
 }
 
-/// Calls an rpc with an empty message, which is one of every type.
+/// Calls an RPC with an empty message, which is valid for every message type.
 async fn call(platform: &Platform, rpc: &str, token: Option<&str>) -> Result<(), Status> {
     let endpoint = Endpoint::from_shared(platform.core_url.clone()).unwrap();
     let mut grpc = Grpc::new(endpoint.connect().await.unwrap());
@@ -175,21 +177,21 @@ async fn call(platform: &Platform, rpc: &str, token: Option<&str>) -> Result<(),
         request.metadata_mut().insert("authorization", value);
     }
     let path = format!("/delivery.v1.{rpc}").parse().unwrap();
-    let answer = grpc.streaming(request, path, ProstCodec::<(), ()>::default());
-    let answer = tokio::time::timeout(DEADLINE, answer).await.unwrap();
-    answer.map(|_| ())
+    let response = grpc.streaming(request, path, ProstCodec::<(), ()>::default());
+    let response = tokio::time::timeout(DEADLINE, response).await.unwrap();
+    response.map(|_| ())
 }
 
-/// A refusal of who calls: its code and reason.
-fn refusal(answer: &Result<(), Status>) -> Option<(Code, String)> {
-    let status = answer.as_ref().err()?;
+/// The code and reason of an error.
+fn rejection(response: &Result<(), Status>) -> Option<(Code, String)> {
+    let status = response.as_ref().err()?;
     let reason = status.get_details_error_info()?.reason;
     Some((status.code(), reason))
 }
 
-fn is_refused(answer: &Result<(), Status>) -> bool {
-    // Wrong credentials are what IssueToken is there to refuse.
-    refusal(answer).is_some_and(|(code, reason)| {
+fn is_rejected(response: &Result<(), Status>) -> bool {
+    // IssueToken requires no token, but rejects the credentials of an empty message.
+    rejection(response).is_some_and(|(code, reason)| {
         matches!(code, Code::Unauthenticated | Code::PermissionDenied) && reason != "INVALID_CLIENT"
     })
 }

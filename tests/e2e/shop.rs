@@ -1,23 +1,22 @@
-//! What a shop's program reads about itself: `GET /api/me`, its store, its time slots, its
-//! webhooks.
+//! Resources of an API client itself: `GET /api/me`, its store, time slots and webhooks.
 
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Faults, Platform,
+    Mismatches, Platform,
     assertions::{assert_error, json_ld},
 };
 
-const UNUSED: &str = "01932e5c-9f4a-7000-8000-00000000000a";
+const UNKNOWN_ID: &str = "01932e5c-9f4a-7000-8000-00000000000a";
 
 on_both_databases! {
     /// "`@context` `/api/contexts/ApiApp`, `@type` `http://schema.org/SoftwareApplication`, `@id`
     /// `/api/api_apps/<id>`, `name`, `store` IRI, `shop` null"; any scope.
-    async fn a_program_asks_who_it_is(platform: &Platform) {
-        let shop = platform.client_of(&platform.demo_client, &["tasks"]).await;
-        let operator = platform.client_of(&platform.operator_client, &["admin"]).await;
+    async fn a_client_reads_its_own_description(platform: &Platform) {
+        let client = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        let operator = platform.client_for(&platform.operator_client, &["admin"]).await;
 
-        let me = json_ld(&shop.get("/api/me").await, 200);
+        let me = json_ld(&client.get("/api/me").await, 200);
         let id = id(&me);
         assert_eq!(
             me,
@@ -31,15 +30,15 @@ on_both_databases! {
                 "shop": null,
             })
         );
-        let of_the_platform = json_ld(&operator.get("/api/me").await, 200);
-        assert_eq!(of_the_platform["store"], Value::Null);
-        assert_error(&platform.stranger().get("/api/me").await, 401);
+        let operators_app = json_ld(&operator.get("/api/me").await, 200);
+        assert_eq!(operators_app["store"], Value::Null);
+        assert_error(&platform.anonymous_client().get("/api/me").await, 401);
     }
 
-    /// "`name`, `enabled`, `address`, `timeSlot` IRI, `timeSlots`": its own, and no other.
-    async fn a_program_reads_its_own_store_alone(platform: &Platform) {
+    /// "`name`, `enabled`, `address`, `timeSlot` IRI, `timeSlots`": of its own store only.
+    async fn a_client_reads_only_its_own_store(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let path = json_ld(&client.get("/api/me").await, 200)["store"].clone();
         let path = path.as_str().unwrap();
         let delivery = client.create_delivery(order()).await;
@@ -61,13 +60,13 @@ on_both_databases! {
             })
         );
 
-        let path_of_other = json_ld(&other.get("/api/me").await, 200)["store"].clone();
-        let bare = json_ld(&other.get(path_of_other.as_str().unwrap()).await, 200);
+        let other_path = json_ld(&other.get("/api/me").await, 200)["store"].clone();
+        let bare = json_ld(&other.get(other_path.as_str().unwrap()).await, 200);
         assert_eq!(
             bare,
             json!({
                 "@context": "/api/contexts/Store",
-                "@id": path_of_other,
+                "@id": other_path,
                 "@type": "http://schema.org/Store",
                 "id": id(&bare),
                 "name": "Another shop",
@@ -79,15 +78,15 @@ on_both_databases! {
         );
 
         assert_error(&other.get(path).await, 404);
-        assert_error(&client.get(&format!("/api/stores/{UNUSED}")).await, 404);
-        assert_error(&platform.stranger().get(path).await, 401);
-        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
-        assert_error(&tasks_alone.get(path).await, 403);
+        assert_error(&client.get(&format!("/api/stores/{UNKNOWN_ID}")).await, 404);
+        assert_error(&platform.anonymous_client().get(path).await, 401);
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        assert_error(&tasks_only.get(path).await, 403);
     }
 
     /// "`name`, `interval` ("2 days"), `priorNotice` (null or "1 hour"), `workingDaysOnly`,
-    /// `openingHoursSpecification` […]: never empty"; and its choices under its own IRI.
-    async fn a_time_slot_says_when_it_is_open_and_offers_its_choices(platform: &Platform) {
+    /// `openingHoursSpecification` […]: never empty"; and its choices below its IRI.
+    async fn a_time_slot_has_opening_hours_and_choices(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
         operator
@@ -138,41 +137,41 @@ on_both_databases! {
         );
 
         operator.apply_time_slot(&platform.store, DAILY).await;
-        let plain = json_ld(&client.get(path).await, 200);
+        let daily = json_ld(&client.get(path).await, 200);
         assert_eq!(
-            (&plain["priorNotice"], &plain["workingDaysOnly"]),
+            (&daily["priorNotice"], &daily["workingDaysOnly"]),
             (&Value::Null, &json!(false))
         );
-        let by_default = json_ld(&client.get("/api/time_slots/choices").await, 200);
-        let own = json_ld(&client.get(&format!("{path}/choices")).await, 200);
-        let mut expected = by_default;
+        let default_choices = json_ld(&client.get("/api/time_slots/choices").await, 200);
+        let choices = json_ld(&client.get(&format!("{path}/choices")).await, 200);
+        let mut expected = default_choices;
         expected["@id"] = json!(format!("{path}/choices"));
-        assert_eq!(own, expected);
-        assert_eq!(own["choices"].as_array().map(Vec::len), Some(2));
+        assert_eq!(choices, expected);
+        assert_eq!(choices["choices"].as_array().map(Vec::len), Some(2));
 
-        let other = platform.client_of_a_new_store().await;
-        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
-        let mut faults = Faults::default();
+        let other = platform.new_store_client().await;
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        let mut mismatches = Mismatches::default();
         for path in [path.to_owned(), format!("{path}/choices")] {
-            faults.failure(&path, &other.get(&path).await, 404);
-            faults.failure(&path, &tasks_alone.get(&path).await, 403);
-            faults.failure(&path, &platform.stranger().get(&path).await, 401);
+            mismatches.check_error(&path, &other.get(&path).await, 404);
+            mismatches.check_error(&path, &tasks_only.get(&path).await, 403);
+            mismatches.check_error(&path, &platform.anonymous_client().get(&path).await, 401);
         }
         for path in [
-            format!("/api/time_slots/{UNUSED}"),
-            format!("/api/time_slots/{UNUSED}/choices"),
+            format!("/api/time_slots/{UNKNOWN_ID}"),
+            format!("/api/time_slots/{UNKNOWN_ID}/choices"),
             "/api/time_slots/1".to_owned(),
             "/api/time_slots/%00/choices".to_owned(),
         ] {
-            faults.failure(&path, &client.get(&path).await, 404);
+            mismatches.check_error(&path, &client.get(&path).await, 404);
         }
-        faults.none();
+        mismatches.assert_none();
     }
 
-    /// "list and read **without** `secret`", own ones.
-    async fn a_program_lists_its_own_webhooks_without_their_secrets(platform: &Platform) {
+    /// "list and read **without** `secret`", only its own.
+    async fn a_client_lists_its_own_webhooks_without_secrets(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let mut registered = Vec::new();
         for event in ["delivery.completed", "delivery.picked", "delivery.cancelled"] {
             let mut webhook = client.create_webhook(event, "http://127.0.0.1:9/hook").await;
@@ -182,8 +181,8 @@ on_both_databases! {
             registered.push(webhook);
             platform.advance(jiff::SignedDuration::from_secs(1));
         }
-        let gone = registered.remove(1);
-        client.delete(gone["@id"].as_str().unwrap()).await.expect(204);
+        let deleted = registered.remove(1);
+        client.delete(deleted["@id"].as_str().unwrap()).await.expect(204);
 
         let collection = |members: Value| {
             json!({
@@ -206,7 +205,7 @@ on_both_databases! {
             json_ld(&other.get("/api/webhooks").await, 200),
             collection(json!([]))
         );
-        assert_error(&platform.stranger().get("/api/webhooks").await, 401);
+        assert_error(&platform.anonymous_client().get("/api/webhooks").await, 401);
     }
 }
 

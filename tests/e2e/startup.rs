@@ -1,4 +1,4 @@
-//! The start-up contract: what scripts and people may rely on when they run `delivery`.
+//! The start-up contract of `delivery`: output, `ready.json`, exit status, flags.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{
     Database,
-    all_in_one::{AllInOne, command, operator, program, stderr},
+    all_in_one::{AllInOne, command, operator, stderr},
 };
 
 #[test]
-fn a_start_prints_three_lines_that_work_as_pasted_and_then_that_it_is_ready() {
+fn a_start_prints_three_working_curl_commands_before_the_ready_line() {
     let data_dir = tempfile::tempdir().unwrap();
 
     let running = AllInOne::start(data_dir.path(), &[]);
 
-    let answers: Vec<Value> = running
+    let responses: Vec<Value> = running
         .printed
         .iter()
         .filter(|line| line.starts_with("curl "))
@@ -24,7 +24,7 @@ fn a_start_prints_three_lines_that_work_as_pasted_and_then_that_it_is_ready() {
             serde_json::from_slice(&output.stdout).unwrap()
         })
         .collect();
-    let [token, created, choices] = answers.as_slice() else {
+    let [token, created, choices] = responses.as_slice() else {
         panic!("{:?}", running.printed);
     };
     assert_eq!(token["token_type"], "Bearer");
@@ -33,7 +33,7 @@ fn a_start_prints_three_lines_that_work_as_pasted_and_then_that_it_is_ready() {
 }
 
 #[test]
-fn ready_json_tells_its_owner_alone_where_and_by_whom_the_platform_is_called() {
+fn ready_json_has_urls_and_credentials_and_is_readable_only_by_its_owner() {
     let data_dir = tempfile::tempdir().unwrap();
 
     let running = AllInOne::start(data_dir.path(), &["start"]);
@@ -63,7 +63,7 @@ fn ready_json_tells_its_owner_alone_where_and_by_whom_the_platform_is_called() {
 }
 
 #[test]
-fn sigterm_and_ctrl_c_end_it_with_status_0() {
+fn sigterm_and_sigint_stop_the_platform_with_status_0() {
     for signal in ["-TERM", "-INT"] {
         let data_dir = tempfile::tempdir().unwrap();
         let running = AllInOne::start(data_dir.path(), &[]);
@@ -73,26 +73,26 @@ fn sigterm_and_ctrl_c_end_it_with_status_0() {
 }
 
 #[test]
-fn a_restart_keeps_what_was_created_and_the_demos_secrets() {
+fn a_restart_keeps_deliveries_and_the_demo_credentials() {
     let data_dir = tempfile::tempdir().unwrap();
-    keeps_over_a_restart(data_dir.path(), &[]);
+    assert_kept_after_restart(data_dir.path(), &[]);
 }
 
 #[test]
-fn a_restart_on_postgres_keeps_what_was_created_and_the_demos_secrets() {
+fn a_restart_on_postgres_keeps_deliveries_and_the_demo_credentials() {
     let Some(database) = Database::postgres() else {
         return;
     };
     let data_dir = tempfile::tempdir().unwrap();
     let url = format!("--database-url={}", database.url.unwrap());
-    keeps_over_a_restart(data_dir.path(), &[&url]);
+    assert_kept_after_restart(data_dir.path(), &[&url]);
 }
 
-fn keeps_over_a_restart(data_dir: &Path, flags: &[&str]) {
+fn assert_kept_after_restart(data_dir: &Path, flags: &[&str]) {
     let first = AllInOne::start(data_dir, flags);
     let created = first.create_delivery();
     let task = created["dropoff"]["@id"].as_str().unwrap();
-    let keys = ["store", "demo_client", "operator_client"].map(|key| first.ready[key].clone());
+    let members = ["store", "demo_client", "operator_client"].map(|key| first.ready[key].clone());
     assert!(first.stop("-TERM").success());
     assert!(!data_dir.join("ready.json").exists());
 
@@ -100,13 +100,13 @@ fn keeps_over_a_restart(data_dir: &Path, flags: &[&str]) {
 
     assert_eq!(
         ["store", "demo_client", "operator_client"].map(|key| second.ready[key].clone()),
-        keys
+        members
     );
     assert_eq!(second.call(task, &[])["status"], "TODO");
 }
 
 #[test]
-fn a_data_directory_in_use_is_refused_by_a_sentence() {
+fn a_data_directory_in_use_is_rejected_with_one_line() {
     let data_dir = tempfile::tempdir().unwrap();
     let _first = AllInOne::start(data_dir.path(), &[]);
 
@@ -120,18 +120,15 @@ fn a_data_directory_in_use_is_refused_by_a_sentence() {
     );
 
     assert_eq!(second.status.code(), Some(1));
-    let sentence = stderr(&second);
-    assert!(
-        sentence.contains("another `delivery` is running"),
-        "{sentence}"
-    );
-    assert_eq!(sentence.lines().count(), 1, "{sentence}");
+    let error = stderr(&second);
+    assert!(error.contains("another `delivery` is running"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
 }
 
 #[test]
-fn a_port_in_use_is_refused_by_a_sentence_that_names_the_flag() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
+fn a_port_in_use_is_rejected_with_one_line_that_names_the_flag() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
     for (flag, other) in [
         ("--rest-listen", "--core-listen"),
         ("--core-listen", "--rest-listen"),
@@ -144,17 +141,14 @@ fn a_port_in_use_is_refused_by_a_sentence_that_names_the_flag() {
         );
 
         assert_eq!(output.status.code(), Some(1));
-        let sentence = stderr(&output);
-        assert!(
-            sentence.contains(flag) && sentence.contains(&taken),
-            "{sentence}"
-        );
-        assert_eq!(sentence.lines().count(), 1, "{sentence}");
+        let error = stderr(&output);
+        assert!(error.contains(flag) && error.contains(&taken), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
 
 #[test]
-fn an_operators_command_finds_the_data_directory_on_either_side_and_heeds_its_own_settings_only() {
+fn a_command_accepts_data_dir_before_or_after_it_and_ignores_server_settings() {
     let data_dir = tempfile::tempdir().unwrap();
     let running = AllInOne::start(data_dir.path(), &[]);
     let path = data_dir.path().to_str().unwrap();
@@ -181,17 +175,17 @@ fn an_operators_command_finds_the_data_directory_on_either_side_and_heeds_its_ow
         .output()
         .unwrap();
     assert_eq!(misplaced.status.code(), Some(2));
-    let sentence = stderr(&misplaced);
+    let error = stderr(&misplaced);
     assert!(
-        sentence.starts_with(
-            "error: --platform-name stands before `stores`: the flags of a command go after it\n"
+        error.starts_with(
+            "error: --platform-name is before `stores`: put the flags of a command after it\n"
         ),
-        "{sentence}"
+        "{error}"
     );
 }
 
 #[test]
-fn what_the_platform_is_started_with_is_what_its_settings_say() {
+fn the_settings_resource_has_the_values_of_the_flags() {
     let data_dir = tempfile::tempdir().unwrap();
     let flags = [
         "--platform-name=Coursiers",
@@ -199,7 +193,7 @@ fn what_the_platform_is_started_with_is_what_its_settings_say() {
         "--locale=fr-CA",
         "--country=CA",
         "--currency=CAD",
-        "--latlng=45.5,-73.567",
+        "--map-center=45.5,-73.567",
     ];
 
     let running = AllInOne::start(data_dir.path(), &flags);
@@ -228,33 +222,4 @@ fn help_shows_examples() {
     for part in ["Examples:", "--rest-listen", "DELIVERY_DATA_DIR", "stores"] {
         assert!(help.contains(part), "{part}");
     }
-}
-
-#[test]
-fn the_readmes_way_to_a_signed_notification_works_as_pasted() {
-    let directory = tempfile::tempdir().unwrap();
-    let _running = AllInOne::start(&directory.path().join("delivery-data"), &[]);
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
-    drop(free);
-    let readme = include_str!("../../README.md");
-    let (_, after) = readme.split_once("```sh\n").unwrap();
-    let (pasted, _) = after.split_once("```\n").unwrap();
-    let programs = Path::new(env!("CARGO_BIN_EXE_delivery")).parent().unwrap();
-    let pasted = pasted
-        .replace("$PWD/target/release", programs.to_str().unwrap())
-        .replace("9000", &port);
-
-    let output = program("sh")
-        .args(["-euc", &pasted])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{printed}{}", stderr(&output));
-    assert!(
-        printed.contains(r#""event":"delivery.completed"}} genuine"#),
-        "{printed}"
-    );
 }

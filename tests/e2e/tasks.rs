@@ -1,5 +1,5 @@
-//! Tasks: polling them, completing them, and the delivery they complete ("Task", "States and
-//! transitions", "Events").
+//! Tasks: polling, completing, and completing their delivery ("Task", "States and transitions",
+//! "Events").
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use hyper::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{Faults, Platform, WebhookReceiver, iri};
+use crate::harness::{Mismatches, Platform, WebhookReceiver, iri};
 
 on_both_databases! {
     async fn a_client_polls_its_task_until_it_is_done(platform: &Platform) {
@@ -39,15 +39,15 @@ on_both_databases! {
         assert_eq!(read["pickup"], delivery["pickup"]);
     }
 
-    async fn a_task_put_done_is_done_and_again_changes_nothing_and_tells_nobody(platform: &Platform) {
+    async fn completing_a_task_again_changes_nothing_and_sends_no_notification(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client.create_webhook("delivery.completed", receiver.url()).await;
-        let courier = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
+        let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let first = client.create_delivery(order()).await;
         let second = client.create_delivery(order()).await;
 
-        // Phones report late and out of order.
+        // Couriers' devices report late and out of order.
         for task in ["dropoff", "pickup"] {
             let path = format!("{}/done", iri(&first[task]));
             let done = courier.put(&path, json!({})).await.expect(200);
@@ -67,14 +67,14 @@ on_both_databases! {
             courier.put(&format!("{}/done", iri(&second[task])), json!({})).await.expect(200);
         }
         assert_eq!(receiver.next_notification().await.json(), completed(&second));
-        assert!(receiver.so_far().await.is_empty());
+        assert!(receiver.received().await.is_empty());
     }
 
-    async fn two_tasks_done_at_the_same_moment_complete_their_delivery_once(platform: &Platform) {
+    async fn tasks_completed_concurrently_complete_their_delivery_once(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client.create_webhook("delivery.completed", receiver.url()).await;
-        let courier = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
+        let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let mut expected = BTreeSet::new();
         let mut done = tokio::task::JoinSet::new();
 
@@ -89,35 +89,35 @@ on_both_databases! {
         }
         assert_eq!(done.join_all().await, [200; 40]);
 
-        let mut told = BTreeSet::new();
+        let mut received = BTreeSet::new();
         for _ in 0..expected.len() {
-            told.insert(receiver.next_notification().await.json().to_string());
+            received.insert(receiver.next_notification().await.json().to_string());
         }
-        assert_eq!(told, expected);
-        // One more, to be sure that nothing is still under way.
+        assert_eq!(received, expected);
+        // One more notification proves that no duplicate is in flight.
         let last = client.create_delivery(order()).await;
         for task in ["pickup", "dropoff"] {
             courier.put(&format!("{}/done", iri(&last[task])), json!({})).await.expect(200);
         }
         assert_eq!(receiver.next_notification().await.json(), completed(&last));
-        assert!(receiver.so_far().await.is_empty());
+        assert!(receiver.received().await.is_empty());
     }
 
-    async fn a_courier_reads_and_completes_any_task_but_no_other_thing(platform: &Platform) {
+    async fn a_courier_reads_and_completes_any_task_but_no_other_resource(platform: &Platform) {
         let client = platform.client().await;
-        let courier = platform.client_of(&platform.operator_client, &["tasks:all"]).await;
+        let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let delivery = client.create_delivery(order()).await;
         let pickup = iri(&delivery["pickup"]);
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         let read = courier.get(pickup).await.expect(200);
         assert_eq!(read, client.get(pickup).await.expect(200));
-        let refused = courier.get(delivery["@id"].as_str().unwrap()).await;
-        faults.failure("a delivery", &refused, 403);
-        let unused = "/api/tasks/01932e5c-9f4a-7000-8000-00000000000a";
-        for path in [unused, "/api/tasks/1", "/api/tasks/%00"] {
-            let answer = courier.put(&format!("{path}/done"), json!({})).await;
-            faults.failure(path, &answer, 404);
+        let rejected = courier.get(delivery["@id"].as_str().unwrap()).await;
+        mismatches.check_error("a delivery", &rejected, 403);
+        let unknown = "/api/tasks/01932e5c-9f4a-7000-8000-00000000000a";
+        for path in [unknown, "/api/tasks/1", "/api/tasks/%00"] {
+            let response = courier.put(&format!("{path}/done"), json!({})).await;
+            mismatches.check_error(path, &response, 404);
         }
         let done = format!("{pickup}/done");
         for (content_type, body, status) in [
@@ -130,10 +130,10 @@ on_both_databases! {
             let request = Request::put(courier.url(&done))
                 .header(AUTHORIZATION, format!("Bearer {}", courier.token()))
                 .header(CONTENT_TYPE, content_type);
-            let answer = courier.send(request, body).await;
-            faults.failure(format!("{content_type} {body}"), &answer, status);
+            let response = courier.send(request, body).await;
+            mismatches.check_error(format!("{content_type} {body}"), &response, status);
         }
-        faults.none();
+        mismatches.assert_none();
 
         let state = client.get(pickup).await.expect(200);
         assert_eq!(state["status"], "TODO");

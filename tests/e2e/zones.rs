@@ -1,4 +1,4 @@
-//! Zones: applied by operators, spoken of by price lists.
+//! Zones: applied by operators, used by price lists.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Twin,
-    definitions::{Definitions, violated_fields, zone},
+    ApiClient, Platform, Replica,
+    definitions::{Definitions, violation_fields, zone},
 };
 
-/// Around 48.856, 2.354; by degrees, far smaller than any other distance here.
+/// West, south, east, north: around 48.856, 2.354, and around a distant point.
 const MARAIS: [f64; 4] = [2.34, 48.84, 2.36, 48.86];
 const ELSEWHERE: [f64; 4] = [3.34, 48.84, 3.36, 48.86];
 
@@ -21,14 +21,14 @@ const LIST: &str = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\n\
                     [[rule]]\nname = \"Out\"\nwhen = \"true\"\nprice = 900\n";
 
 on_both_databases! {
-    async fn a_zone_decides_a_price_from_when_it_is_applied(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn an_applied_zone_takes_effect_in_prices(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         let client = platform.client().await;
         let unknown = definitions
             .apply_price_list(&platform.store, LIST)
             .await
             .unwrap_err();
-        assert_eq!(violated_fields(&unknown), ["7:34"]);
+        assert_eq!(violation_fields(&unknown), ["7:34"]);
 
         let first = definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
         definitions.apply_price_list(&platform.store, LIST).await.unwrap();
@@ -37,15 +37,15 @@ on_both_databases! {
         let moved = definitions.apply_zones(&zone("Marais", ELSEWHERE)).await.unwrap();
         assert_eq!((moved.version, price(&client).await), (2, 900));
 
-        // Another zone leaves it where it is.
+        // Applying another zone keeps this one.
         let both = definitions.apply_zones(&zone("Port", MARAIS)).await.unwrap();
         assert_eq!((both.version, price(&client).await), (3, 900));
         let names: Vec<_> = both.zones.iter().map(|zone| zone.display_name.as_str()).collect();
         assert_eq!(names, ["Marais", "Port"]);
     }
 
-    async fn zones_are_shown_as_they_can_be_applied(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn zones_are_shown_as_an_applicable_definition(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         assert_eq!(definitions.zones(None).await.unwrap(), proto::ZoneSet::default());
 
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
@@ -76,8 +76,8 @@ on_both_databases! {
         assert_eq!(missing.code(), Code::NotFound);
     }
 
-    async fn zones_applied_at_once_are_all_there(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn zones_applied_concurrently_are_all_kept(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         let names: Vec<_> = (0..6).map(|number| format!("Zone {number}")).collect();
 
         let applied = join_all(names.iter().map(|name| {
@@ -94,60 +94,60 @@ on_both_databases! {
         assert_eq!(found, names);
     }
 
-    async fn a_mistake_in_zones_is_told_with_its_place_and_changes_nothing(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
-        let sound = zone("Marais", MARAIS);
-        let applied = definitions.apply_zones(&sound).await.unwrap();
+    async fn an_error_in_zones_is_reported_with_its_position_and_changes_nothing(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
+        let valid = zone("Marais", MARAIS);
+        let applied = definitions.apply_zones(&valid).await.unwrap();
 
-        let mut places = Vec::new();
-        for (wrong, place) in [
-            (sound.replace("48.84", "98.84"), "5:30"),
-            (sound.replace("Polygon", "Point"), "4:28"),
-            (sound.replace("\"name\"", "\"nom\""), "3:51"),
+        let mut positions = Vec::new();
+        for (invalid, position) in [
+            (valid.replace("48.84", "98.84"), "5:30"),
+            (valid.replace("Polygon", "Point"), "4:28"),
+            (valid.replace("\"name\"", "\"nom\""), "3:51"),
             ("nonsense".to_owned(), "1:2"),
             (String::new(), "1:1"),
         ] {
-            let refused = definitions.apply_zones(&wrong).await.unwrap_err();
-            assert_eq!(refused.code(), Code::InvalidArgument, "{wrong}");
-            places.push((violated_fields(&refused).join(" "), place));
+            let rejected = definitions.apply_zones(&invalid).await.unwrap_err();
+            assert_eq!(rejected.code(), Code::InvalidArgument, "{invalid}");
+            positions.push((violation_fields(&rejected).join(" "), position));
         }
-        for (found, place) in &places {
-            assert_eq!(found, place, "{places:?}");
+        for (actual, expected) in &positions {
+            assert_eq!(actual, expected, "{positions:?}");
         }
-        let shop = Definitions::of(platform, &platform.demo_client, &["deliveries"]).await;
-        let forbidden = shop.apply_zones(&sound).await.unwrap_err();
+        let shop = Definitions::as_client(platform, &platform.demo_client, &["deliveries"]).await;
+        let forbidden = shop.apply_zones(&valid).await.unwrap_err();
         assert_eq!(forbidden.code(), Code::PermissionDenied);
         assert_eq!(definitions.zones(None).await.unwrap(), applied);
     }
 }
 
-/// As above, with two cores over one database.
+/// With two cores on one database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_zone_applied_at_one_core_decides_prices_at_another() {
-    let Some(twins) = Twin::start_two().await else {
+async fn a_zone_applied_on_one_core_takes_effect_on_another() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let [first, second] = &twins;
-    let there = second.client().await;
+    let [first, second] = &replicas;
+    let client = second.client().await;
     let operator = first.operator().await;
     operator.apply_zones(&zone("Marais", MARAIS)).await;
     operator.apply_price_list(&first.store, LIST).await;
-    until_price(&there, 300).await;
+    wait_for_price(&client, 300).await;
 
     operator.apply_zones(&zone("Marais", ELSEWHERE)).await;
 
-    until_price(&there, 900).await;
-    for twin in twins {
-        twin.stop().await;
+    wait_for_price(&client, 900).await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 
-/// Generous, as much else may run on this machine.
-async fn until_price(client: &ApiClient, amount: i64) {
-    let asking = async { while price(client).await != amount {} };
-    tokio::time::timeout(Duration::from_secs(30), asking)
+/// Waits until the calculated price is `amount`; the timeout allows for a busy machine.
+async fn wait_for_price(client: &ApiClient, amount: i64) {
+    let polling = async { while price(client).await != amount {} };
+    tokio::time::timeout(Duration::from_secs(30), polling)
         .await
-        .unwrap_or_else(|_| panic!("the price never becomes {amount}"));
+        .unwrap_or_else(|_| panic!("the price did not become {amount} within 30 s"));
 }
 
 async fn price(client: &ApiClient) -> i64 {

@@ -1,5 +1,5 @@
-//! The connector that calls only permitted addresses. It resolves, judges every address, and
-//! connects to what it judged: there is no second look-up to answer differently.
+//! Connects to permitted addresses only. Resolves a host, checks every address, and connects to a
+//! checked address: there is no second lookup that could return another one (DNS rebinding).
 
 use std::{
     future::Future,
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use egress::{Policy, Refused};
+use egress::{Denied, Policy};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use http::Uri;
 use hyper_util::{
@@ -27,28 +27,28 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::{resolver::Resolver, webhook_tests::Trace};
+use crate::{resolver::Resolver, trace::Trace};
 
-/// How long one address may take before the next is tried beside it (RFC 8305 section 5).
-const STAGGER: Duration = Duration::from_millis(250);
+/// Delay before the next address is tried concurrently (RFC 8305 section 5).
+const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Opens TCP connections to what the policy permits, names and literal addresses alike.
+/// Opens TCP connections to hosts that the policy permits, by name or literal address.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressGuard {
     policy: Arc<Policy>,
     resolver: Resolver,
-    /// Who wants to know how far connections come.
+    /// Records the progress of connections, for test sends.
     trace: Option<Arc<Trace>>,
 }
 
 /// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("the host's name cannot be resolved")]
+    #[error("cannot resolve the host name")]
     Dns(#[source] io::Error),
     #[error(transparent)]
-    Refused(#[from] Refused),
-    #[error("no connection")]
+    Denied(#[from] Denied),
+    #[error("cannot connect")]
     Connect(#[source] io::Error),
 }
 
@@ -61,7 +61,7 @@ impl AddressGuard {
         }
     }
 
-    /// The same, that tells how far connections come.
+    /// The same guard, recording the progress of connections.
     pub(crate) fn traced(&self, trace: Arc<Trace>) -> Self {
         Self {
             trace: Some(trace),
@@ -71,20 +71,19 @@ impl AddressGuard {
 
     async fn resolve_and_connect(&self, uri: &Uri) -> Result<TcpStream, Error> {
         let addrs = resolve(uri, &self.resolver).await.map_err(Error::Dns)?;
-        self.note(Trace::resolved);
+        self.record(Trace::record_resolved);
         let stream = self.connect(&addrs).await?;
-        self.note(Trace::connected);
+        self.record(Trace::record_connected);
         Ok(stream)
     }
 
-    fn note(&self, note: fn(&Trace)) {
+    fn record(&self, phase: fn(&Trace)) {
         if let Some(trace) = &self.trace {
-            note(trace);
+            phase(trace);
         }
     }
 
-    /// One refused address refuses the host: which one a name answers with first is up to
-    /// whoever owns the name.
+    /// One denied address denies the host: the owner of the name controls the order of addresses.
     async fn connect(&self, addrs: &[SocketAddr]) -> Result<TcpStream, Error> {
         for addr in addrs {
             self.policy.check_addr(*addr)?;
@@ -117,8 +116,8 @@ impl Service<Uri> for AddressGuard {
 }
 
 async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
-    let missing = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-    let host = uri.host().ok_or_else(|| missing("the url has no host"))?;
+    let invalid = |message| io::Error::new(io::ErrorKind::InvalidInput, message);
+    let host = uri.host().ok_or_else(|| invalid("the url has no host"))?;
     let host = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
@@ -127,14 +126,14 @@ async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> 
         (Some(port), _) => port,
         (None, Some("https")) => 443,
         (None, Some("http")) => 80,
-        (None, _) => return Err(missing("the url has no port")),
+        (None, _) => return Err(invalid("the url has no port")),
     };
 
     let addrs = resolver.look_up(host).await?;
     if addrs.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
-            "the name has no address",
+            "the host name has no address",
         ));
     }
     let with_port = |addr| SocketAddr::new(addr, port);
@@ -142,18 +141,18 @@ async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> 
 }
 
 async fn connect_to_first(addrs: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut waiting = addrs.iter();
+    let mut remaining = addrs.iter();
     let mut attempts = FuturesUnordered::new();
     let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
     loop {
-        attempts.extend(waiting.next().map(|addr| TcpStream::connect(*addr)));
+        attempts.extend(remaining.next().map(|addr| TcpStream::connect(*addr)));
         tokio::select! {
             attempt = attempts.next() => match attempt {
                 Some(Ok(stream)) => return Ok(stream),
                 Some(Err(error)) => failure = error,
                 None => return Err(failure),
             },
-            () = tokio::time::sleep(STAGGER), if waiting.len() > 0 => {}
+            () = tokio::time::sleep(CONNECTION_ATTEMPT_DELAY), if remaining.len() > 0 => {}
         }
     }
 }
@@ -165,7 +164,7 @@ pub(crate) struct GuardedStream {
     usage: Usage,
 }
 
-/// Whether a connection has carried an exchange yet.
+/// Whether a connection has carried a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage(Arc<AtomicBool>);
 

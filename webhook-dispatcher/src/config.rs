@@ -1,4 +1,4 @@
-//! Every setting of the dispatcher: flags, environment and defaults.
+//! The settings of the dispatcher: flags, environment and defaults.
 
 use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
 
@@ -6,17 +6,17 @@ use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::{Network, Policy};
 use http::HeaderName;
-use process::secret_file;
+use process::{duration, secret_file};
 
-/// The environment variable of the one setting that has no flag: command lines are public.
+/// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
 
-/// Sends the signed notifications that core owes to webhooks.
+/// Sends signed notifications from core to webhooks.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(version)]
 pub struct Config {
-    /// Address of a core, e.g. `http://127.0.0.1:50051`; once for every core. A host name stands
-    /// for every address it has, and is looked up again and again.
+    /// URL of a core, e.g. `http://127.0.0.1:50051`; repeatable. A host name may have the addresses
+    /// of several cores, and is looked up periodically.
     #[arg(
         long = "core-url",
         env = "DELIVERY_CORE_URL",
@@ -28,7 +28,7 @@ pub struct Config {
     #[command(flatten)]
     pub core: CoreConfig,
 
-    /// Where `/healthz` and `/readyz` are served over HTTP; nowhere unless given.
+    /// Address on which to serve `/healthz` and `/readyz` over HTTP; not served by default.
     #[arg(long, env = "DELIVERY_DISPATCHER_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
@@ -36,16 +36,16 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_CLIENT_KEY", value_name = "KEY")]
     pub client_key: Option<String>,
 
-    /// File with the API client's secret, readable by its owner alone. The secret may be in
-    /// `DELIVERY_CLIENT_SECRET` instead.
+    /// File with the API client's secret, readable by its owner only. Alternatively, set
+    /// `DELIVERY_CLIENT_SECRET` to the secret.
     #[arg(long, env = "DELIVERY_CLIENT_SECRET_FILE", value_name = "PATH")]
     pub client_secret_file: Option<PathBuf>,
 
-    /// The API client's secret, where it is at hand; goes before the file and the environment.
+    /// The API client's secret, if set in code; overrides the file and the environment.
     #[arg(skip)]
     pub client_secret: Option<ClientSecret>,
 
-    /// The platform's name, as in the header `X-<Name>-Signature`.
+    /// Name of the platform in the header `X-<Name>-Signature`.
     #[arg(
         long,
         env = "DELIVERY_PLATFORM_NAME",
@@ -54,11 +54,12 @@ pub struct Config {
     )]
     pub platform_name: String,
 
-    /// Send to `http://` too.
+    /// Allow webhooks with `http://` URLs.
     #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
 
-    /// Send into a network that is not on the public internet, e.g. `10.1.0.0/16`; repeatable.
+    /// Allow webhooks in a network that is not on the public internet, e.g. `10.1.0.0/16`;
+    /// repeatable.
     #[arg(
         long = "allow-network",
         env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
@@ -67,26 +68,26 @@ pub struct Config {
     )]
     pub allow_networks: Vec<Network>,
 
-    /// Never send to a port; repeatable.
+    /// Deny webhooks on a port; repeatable.
     #[arg(
-        long = "refuse-port",
-        env = "DELIVERY_WEBHOOK_REFUSE_PORT",
+        long = "deny-port",
+        env = "DELIVERY_WEBHOOK_DENY_PORT",
         value_name = "PORT",
         value_delimiter = ','
     )]
-    pub refuse_ports: Vec<u16>,
+    pub deny_ports: Vec<u16>,
 
-    /// PEM file with certificate authorities to trust beside the system's where notifications
-    /// are sent; repeatable.
+    /// PEM file with certificate authorities to trust for webhooks in addition to the system's;
+    /// repeatable.
     #[arg(
-        long = "ca-file",
-        env = "DELIVERY_CA_FILE",
+        long = "webhook-ca-file",
+        env = "DELIVERY_WEBHOOK_CA_FILE",
         value_name = "PATH",
         value_delimiter = ','
     )]
-    pub ca_files: Vec<PathBuf>,
+    pub webhook_ca_files: Vec<PathBuf>,
 
-    /// How many notifications may be on their way at once.
+    /// Maximum number of notifications in flight.
     #[arg(
         long,
         env = "DELIVERY_MAX_IN_FLIGHT",
@@ -95,18 +96,18 @@ pub struct Config {
     )]
     pub max_in_flight: NonZeroU32,
 
-    /// The longest one send may take, from DNS to the end of the answer.
+    /// Timeout of one attempt, from DNS to the end of the response.
     #[arg(
         long,
         env = "DELIVERY_SEND_TIMEOUT",
         value_name = "DURATION",
         default_value = "15s",
-        value_parser = parse_duration
+        value_parser = duration::parse
     )]
     pub send_timeout: Duration,
 }
 
-/// The secret of the dispatcher's API client. Not shown by `Debug`.
+/// The secret of the dispatcher's API client. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientSecret(String);
 
@@ -115,29 +116,31 @@ pub struct ClientSecret(String);
 pub enum ConfigError {
     #[error(transparent)]
     Core(#[from] core_client::Error),
-    #[error("no api client: name its key with --client-key")]
+    #[error("no api client: set --client-key")]
     NoClientKey,
-    #[error("no client secret: name its file with --client-secret-file or set {CLIENT_SECRET}")]
+    #[error("no client secret: set --client-secret-file or {CLIENT_SECRET}")]
     NoClientSecret,
-    #[error("the client secret cannot be taken from its file")]
+    #[error("cannot read the client secret")]
     ClientSecretFile(#[from] secret_file::Error),
     #[error(
         "cannot listen on {addr}; choose another address with --health-listen, or port 0 for any free one"
     )]
     HealthListen { addr: SocketAddr, source: io::Error },
-    #[error("platform name `{0}` does not fit into a header name: use letters, digits and hyphens")]
+    #[error(
+        "platform name `{0}` is not valid in a header name: use 1 to 64 letters, digits and hyphens"
+    )]
     PlatformName(String),
-    #[error("cannot read certificate authorities from {path}: a pem file is needed")]
+    #[error("cannot read certificate authorities from {path}: a PEM file is required")]
     CaFile {
         path: PathBuf,
         source: rustls::pki_types::pem::Error,
     },
-    #[error("a certificate authority in {path} is not usable")]
+    #[error("{path} contains an unusable certificate authority")]
     Ca {
         path: PathBuf,
         source: rustls::Error,
     },
-    #[error("tls is not usable")]
+    #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
 }
 
@@ -148,24 +151,24 @@ impl Config {
         Policy {
             allow_http: self.allow_http,
             allowed_networks: self.allow_networks.clone(),
-            refused_ports: self.refuse_ports.clone(),
+            denied_ports: self.deny_ports.clone(),
         }
     }
 
     /// `X-<Platform>-Signature`.
     pub(crate) fn signature_header(&self) -> Result<HeaderName, ConfigError> {
-        let wrong = || ConfigError::PlatformName(self.platform_name.clone());
-        let sound = (1..=64).contains(&self.platform_name.len())
+        let invalid = || ConfigError::PlatformName(self.platform_name.clone());
+        let is_valid = (1..=64).contains(&self.platform_name.len())
             && self
                 .platform_name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if !sound {
-            return Err(wrong());
+        if !is_valid {
+            return Err(invalid());
         }
         format!("x-{}-signature", self.platform_name)
             .parse()
-            .map_err(|_| wrong())
+            .map_err(|_| invalid())
     }
 
     /// The API client's key and secret.
@@ -201,8 +204,8 @@ impl Default for Config {
             platform_name: "Service".to_owned(),
             allow_http: false,
             allow_networks: Vec::new(),
-            refuse_ports: Vec::new(),
-            ca_files: Vec::new(),
+            deny_ports: Vec::new(),
+            webhook_ca_files: Vec::new(),
             max_in_flight: Self::MAX_IN_FLIGHT,
             send_timeout: Duration::from_secs(15),
         }
@@ -227,14 +230,6 @@ impl fmt::Debug for ClientSecret {
     }
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    text.parse::<jiff::SignedDuration>()
-        .ok()
-        .and_then(|duration| Duration::try_from(duration).ok())
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "not a duration above zero: write it as 15s or 500ms".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -242,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_what_no_flags_mean() {
+    fn the_default_equals_the_settings_without_flags() {
         assert_eq!(
             Config::try_parse_from(["webhook-dispatcher"]).unwrap(),
             Config::default()
@@ -250,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_set_what_they_name() {
+    fn flags_set_their_settings() {
         let config = Config::try_parse_from([
             "webhook-dispatcher",
             "--core-url=http://127.0.0.1:1,http://127.0.0.1:2",
@@ -260,7 +255,7 @@ mod tests {
             "--allow-http",
             "--allow-network=127.0.0.0/8",
             "--allow-network=::1",
-            "--refuse-port=25,465",
+            "--deny-port=25,465",
             "--max-in-flight=8",
             "--send-timeout=1.5s",
         ])
@@ -278,7 +273,7 @@ mod tests {
                 platform_name: "Coop".to_owned(),
                 allow_http: true,
                 allow_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
-                refuse_ports: vec![25, 465],
+                deny_ports: vec![25, 465],
                 max_in_flight: NonZeroU32::new(8).unwrap(),
                 send_timeout: Duration::from_millis(1500),
                 ..Config::default()
@@ -287,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused() {
+    fn invalid_settings_are_rejected() {
         for flag in [
             "--max-in-flight=0",
             "--send-timeout=0s",
             "--send-timeout=-1s",
             "--send-timeout=soon",
             "--allow-network=10.0.0.1/8",
-            "--refuse-port=70000",
+            "--deny-port=70000",
             "--client-secret=s",
         ] {
             assert!(
@@ -305,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_name_must_fit_into_a_header() {
+    fn a_platform_name_must_be_valid_in_a_header_name() {
         for (name, expected) in [
             ("Service", Some("x-service-signature")),
             ("Coop-Cycle2", Some("x-coop-cycle2-signature")),
@@ -324,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_comes_from_a_file_and_is_never_shown() {
+    fn a_secret_is_read_from_a_file_and_not_printed() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"hunter2\n").unwrap();
         let config = Config {

@@ -1,5 +1,4 @@
-//! How receivers are connected to: where the guard permits, over TLS if the URL says so, and by
-//! a deadline.
+//! Connects to receivers: through the address guard, over TLS for https, and within a timeout.
 
 use std::{
     pin::{Pin, pin},
@@ -17,22 +16,22 @@ use tower::{BoxError, Service};
 
 use crate::address_guard::{self, AddressGuard, GuardedStream};
 
-/// How many connections are opened at once that nobody waits for any more: an attempt that finds
-/// another one free leaves its own to be opened for the next.
-const SPARE: usize = 64;
+/// The maximum number of abandoned connections being opened. An attempt abandons its connection if
+/// another becomes idle first; once open, it serves the next attempt.
+const MAX_ABANDONED: usize = 64;
 
 tokio::task_local! {
-    /// The end of the attempt that this task makes.
-    static ENDED: CancellationToken;
+    /// Cancelled at the end of the attempt that this task makes.
+    static ATTEMPT_ENDED: CancellationToken;
 }
 
-/// Opens connections to what the guard permits.
+/// Opens connections to receivers.
 #[derive(Clone)]
 pub(crate) struct Connector {
     https: HttpsConnector<AddressGuard>,
-    /// Over DNS, TCP and TLS together, whoever waits.
+    /// Limit for DNS, TCP and TLS together.
     timeout: Duration,
-    spare: Arc<Semaphore>,
+    abandoned: Arc<Semaphore>,
 }
 
 /// Why no connection was opened.
@@ -40,19 +39,19 @@ pub(crate) struct Connector {
 pub(crate) enum Error {
     #[error("not connected")]
     Guard(#[from] address_guard::Error),
-    #[error("no tls session")]
+    #[error("TLS handshake failed")]
     Tls(#[source] BoxError),
     #[error("not connected within {0:?}")]
     Timeout(Duration),
-    #[error("nobody waits for a connection any more")]
-    Unwanted,
+    #[error("connection attempt abandoned")]
+    Abandoned,
 }
 
-/// Makes an attempt. When it ends, nobody waits for the connections it has begun to open.
-pub(crate) async fn attempt<F: Future>(attempt: F) -> F::Output {
+/// Runs an attempt. When it ends, the connections it was opening are abandoned.
+pub(crate) async fn scope_attempt<F: Future>(attempt: F) -> F::Output {
     let ended = CancellationToken::new();
     let _ends = ended.clone().drop_guard();
-    ENDED.scope(ended, attempt).await
+    ATTEMPT_ENDED.scope(ended, attempt).await
 }
 
 impl Connector {
@@ -65,7 +64,7 @@ impl Connector {
         Self {
             https,
             timeout,
-            spare: Arc::new(Semaphore::new(SPARE)),
+            abandoned: Arc::new(Semaphore::new(MAX_ABANDONED)),
         }
     }
 }
@@ -76,7 +75,7 @@ impl Service<Uri> for Connector {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.https.poll_ready(cx).map_err(Error::of)
+        self.https.poll_ready(cx).map_err(Error::from_boxed)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
@@ -84,12 +83,14 @@ impl Service<Uri> for Connector {
         let timeout = self.timeout;
         let connecting = async move {
             match connecting.await {
-                Ok(connected) => connected.map_err(Error::of),
+                Ok(connected) => connected.map_err(Error::from_boxed),
                 Err(_) => Err(Error::Timeout(timeout)),
             }
         };
-        let ended = ENDED.try_with(CancellationToken::clone).unwrap_or_default();
-        let spare = Arc::clone(&self.spare);
+        let ended = ATTEMPT_ENDED
+            .try_with(CancellationToken::clone)
+            .unwrap_or_default();
+        let abandoned = Arc::clone(&self.abandoned);
         Box::pin(async move {
             let mut connecting = pin!(connecting);
             tokio::select! {
@@ -97,8 +98,8 @@ impl Service<Uri> for Connector {
                 connected = &mut connecting => return connected,
                 () = ended.cancelled() => {}
             }
-            let Ok(_place) = spare.try_acquire() else {
-                return Err(Error::Unwanted);
+            let Ok(_permit) = abandoned.try_acquire() else {
+                return Err(Error::Abandoned);
             };
             connecting.await
         })
@@ -106,9 +107,8 @@ impl Service<Uri> for Connector {
 }
 
 impl Error {
-    /// The guard's errors come as they are; what is left of connecting once the guard has
-    /// connected is TLS.
-    fn of(error: BoxError) -> Self {
+    /// Any error but the guard's is a TLS error: only the handshake follows the guard.
+    fn from_boxed(error: BoxError) -> Self {
         match error.downcast() {
             Ok(error) => Self::Guard(*error),
             Err(error) => Self::Tls(error),

@@ -1,26 +1,27 @@
-//! The postman: takes what core owes to webhooks off its stream, sends it signed, and reports
-//! what came of it.
+//! The webhook dispatcher: receives notifications on a stream from core, signs and sends them, and
+//! reports the outcomes.
 
 mod address_guard;
-mod answer;
 mod backoff;
 mod config;
 mod connector;
-mod core;
-mod exchange;
-mod holding;
-mod ledger;
+mod core_session;
+mod in_flight;
+mod orphaned_outcomes;
 mod readiness;
 mod request;
 mod resolver;
+mod response;
+mod root_certificates;
 mod sender;
 mod service;
 mod signature;
+mod stream_opener;
+mod stream_state;
+mod test_send;
+mod trace;
 #[cfg(test)]
-mod silent_listener;
-mod strays;
-mod trust;
-mod webhook_tests;
+mod unresponsive_listener;
 
 pub use config::{ClientSecret, Config, ConfigError};
 pub use core_client::{CoreConfig, CoreUrl};

@@ -1,9 +1,9 @@
-//! Runs one webhook dispatcher until SIGTERM or Ctrl-C.
+//! Runs a webhook dispatcher until SIGTERM or Ctrl-C.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use process::{file_descriptors, logs, sentence::sentence, shutdown};
+use process::{file_descriptors, logs, shutdown};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]
@@ -13,14 +13,14 @@ async fn main() -> ExitCode {
     match run(config).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("webhook-dispatcher: {}", sentence(&error));
+            eprintln!("webhook-dispatcher: {}", logs::error_message(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
-    file_descriptors::raise();
+    file_descriptors::raise_limit();
     let dispatcher = WebhookDispatcher::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     dispatcher.run(shutdown).await;

@@ -1,4 +1,4 @@
-//! What a dispatcher answers to `/readyz`.
+//! The readiness check of a dispatcher, for `/readyz`.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,7 @@ use std::sync::{
 use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
-/// How many cores there is an open stream from.
+/// The number of open streams from cores.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenStreams(Arc<AtomicUsize>);
 
@@ -28,7 +28,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// A dispatcher can do its work if a core hands it any and it has not been told to end.
+/// A dispatcher is ready with at least one open stream, until it shuts down.
 pub(crate) struct DispatcherReadiness {
     pub(crate) streams: OpenStreams,
     pub(crate) shutdown: CancellationToken,
@@ -37,9 +37,9 @@ pub(crate) struct DispatcherReadiness {
 impl Readiness for DispatcherReadiness {
     async fn check(&self) -> Result<(), String> {
         if self.shutdown.is_cancelled() {
-            Err("this dispatcher is ending".to_owned())
+            Err("shutting down".to_owned())
         } else if self.streams.0.load(Ordering::Relaxed) == 0 {
-            Err("there is no stream from any core".to_owned())
+            Err("no open stream from any core".to_owned())
         } else {
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! A notification as the HTTP request that carries it, signed.
+//! Builds the signed HTTP request of a notification.
 
 use std::time::SystemTime;
 
@@ -14,24 +14,24 @@ use proto::{
     iri::{self, Collection},
 };
 
-use crate::signature::{self, Attempt, SecretError};
+use crate::signature::{self, SecretError, SignatureMetadata};
 
-const AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// What is the same in all requests.
+/// Settings common to all requests.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct RequestTemplate {
     pub policy: Policy,
     /// `X-<Platform>-Signature`.
     pub signature_header: HeaderName,
 }
 
-/// Why a notification cannot be sent at all.
+/// Why a request cannot be built for a notification.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("the webhook's url {0}")]
     Url(#[from] UrlError),
-    #[error("the webhook's url cannot be called")]
+    #[error("the webhook's url cannot be used in a request")]
     Uri(#[from] http::uri::InvalidUri),
     #[error("the notification's name `{0}` has no id")]
     Name(String),
@@ -39,19 +39,19 @@ pub(crate) enum RequestError {
     NoSecret,
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("a signature does not fit into a header")]
+    #[error("a signature is not a valid header value")]
     Header(#[from] http::header::InvalidHeaderValue),
 }
 
-impl Form {
-    /// The request of an attempt made now.
-    pub(crate) fn fill(
+impl RequestTemplate {
+    /// Builds the request of an attempt made at `now`.
+    pub(crate) fn build(
         &self,
         notification: &Notification,
         now: SystemTime,
     ) -> Result<Request<Full<Bytes>>, RequestError> {
         let url = self.policy.check_url(&notification.url)?;
-        let attempt = Attempt {
+        let metadata = SignatureMetadata {
             id: Collection::Notifications
                 .id(&notification.name)
                 .ok_or_else(|| RequestError::Name(notification.name.clone()))?,
@@ -64,17 +64,17 @@ impl Form {
         let body = signature::body(&iri::of(&notification.object), &notification.event);
         let first = notification.secrets.first().ok_or(RequestError::NoSecret)?;
         let platform_signature = signature::platform_signature(&body, first);
-        let signatures = attempt.signatures(&body, &notification.secrets)?;
+        let signatures = metadata.signatures(&body, &notification.secrets)?;
 
         let mut request = Request::new(Full::from(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url.as_str().parse()?;
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         headers.insert(&self.signature_header, platform_signature.try_into()?);
-        headers.insert("webhook-id", attempt.id.to_string().try_into()?);
-        headers.insert("webhook-timestamp", attempt.timestamp.into());
+        headers.insert("webhook-id", metadata.id.to_string().try_into()?);
+        headers.insert("webhook-timestamp", metadata.timestamp.into());
         headers.insert("webhook-signature", signatures.try_into()?);
         Ok(request)
     }
@@ -91,8 +91,8 @@ mod tests {
     const ID: &str = "01932e5c-9f4a-7000-8000-00000000000a";
     const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-    fn form() -> Form {
-        Form {
+    fn template() -> RequestTemplate {
+        RequestTemplate {
             policy: Policy::default(),
             signature_header: HeaderName::from_static("x-service-signature"),
         }
@@ -110,20 +110,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_carries_the_body_and_both_families_of_signatures() {
+    async fn a_request_has_the_body_and_both_kinds_of_signatures() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_600_000_000_900);
 
-        let request = form().fill(&notification(), now).unwrap();
+        let request = template().build(&notification(), now).unwrap();
 
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.uri(), "https://shop.example/hook?a=b");
         let body = br#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery.completed"}}"#;
-        let attempt = Attempt {
+        let metadata = SignatureMetadata {
             id: ID.parse().unwrap(),
             timestamp: 1_600_000_000,
         };
         let signature = signature::platform_signature(body, SECRET);
-        let signatures = attempt.signatures(body, &[SECRET.to_owned()]).unwrap();
+        let signatures = metadata.signatures(body, &[SECRET.to_owned()]).unwrap();
         let headers: Vec<_> = request
             .headers()
             .iter()
@@ -145,26 +145,29 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_says_why_without_the_secret() {
-        let changed = |change: fn(&mut Notification)| {
+    fn an_error_gives_the_reason_without_the_secret() {
+        let error_after = |change: fn(&mut Notification)| {
             let mut notification = notification();
             change(&mut notification);
-            form()
-                .fill(&notification, SystemTime::UNIX_EPOCH)
+            template()
+                .build(&notification, SystemTime::UNIX_EPOCH)
                 .unwrap_err()
                 .to_string()
         };
         assert_eq!(
-            changed(|n| "http://shop.example/".clone_into(&mut n.url)),
+            error_after(|n| "http://shop.example/".clone_into(&mut n.url)),
             "the webhook's url is not https: only https:// is allowed"
         );
         assert_eq!(
-            changed(|n| "notifications/1".clone_into(&mut n.name)),
+            error_after(|n| "notifications/1".clone_into(&mut n.name)),
             "the notification's name `notifications/1` has no id"
         );
-        assert_eq!(changed(|n| n.secrets.clear()), "the webhook has no secret");
         assert_eq!(
-            changed(|n| n.secrets = vec!["hunter2".to_owned()]),
+            error_after(|n| n.secrets.clear()),
+            "the webhook has no secret"
+        );
+        assert_eq!(
+            error_after(|n| n.secrets = vec!["hunter2".to_owned()]),
             "the webhook has a secret that is not the base64 of 32 bytes"
         );
     }

@@ -1,4 +1,4 @@
-//! One signed POST with one deadline over all of it, and which answers count as received.
+//! Sends a signed POST with one deadline for the whole request, and classifies the result.
 
 use std::{
     error::Error as _,
@@ -23,31 +23,31 @@ use rustls::client::Resumption;
 use crate::{
     Config, ConfigError,
     address_guard::{self, AddressGuard, Usage},
-    answer::Answer,
     connector::{self, Connector},
-    request::{Form, RequestError},
+    request::{RequestError, RequestTemplate},
     resolver::Resolver,
-    webhook_tests::Trace,
+    response::ReceiverResponse,
+    trace::Trace,
 };
 
-/// Shorter than the five seconds after which common servers close a kept connection, so that
-/// few are closed under us.
-const KEEP_ALIVE: Duration = Duration::from_secs(4);
-/// The most a connection buffers of an answer's head or an HTTP/2 stream.
-const BUFFER: u32 = 64 * 1024;
+/// How long idle connections stay open. Shorter than the five seconds of common servers, so that
+/// receivers rarely close a connection as it is reused.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+/// The buffer limit of a connection, for a response head or an HTTP/2 stream.
+const BUFFER_SIZE: u32 = 64 * 1024;
 
-/// What the way of an outcome back to core may take.
-const REPORTING: Duration = Duration::from_secs(10);
+/// Time reserved before lease expiry for reporting the outcome to core.
+const REPORT_TIME: Duration = Duration::from_secs(10);
 
-/// Over connections of one kind.
+/// An HTTP client over connections of type `C`.
 pub(crate) type HttpClient<C> = Client<C, Full<Bytes>>;
 
-/// Sends notifications. Connections and TLS sessions are kept between sends.
+/// Sends notifications. Reuses connections and TLS sessions.
 pub(crate) struct Sender {
     client: HttpClient<Connector>,
     guard: AddressGuard,
     tls: rustls::ClientConfig,
-    form: Form,
+    template: RequestTemplate,
     timeout: Duration,
     clock: fn() -> SystemTime,
 }
@@ -57,13 +57,13 @@ pub(crate) struct Sender {
 pub(crate) enum Error {
     #[error(transparent)]
     Request(#[from] RequestError),
-    #[error("no answer")]
-    NoAnswer(#[source] legacy::Error),
-    #[error("the answer breaks off")]
-    BrokenAnswer(#[source] hyper::Error),
-    #[error("answered with {0}, not 2xx")]
+    #[error("no response")]
+    NoResponse(#[source] legacy::Error),
+    #[error("the response was cut off")]
+    IncompleteResponse(#[source] hyper::Error),
+    #[error("receiver responded with {0}, not 2xx")]
     Status(StatusCode),
-    #[error("not over within {0:?}")]
+    #[error("no complete response within {0:?}")]
     Timeout(Duration),
 }
 
@@ -71,37 +71,37 @@ impl Error {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
-            // Core's mistake rather than the receiver's, and never sent unsigned. There is no
-            // failure for that: it is retried like any other while the log says what is wrong.
+            // An error of core, not of the receiver, and logged as such. No failure code exists
+            // for it: it is retried like any other.
             Self::Request(
                 RequestError::Name(_)
                 | RequestError::NoSecret
                 | RequestError::Secret(_)
                 | RequestError::Header(_),
             )
-            | Self::BrokenAnswer(_) => Failure::Protocol,
-            Self::NoAnswer(error) => failure_without_answer(error),
+            | Self::IncompleteResponse(_) => Failure::Protocol,
+            Self::NoResponse(error) => failure_without_response(error),
             Self::Status(_) => Failure::Status,
             Self::Timeout(_) => Failure::Timeout,
         }
     }
 }
 
-fn failure_without_answer(error: &legacy::Error) -> Failure {
+fn failure_without_response(error: &legacy::Error) -> Failure {
     use address_guard::Error as Guard;
     let connector = error.source().and_then(|source| source.downcast_ref());
     match connector {
         Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
-        Some(connector::Error::Guard(Guard::Refused(_))) => Failure::AddressRefused,
-        // Nobody waits for an unwanted one, and so nobody hears of it.
-        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::Unwanted) => {
+        Some(connector::Error::Guard(Guard::Denied(_))) => Failure::AddressRefused,
+        // No attempt sees the error of an abandoned connection.
+        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::Abandoned) => {
             Failure::Connect
         }
         Some(connector::Error::Tls(_)) => Failure::Tls,
         Some(connector::Error::Timeout(_)) => Failure::Timeout,
-        // The pool was to have a connection, and lost it.
+        // The pooled connection was lost.
         None if error.is_connect() => Failure::Connect,
-        // An HTTP/2 connection on which nobody answers any more.
+        // An HTTP/2 connection without an answer to a ping.
         None if is_timeout(error) => Failure::Timeout,
         None => Failure::Protocol,
     }
@@ -122,22 +122,22 @@ impl Sender {
         tls: rustls::ClientConfig,
         resolver: Resolver,
     ) -> Result<Self, ConfigError> {
-        let form = Form {
+        let template = RequestTemplate {
             policy: config.policy(),
             signature_header: config.signature_header()?,
         };
-        let guard = AddressGuard::new(form.policy.clone(), resolver);
+        let guard = AddressGuard::new(template.policy.clone(), resolver);
         Ok(Self {
             client: client(
                 Connector::new(guard.clone(), tls.clone(), config.send_timeout),
-                // All webhooks may have the same host: none that was busy is closed, to be opened
-                // again for the next notification.
+                // All webhooks may have the same host: connections in use at once all stay open
+                // for the next notifications.
                 usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX),
                 config.send_timeout,
             ),
             guard,
             tls,
-            form,
+            template,
             timeout: config.send_timeout,
             clock: SystemTime::now,
         })
@@ -148,39 +148,40 @@ impl Sender {
         self.timeout
     }
 
-    /// Makes one attempt. Ends within the deadline, whatever the receiver does.
+    /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
-        let exchange = |request| connector::attempt(self.exchange(request));
-        self.attempt(notification, exchange).await.0
+        let send_request = |request| connector::scope_attempt(self.send_request(request));
+        self.attempt(notification, send_request).await.0
     }
 
-    /// A connector that tells how far connections come, and permits what all do. It goes on with
-    /// no TLS session of before: who is there is verified each time.
+    /// A connector with the same address guard that records the progress of connections. It
+    /// resumes no TLS sessions, so that the certificate is verified each time.
     pub(crate) fn traced(&self, trace: &Arc<Trace>) -> Connector {
         let mut tls = self.tls.clone();
         tls.resumption = Resumption::disabled();
         Connector::new(self.guard.traced(Arc::clone(trace)), tls, self.timeout)
     }
 
-    /// Makes one attempt over some exchange; its outcome, and why it failed.
+    /// Makes one attempt with a function that sends the request. Returns the outcome, and the
+    /// error if it failed.
     pub(crate) async fn attempt<F>(
         &self,
         notification: Notification,
-        exchange: impl FnOnce(Request<Full<Bytes>>) -> F,
+        send_request: impl FnOnce(Request<Full<Bytes>>) -> F,
     ) -> (Outcome, Option<Error>)
     where
         F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
     {
         let started = Instant::now();
-        let deadline = self.deadline(&notification);
-        let mut answer = Answer::default();
-        let post = self.post(&notification, exchange, &mut answer);
-        let result = tokio::time::timeout(deadline, post)
+        let timeout = self.timeout_of(&notification);
+        let mut response = ReceiverResponse::default();
+        let post = self.post(&notification, send_request, &mut response);
+        let result = tokio::time::timeout(timeout, post)
             .await
-            .unwrap_or(Err(Error::Timeout(deadline)));
+            .unwrap_or(Err(Error::Timeout(timeout)));
 
-        // A refusal is one, however slowly its text arrives.
-        let result = match answer.status {
+        // A failure status counts even if its body does not arrive in time.
+        let result = match response.status {
             Some(status) if !status.is_success() => Err(Error::Status(status)),
             _ => result,
         };
@@ -195,48 +196,50 @@ impl Sender {
             name: notification.name,
             lease_token: notification.lease_token,
             failure: failure.into(),
-            status: answer.status.map(|status| status.as_u16().into()),
+            status: response.status.map(|status| status.as_u16().into()),
             duration: prost_types::Duration::try_from(started.elapsed()).ok(),
-            answer: answer.text(),
-            retry_after: answer
+            response_body: response.text(),
+            retry_after: response
                 .retry_after
                 .and_then(|wait| prost_types::Duration::try_from(wait).ok()),
         };
         (outcome, result.err())
     }
 
-    /// The configured one, but well before the end of the lease: after it the notification may
-    /// be another dispatcher's, and its outcome would come too late to count.
-    fn deadline(&self, notification: &Notification) -> Duration {
+    /// The configured timeout, reduced to end before the lease expires: after that, another
+    /// dispatcher may claim the notification, and core ignores the outcome of this attempt.
+    fn timeout_of(&self, notification: &Notification) -> Duration {
         notification
             .lease
             .and_then(|lease| Duration::try_from(lease).ok())
             .map_or(self.timeout, |lease| {
-                let in_time = lease.saturating_sub(REPORTING).max(lease / 2);
-                in_time.min(self.timeout)
+                let before_expiry = lease.saturating_sub(REPORT_TIME).max(lease / 2);
+                before_expiry.min(self.timeout)
             })
     }
 
     async fn post<F>(
         &self,
         notification: &Notification,
-        exchange: impl FnOnce(Request<Full<Bytes>>) -> F,
-        answer: &mut Answer,
+        send_request: impl FnOnce(Request<Full<Bytes>>) -> F,
+        received: &mut ReceiverResponse,
     ) -> Result<(), Error>
     where
         F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
     {
-        let request = self.form.fill(notification, (self.clock)())?;
-        let response = exchange(request).await.map_err(Error::NoAnswer)?;
+        let request = self.template.build(notification, (self.clock)())?;
+        let response = send_request(request).await.map_err(Error::NoResponse)?;
 
         let (head, body) = response.into_parts();
-        answer.read_head(head.status, &head.headers, (self.clock)());
-        answer.read_body(body).await.map_err(Error::BrokenAnswer)
+        received.read_head(head.status, &head.headers, (self.clock)());
+        received
+            .read_body(body)
+            .await
+            .map_err(Error::IncompleteResponse)
     }
 
-    /// A kept connection may be closed by the receiver just as we choose it: then the same
-    /// request goes out once more.
-    async fn exchange(
+    /// Sends a request. Retries once if the receiver closed an idle connection as it was reused.
+    async fn send_request(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, legacy::Error> {
@@ -255,26 +258,26 @@ impl Sender {
     }
 }
 
-/// A client that keeps at most so many idle connections to a host. One over HTTP/2 has to answer
-/// within a third of the deadline when it is asked whether it still does, which is as often: else
-/// every request to the host would share it and fail, until TCP gives up.
-pub(crate) fn client<C>(connector: C, max_idle: usize, deadline: Duration) -> HttpClient<C>
+/// A client with at most `max_idle` idle connections per host. HTTP/2 connections are pinged after
+/// a third of the timeout and closed after another third without an answer: otherwise all requests
+/// to a host would share a dead connection and fail until TCP closes it.
+pub(crate) fn client<C>(connector: C, max_idle: usize, timeout: Duration) -> HttpClient<C>
 where
     C: Connect + Clone,
 {
-    let patience = deadline / 3;
+    let ping_timeout = timeout / 3;
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(KEEP_ALIVE)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(max_idle)
         .http1_title_case_headers(true)
-        .http1_max_buf_size(BUFFER as usize)
-        .http2_initial_stream_window_size(BUFFER)
-        .http2_initial_connection_window_size(BUFFER)
-        .http2_max_header_list_size(BUFFER)
-        .http2_keep_alive_interval(patience)
-        .http2_keep_alive_timeout(patience)
+        .http1_max_buf_size(BUFFER_SIZE as usize)
+        .http2_initial_stream_window_size(BUFFER_SIZE)
+        .http2_initial_connection_window_size(BUFFER_SIZE)
+        .http2_max_header_list_size(BUFFER_SIZE)
+        .http2_keep_alive_interval(ping_timeout)
+        .http2_keep_alive_timeout(ping_timeout)
         .build(connector)
 }
 
@@ -290,7 +293,7 @@ fn log(notification: &Notification, error: &Error) {
     let name = notification.name.as_str();
     let attempt = notification.attempt;
     match error {
-        // Core and dispatcher disagree: nothing the receiver could mend.
+        // A defect of core or the dispatcher, not of the receiver.
         Error::Request(error) => tracing::error!(
             notification.name = name,
             notification.attempt = attempt,

@@ -1,9 +1,9 @@
-//! The dispatcher as a whole: one exchange for each core there is, all with the same sender.
+//! Runs the dispatcher: one session with each core, all with the same sender.
 
 use std::{sync::Arc, time::Duration};
 
-use core_client::{CoreAddr, Cores, Membership};
-use process::health::Health;
+use core_client::{CoreAddr, Cores};
+use process::health::HealthListener;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -12,18 +12,18 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     ClientSecret, Config, ConfigError,
-    core::Core,
-    exchange::{End, Exchange},
-    holding::Holding,
-    ledger::MAX_UNRECORDED,
+    core_session::{CoreSession, Shutdown},
+    in_flight::InFlight,
+    orphaned_outcomes::OrphanedOutcomes,
     readiness::{DispatcherReadiness, OpenStreams},
     resolver::Resolver,
+    root_certificates,
     sender::Sender,
-    strays::Strays,
-    trust,
+    stream_opener::StreamOpener,
+    stream_state::UNACKNOWLEDGED_FACTOR,
 };
 
-/// How long a shutdown may take; what is then still held is left to its lease.
+/// Limit for draining on shutdown. The leases of notifications still in flight expire later.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A webhook dispatcher, ready to run.
@@ -33,16 +33,16 @@ pub struct WebhookDispatcher {
     secret: ClientSecret,
     sender: Arc<Sender>,
     max_in_flight: usize,
-    health: Option<Health>,
+    health: Option<HealthListener>,
 }
 
 impl WebhookDispatcher {
-    /// As [`WebhookDispatcher::new`], and listens for who asks for its health, if it shall.
+    /// As [`WebhookDispatcher::new`], and binds the health listener if it is configured.
     pub async fn bind(config: Config) -> Result<Self, ConfigError> {
         let health_listen = config.health_listen;
         let mut dispatcher = Self::new(&config)?;
         if let Some(addr) = health_listen {
-            let health = Health::bind(addr)
+            let health = HealthListener::bind(addr)
                 .await
                 .map_err(|source| ConfigError::HealthListen { addr, source })?;
             dispatcher.health = Some(health);
@@ -50,14 +50,18 @@ impl WebhookDispatcher {
         Ok(dispatcher)
     }
 
-    /// Checks the whole configuration. Calls nobody yet.
+    /// Validates the configuration. Does not connect.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         let cores = Cores::new(&config.core_urls, &config.core)?;
         let (key, secret) = config.credentials()?;
-        let roots = trust::roots(&config.ca_files)?;
+        let roots = root_certificates::load(&config.webhook_ca_files)?;
 
         let max_in_flight = usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX);
-        let sender = Sender::new(config, trust::tls(roots)?, Resolver::system())?;
+        let sender = Sender::new(
+            config,
+            root_certificates::client_config(roots)?,
+            Resolver::system(),
+        )?;
 
         Ok(Self {
             cores,
@@ -69,122 +73,124 @@ impl WebhookDispatcher {
         })
     }
 
-    /// Serves every core until `shutdown`, then finishes what is held, for 30 s at most.
+    /// Serves every core until `shutdown`, then drains for at most 30 s.
     pub async fn run(self, shutdown: CancellationToken) {
         let streams = OpenStreams::default();
-        let _health_ends = self.health.map(|health| {
+        let _health_server = self.health.map(|health| {
             let readiness = DispatcherReadiness {
                 streams: streams.clone(),
                 shutdown: shutdown.clone(),
             };
             AbortOnDropHandle::new(tokio::spawn(health.run(Arc::new(readiness))))
         });
-        let membership = Membership::watch(&self.cores);
-        let mut addrs = membership.members.clone();
-        let mut exchanges = Exchanges {
+        let discovery = self.cores.discover();
+        let mut addrs = discovery.addresses.clone();
+        let mut sessions = CoreSessions {
             cores: self.cores,
             key: self.key,
             secret: self.secret,
             sender: self.sender,
             max_in_flight: self.max_in_flight,
-            share: watch::Sender::new(self.max_in_flight),
+            limit_per_core: watch::Sender::new(self.max_in_flight),
             streams,
-            strays: watch::Sender::new(Strays::new(MAX_UNRECORDED * self.max_in_flight)),
-            held: Vec::new(),
+            orphaned: watch::Sender::new(OrphanedOutcomes::new(
+                UNACKNOWLEDGED_FACTOR * self.max_in_flight,
+            )),
+            open_sessions: Vec::new(),
             running: JoinSet::new(),
             shutdown: shutdown.clone(),
         };
 
         while !shutdown.is_cancelled() {
-            exchanges.hold(&addrs.borrow_and_update().clone());
+            sessions.update(&addrs.borrow_and_update().clone());
             tokio::select! {
                 Ok(()) = addrs.changed() => {}
-                Some(ended) = exchanges.running.join_next() => tell_if_lost(ended),
+                Some(ended) = sessions.running.join_next() => log_panic(ended),
                 () = shutdown.cancelled() => {}
             }
         }
 
-        if tokio::time::timeout(SHUTDOWN_TIMEOUT, exchanges.all_end())
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, sessions.join())
             .await
             .is_err()
         {
             tracing::warn!(
-                exchanges = exchanges.running.len(),
-                "not all was reported in time; leases will end the rest"
+                sessions = sessions.running.len(),
+                "shutdown timed out with unacknowledged outcomes; their leases will expire"
             );
         }
-        exchanges.running.shutdown().await;
+        sessions.running.shutdown().await;
     }
 }
 
-/// The exchanges with all cores.
-struct Exchanges {
+/// The sessions with all cores.
+struct CoreSessions {
     cores: Cores,
     key: String,
     secret: ClientSecret,
     sender: Arc<Sender>,
     max_in_flight: usize,
-    /// Each core's part of what may be in flight.
-    share: watch::Sender<usize>,
+    /// Each core's share of `max_in_flight`.
+    limit_per_core: watch::Sender<usize>,
     streams: OpenStreams,
-    /// What they leave to each other.
-    strays: watch::Sender<Strays>,
-    /// What ends each exchange that is to go on.
-    held: Vec<(CoreAddr, CancellationToken)>,
+    /// Outcomes that any session may report.
+    orphaned: watch::Sender<OrphanedOutcomes>,
+    /// The cores with a session, and the tokens that end it.
+    open_sessions: Vec<(CoreAddr, CancellationToken)>,
     running: JoinSet<()>,
     shutdown: CancellationToken,
 }
 
-impl Exchanges {
-    /// Holds an exchange with each of these cores. One with any other is told to end: what it
-    /// holds is reported, by itself or, if its core has gone, by the others.
-    fn hold(&mut self, addrs: &[CoreAddr]) {
-        // Each core gets an equal share, at least one: a dispatcher that has none for a core
-        // would never serve it.
-        let share = (self.max_in_flight / addrs.len().max(1)).max(1);
-        self.share.send_replace(share);
-        self.held.retain(|(addr, end)| {
-            let stays = addrs.contains(addr);
-            if !stays {
+impl CoreSessions {
+    /// Opens a session with each of these cores that has none, and ends the other sessions. An
+    /// ended session reports its outcomes or, if its core is unreachable, leaves them to others.
+    fn update(&mut self, addrs: &[CoreAddr]) {
+        // At least one: a core without credit sends no notifications.
+        let limit = (self.max_in_flight / addrs.len().max(1)).max(1);
+        self.limit_per_core.send_replace(limit);
+        self.open_sessions.retain(|(addr, end)| {
+            let is_current = addrs.contains(addr);
+            if !is_current {
                 end.cancel();
             }
-            stays
+            is_current
         });
         for addr in addrs {
-            if self.held.iter().any(|(held, _)| held == addr) {
+            if self.open_sessions.iter().any(|(open, _)| open == addr) {
                 continue;
             }
             let end = self.shutdown.child_token();
             let sender = Arc::clone(&self.sender);
-            let exchange = Exchange::new(
-                Core::new(
+            let session = CoreSession::new(
+                StreamOpener::new(
                     self.cores.clone(),
                     addr.clone(),
                     self.key.clone(),
                     self.secret.clone(),
                 ),
-                Holding::new(sender, share, self.strays.clone()),
-                self.share.subscribe(),
+                InFlight::new(sender, limit, self.orphaned.clone()),
+                self.limit_per_core.subscribe(),
                 self.streams.clone(),
-                End {
-                    this: end.clone(),
-                    all: self.shutdown.clone(),
+                Shutdown {
+                    session: end.clone(),
+                    dispatcher: self.shutdown.clone(),
                 },
             );
-            self.running.spawn(exchange.run());
-            self.held.push((addr.clone(), end));
+            self.running.spawn(session.run());
+            self.open_sessions.push((addr.clone(), end));
         }
     }
 
-    async fn all_end(&mut self) {
+    /// Waits until all sessions have ended.
+    async fn join(&mut self) {
         while let Some(ended) = self.running.join_next().await {
-            tell_if_lost(ended);
+            log_panic(ended);
         }
     }
 }
 
-fn tell_if_lost(ended: Result<(), JoinError>) {
+fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "the exchange with a core was lost");
+        tracing::error!(%error, "core session panicked");
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a notification and both families of signatures over it. Pure.
+//! The body of a notification, and its platform and Standard Webhooks signatures. Pure.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -6,8 +6,8 @@ use serde::Serialize;
 use sha2::Sha256;
 use uuid::Uuid;
 
-/// The bytes of a notification: compact JSON with slashes escaped, because receivers that decode
-/// and re-encode with PHP before they verify only match that form.
+/// The body of a notification: compact JSON with escaped slashes, as PHP encodes it, for receivers
+/// that decode and re-encode the body before they verify it.
 pub(crate) fn body(object: &str, event: &str) -> Vec<u8> {
     #[derive(Serialize)]
     struct Notification<'a> {
@@ -23,8 +23,8 @@ pub(crate) fn body(object: &str, event: &str) -> Vec<u8> {
         data: Data { object, event },
     };
     serde_json::to_string(&notification)
-        .expect("two strings are always JSON")
-        // JSON has slashes in strings only, and there `\/` means the same.
+        .expect("strings can be serialized as JSON")
+        // JSON has slashes only in strings, where `\/` is equivalent.
         .replace('/', r"\/")
         .into_bytes()
 }
@@ -34,33 +34,33 @@ pub(crate) fn platform_signature(body: &[u8], secret: &str) -> String {
     STANDARD.encode(hmac_sha256(secret.as_bytes(), &[body]))
 }
 
-/// What the Standard Webhooks signatures of one attempt are made of.
+/// The signed metadata of an attempt (Standard Webhooks).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct SignatureMetadata {
     /// Value of `webhook-id`.
     pub id: Uuid,
-    /// Value of `webhook-timestamp`, in seconds since 1970.
+    /// Value of `webhook-timestamp`, in Unix time (seconds).
     pub timestamp: u64,
 }
 
-/// A secret that is not the Base64 of 32 bytes. Does not tell the secret.
+/// A secret that is not the Base64 of 32 bytes. Does not contain the secret.
 #[derive(Debug, thiserror::Error)]
 #[error("the webhook has a secret that is not the base64 of 32 bytes")]
 pub(crate) struct SecretError;
 
-impl Attempt {
+impl SignatureMetadata {
     /// The value of `webhook-signature`: one entry for each secret, keyed with its decoded bytes.
     pub(crate) fn signatures(
         &self,
         body: &[u8],
         secrets: &[String],
     ) -> Result<String, SecretError> {
-        let head = format!("{}.{}.", self.id, self.timestamp);
+        let prefix = format!("{}.{}.", self.id, self.timestamp);
         let entries: Vec<_> = secrets
             .iter()
             .map(|secret| {
                 let key = decode(secret)?;
-                let signature = hmac_sha256(&key, &[head.as_bytes(), body]);
+                let signature = hmac_sha256(&key, &[prefix.as_bytes(), body]);
                 Ok(format!("v1,{}", STANDARD.encode(signature)))
             })
             .collect::<Result<_, SecretError>>()?;
@@ -74,7 +74,7 @@ fn decode(secret: &str) -> Result<[u8; 32], SecretError> {
 }
 
 fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts keys of any length");
     for part in parts {
         mac.update(part);
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_platforms_signature_is_keyed_with_the_secrets_text() {
+    fn the_platform_signature_uses_the_text_of_the_secret_as_key() {
         let body = br#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery.picked"}}"#;
         assert_eq!(
             platform_signature(body, "123456"),
@@ -112,17 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn a_third_party_verifies_the_signature_of_every_live_secret() {
+    fn the_standard_webhooks_library_verifies_the_signature_of_every_secret() {
         let body = body("/api/deliveries/1", "delivery.completed");
-        let attempt = Attempt {
+        let metadata = SignatureMetadata {
             id: Uuid::now_v7(),
             timestamp: SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs(),
         };
         let secrets = [SECRET.to_owned(), OTHER_SECRET.to_owned()];
-        let signatures = attempt.signatures(&body, &secrets).unwrap();
+        let signatures = metadata.signatures(&body, &secrets).unwrap();
         let mut headers = HeaderMap::new();
-        headers.insert("webhook-id", attempt.id.to_string().parse().unwrap());
-        headers.insert("webhook-timestamp", attempt.timestamp.into());
+        headers.insert("webhook-id", metadata.id.to_string().parse().unwrap());
+        headers.insert("webhook-timestamp", metadata.timestamp.into());
         headers.insert("webhook-signature", signatures.parse().unwrap());
 
         for secret in &secrets {
@@ -131,20 +131,20 @@ mod tests {
                 .verify(&body, &headers)
                 .unwrap();
         }
-        let stranger = Webhook::from_bytes(vec![0; 32]).unwrap();
-        assert!(stranger.verify(&body, &headers).is_err());
+        let unknown = Webhook::from_bytes(vec![0; 32]).unwrap();
+        assert!(unknown.verify(&body, &headers).is_err());
         let known = Webhook::new(SECRET).unwrap();
         assert!(known.verify(b"{}", &headers).is_err());
     }
 
     #[test]
-    fn a_secret_of_another_form_is_refused_without_telling_it() {
-        let attempt = Attempt {
+    fn a_malformed_secret_is_rejected_without_disclosing_it() {
+        let metadata = SignatureMetadata {
             id: Uuid::nil(),
             timestamp: 0,
         };
         for secret in ["", "123456", "MTIzNDU2", &SECRET[..43], "*"] {
-            let error = attempt
+            let error = metadata
                 .signatures(b"", &[secret.to_owned()])
                 .unwrap_err()
                 .to_string();
@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_body_says_what_it_was_made_of(object: String, event: String) {
+        fn a_body_parses_back_to_its_parts(object: String, event: String) {
             let read: serde_json::Value = serde_json::from_slice(&body(&object, &event)).unwrap();
             let expected = serde_json::json!({"data": {"object": object, "event": event}});
             prop_assert_eq!(read, expected);

@@ -1,9 +1,6 @@
-//! How long a `before` text takes to read, by kind, and the slowest of all:
-//! `cargo bench -p core-service --bench before`. The goal is under 5 µs for what people write.
-#![expect(
-    clippy::print_stdout,
-    reason = "a benchmark's figures are what it is for"
-)]
+//! Time to parse a `before` text, by kind, and the slowest texts. Goal: under 5 µs for common texts.
+//! Run with `cargo bench -p domain --bench before`.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::{
     hint::black_box,
@@ -13,10 +10,10 @@ use std::{
 use domain::before::{DateOrder, parse};
 use jiff::Zoned;
 
-/// Expressions with PHP's answers; those that PHP refuses are read as everyday phrases too.
+/// Expressions with PHP's results. Those rejected by PHP are also parsed as natural language.
 const CORPUS: &str = include_str!("../src/before/tests/corpus.tsv");
 
-const EVERYDAY: [&str; 16] = [
+const NATURAL_LANGUAGE: [&str; 16] = [
     "by 6pm",
     "tomorrow at 17:30",
     "in 2 hours",
@@ -45,28 +42,28 @@ const ZONED: [&str; 6] = [
 ];
 
 const ROUNDS: usize = 50;
-const A_ROUND: u32 = 200;
+const ITERATIONS_PER_ROUND: u32 = 200;
 
 fn main() {
     let now: Zoned = "2026-10-21T14:30:45+02:00[Europe/Paris]"
         .parse()
-        .expect("a time of the calendar");
-    let (accepted, refused): (Vec<_>, Vec<_>) = CORPUS
+        .expect("a valid time");
+    let (accepted, rejected): (Vec<_>, Vec<_>) = CORPUS
         .lines()
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| line.split_once('\t'))
         .map(|(text, _)| text.to_owned())
         .partition(|text| parse(text, &now, DateOrder::DayFirst).is_ok());
-    let written = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
 
-    report("read", accepted, &now);
-    report("refused", refused, &now);
-    report("everyday phrases", written(&EVERYDAY), &now);
-    report("with a zone", written(&ZONED), &now);
+    report("accepted", accepted, &now);
+    report("rejected", rejected, &now);
+    report("natural language", owned(&NATURAL_LANGUAGE), &now);
+    report("with a zone", owned(&ZONED), &now);
     report("hostile", hostile(), &now);
 }
 
-/// As long as a text may be, and hard to be sure of that it means nothing.
+/// Texts of maximum length that are expensive to reject.
 fn hostile() -> Vec<String> {
     [
         "+1 day ",
@@ -90,31 +87,31 @@ fn hostile() -> Vec<String> {
 fn report(kind: &str, texts: Vec<String>, now: &Zoned) {
     let mut timed: Vec<_> = texts
         .into_iter()
-        .map(|text| (quickest_round(&text, now), text))
+        .map(|text| (fastest_round(&text, now), text))
         .collect();
     timed.sort_unstable();
     let count = u32::try_from(timed.len()).unwrap_or(u32::MAX);
     let mean = timed.iter().map(|(each, _)| *each).sum::<Duration>() / count;
-    let within = timed
+    let under_goal = timed
         .iter()
         .filter(|(each, _)| *each < Duration::from_micros(5));
     println!(
-        "{kind}: {count} texts, {mean:?} in the mean, {} under 5 µs",
-        within.count()
+        "{kind}: {count} texts, {mean:?} on average, {} under 5 µs",
+        under_goal.count()
     );
     for (each, text) in timed.iter().rev().take(3) {
         println!("    {each:?} {text}");
     }
 }
 
-/// What others do on the machine makes rounds slower, never faster.
-fn quickest_round(text: &str, now: &Zoned) -> Duration {
+/// The fastest round: other load on the machine only makes rounds slower.
+fn fastest_round(text: &str, now: &Zoned) -> Duration {
     let round = || {
         let started = Instant::now();
-        for _ in 0..A_ROUND {
+        for _ in 0..ITERATIONS_PER_ROUND {
             let _ = black_box(parse(black_box(text), now, DateOrder::DayFirst));
         }
-        started.elapsed() / A_ROUND
+        started.elapsed() / ITERATIONS_PER_ROUND
     };
     (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
 }

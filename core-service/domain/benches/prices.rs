@@ -1,8 +1,8 @@
-//! How long a price takes over a ready distance: `cargo bench -p core-service --bench prices`.
+//! Time to calculate a price for a given route. Run with `cargo bench -p domain --bench prices`.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a benchmark is read, and one that cannot go on says where"
+    reason = "a benchmark prints its results, and panics on errors"
 )]
 
 use std::{collections::BTreeMap, hint::black_box, time::Instant};
@@ -20,7 +20,7 @@ use jiff::{SignedDuration, Zoned};
 const LIST: &str = include_str!("../../../examples/prices.toml");
 const ZONES: &str = include_str!("../../../examples/zones.geojson");
 const ROUNDS: usize = 200;
-const A_ROUND: u32 = 500;
+const ITERATIONS_PER_ROUND: u32 = 500;
 
 fn main() {
     let zones = Zones::parse(ZONES).unwrap();
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// Rules that ask for the distance.
+/// Rules that compare the distance.
 fn bands(count: u32) -> String {
     let band = |band: u32| {
         format!(
@@ -61,10 +61,10 @@ fn report(name: &str, list: &PriceList) {
     let mut rounds: Vec<_> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
-            for _ in 0..A_ROUND {
+            for _ in 0..ITERATIONS_PER_ROUND {
                 black_box(list.calculate(black_box(&plan), "Shop", &now));
             }
-            start.elapsed() / A_ROUND
+            start.elapsed() / ITERATIONS_PER_ROUND
         })
         .collect();
     rounds.sort_unstable();
@@ -105,8 +105,8 @@ fn plan(now: &Zoned) -> DeliveryPlan {
         pickup: task(48.8566, 2.3530),
         dropoff: task(48.8558, 2.3551),
         route: Route {
-            meters: 19_500,
-            seconds: 4_000,
+            distance_meters: 19_500,
+            duration_seconds: 4_000,
             source: DistanceSource::StraightLine,
         },
     }

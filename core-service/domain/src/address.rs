@@ -15,11 +15,11 @@ pub struct LatLng {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LatLngError {
     #[error(
-        "latitude {latitude} and longitude {longitude} seem swapped: that is not on the earth, and latitude {longitude}, longitude {latitude} is"
+        "latitude {latitude} and longitude {longitude} seem swapped: swap them, latitude is from -90 to 90"
     )]
     Swapped { latitude: f64, longitude: f64 },
     #[error(
-        "latitude {latitude} and longitude {longitude} are not on the earth: latitude is from -90 to 90, longitude from -180 to 180"
+        "latitude {latitude} and longitude {longitude} are out of range: latitude is from -90 to 90, longitude from -180 to 180"
     )]
     OutOfRange { latitude: f64, longitude: f64 },
 }
@@ -57,8 +57,8 @@ impl LatLng {
         self.longitude
     }
 
-    /// The great-circle distance in metres, by the haversine formula: unlike the spherical law
-    /// of cosines it stays exact for close points.
+    /// The great-circle distance in metres, by the haversine formula, which unlike the spherical
+    /// law of cosines is exact for close points.
     pub fn distance_meters(self, to: Self) -> f64 {
         let from = self;
         let (from_latitude, to_latitude) = (from.latitude.to_radians(), to.latitude.to_radians());
@@ -77,7 +77,7 @@ pub struct Address {
     pub id: AddressId,
     pub street_address: String,
     pub lat_lng: LatLng,
-    /// The place's own name, e.g. a shop's.
+    /// The name of the place, such as a shop.
     pub place_name: Option<String>,
     pub contact_name: Option<String>,
     /// E.164.
@@ -96,12 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_on_the_earth_or_its_error_says_why_not() {
+    fn a_point_out_of_range_is_rejected_with_the_reason() {
         assert!(LatLng::new(-90.0, 180.0).is_ok());
         assert_eq!(
             LatLng::new(151.2, -33.9).unwrap_err().to_string(),
-            "latitude 151.2 and longitude -33.9 seem swapped: that is not on the earth, and latitude \
-             -33.9, longitude 151.2 is"
+            "latitude 151.2 and longitude -33.9 seem swapped: swap them, latitude is from -90 to 90"
         );
         for (latitude, longitude) in [(181.0, 181.0), (f64::NAN, 2.0), (f64::INFINITY, 0.0)] {
             assert!(matches!(
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn known_distances_are_met() {
+    fn known_distances_are_computed() {
         let (louvre, nation) = (point(48.8606, 2.3376), point(48.8484, 2.3959));
         for (from, to, expected) in [
             (louvre, louvre, 0.0),

@@ -1,4 +1,4 @@
-//! API clients: the OAuth applications, what each may do, and the secrets they prove it with.
+//! API clients: the OAuth applications, their scopes and their secrets.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use crate::{
     id::{ApiClientId, StoreId},
 };
 
-/// What a token permits (wire.md, "Scopes and stores").
+/// A permission of a token (wire.md, "Scopes and stores").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Create and read own deliveries; prices, time slots, own store.
@@ -20,7 +20,7 @@ pub enum Scope {
     TasksAll,
     /// The dispatcher's stream.
     Notifications,
-    /// Everything an operator does.
+    /// All operator commands.
     Admin,
 }
 
@@ -43,7 +43,7 @@ impl Scope {
         }
     }
 
-    /// Whether it is about one shop's own things, and so needs a store.
+    /// Whether the scope covers the resources of one store, so that the client needs one.
     pub const fn is_of_a_store(self) -> bool {
         matches!(self, Self::Deliveries | Self::Tasks)
     }
@@ -113,8 +113,8 @@ impl std::fmt::Display for Scopes {
     }
 }
 
-/// SHA-256 of an API secret: what is kept of it. The secret is 256 random bits, so a slow hash
-/// would protect nothing.
+/// The stored SHA-256 of an API secret. The secret has 256 random bits, so a slow hash would add
+/// no protection.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretHash(pub [u8; 32]);
 
@@ -132,12 +132,12 @@ impl SecretHash {
 #[derive(Clone, Debug)]
 pub struct ApiClient {
     pub id: ApiClientId,
-    /// None for the platform's own programs.
+    /// `None` for the platform's own services.
     pub store_id: Option<StoreId>,
     pub display_name: String,
     pub api_key: String,
     pub secret_hash: SecretHash,
-    /// The secret before a rotation, and until when it is good.
+    /// The secret before a rotation, and when it expires.
     pub previous_secret: Option<(SecretHash, Timestamp)>,
     pub scopes: Scopes,
     pub default_address: Option<Address>,
@@ -153,7 +153,7 @@ pub struct ScopeNotPermitted {
 }
 
 impl ApiClient {
-    /// Whether a secret is this client's, now.
+    /// Whether a secret is valid for this client at `now`.
     pub fn accepts(&self, secret: &str, now: Timestamp) -> bool {
         let current = self.secret_hash.matches(secret);
         let previous = self
@@ -162,20 +162,20 @@ impl ApiClient {
         (current | previous) && self.disabled_at.is_none()
     }
 
-    /// Replaces the secret; the one before stays good until an instant. An overlap that is
-    /// still running goes on instead: what is replaced then is a secret that perhaps nobody
-    /// saw, and a shop lives on the older one.
+    /// Replaces the secret; the previous one stays valid until `until`. During an overlap, the
+    /// older previous secret and its expiry stay instead: clients still use that one, and the
+    /// secret replaced now may never have reached them.
     pub fn rotate_secret(&mut self, new: SecretHash, until: Timestamp, now: Timestamp) {
         let running = self.previous_secret.filter(|(_, until)| now < *until);
-        let (kept, _) = running.unwrap_or((self.secret_hash, until));
-        self.previous_secret = Some((kept, until));
+        let (previous, _) = running.unwrap_or((self.secret_hash, until));
+        self.previous_secret = Some((previous, until));
         self.secret_hash = new;
     }
 
-    /// The scopes of a token, given what was asked for: nothing means `deliveries`, or all of
-    /// the client's if that is not among them.
-    pub fn grant(&self, asked: &[String]) -> Result<Scopes, ScopeNotPermitted> {
-        if asked.is_empty() {
+    /// The scopes of a token. An empty request means `deliveries`, or all scopes of a client
+    /// without `deliveries`.
+    pub fn grant(&self, requested: &[String]) -> Result<Scopes, ScopeNotPermitted> {
+        if requested.is_empty() {
             let default = Scopes::new([Scope::Deliveries]);
             return Ok(if self.scopes.contains(Scope::Deliveries) {
                 default
@@ -183,7 +183,7 @@ impl ApiClient {
                 self.scopes.clone()
             });
         }
-        asked
+        requested
             .iter()
             .map(|name| {
                 name.parse()
@@ -218,17 +218,17 @@ mod tests {
         }
     }
 
-    fn granted(scopes: &str, asked: &[&str]) -> Result<String, String> {
-        let asked: Vec<_> = asked.iter().map(ToString::to_string).collect();
+    fn granted(scopes: &str, requested: &[&str]) -> Result<String, String> {
+        let requested: Vec<_> = requested.iter().map(ToString::to_string).collect();
         client(scopes)
-            .grant(&asked)
+            .grant(&requested)
             .map(|scopes| scopes.to_string())
             .map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_token_has_the_scopes_asked_for_if_the_client_has_them() {
-        for (own, asked, expected) in [
+    fn a_token_has_the_requested_scopes_if_the_client_has_them() {
+        for (own, requested, expected) in [
             ("deliveries tasks", &["tasks"][..], "tasks"),
             (
                 "deliveries tasks",
@@ -239,7 +239,7 @@ mod tests {
             ("deliveries tasks", &[], "deliveries"),
             ("tasks:all admin", &[], "tasks:all admin"),
         ] {
-            assert_eq!(granted(own, asked).as_deref(), Ok(expected));
+            assert_eq!(granted(own, requested).as_deref(), Ok(expected));
         }
         assert_eq!(
             granted("deliveries", &["deliveries", "admin"]).unwrap_err(),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_good_until_it_is_replaced_and_its_overlap_is_over() {
+    fn a_replaced_secret_is_valid_until_its_overlap_ends() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut client = client("deliveries");
         assert!(client.accepts("secret", at(0)));

@@ -1,15 +1,15 @@
-//! What an operator writes by hand (time slots, price lists): its mistakes, each with its place.
+//! Mistakes in the definitions of operators (time slots, price lists, zones), with positions.
 
 use std::ops::Range;
 
-/// Something wrong in a definition.
+/// A mistake at a position of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// Counts from 1.
     pub line: usize,
     /// In characters, counts from 1.
     pub column: usize,
-    /// For people: what is wrong and what would be right. No full stop.
+    /// What is wrong and what would be right. No full stop.
     pub message: String,
 }
 
@@ -26,7 +26,7 @@ impl Mistake {
         }
     }
 
-    /// The mistake the TOML reader found.
+    /// Converts an error of the TOML parser.
     pub fn of_toml(text: &str, error: &toml::de::Error) -> Self {
         Self::at(text, error.span().unwrap_or(0..0), error.message().trim())
     }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_counted_in_characters_from_one() {
+    fn positions_count_characters_from_one() {
         let text = "à = 1\nçé = ?\n";
 
         let mistake = Mistake::at(text, 14..15, "no value");

@@ -1,5 +1,4 @@
-//! Deliveries: exactly a pickup and a dropoff, and what completing or cancelling
-//! them means.
+//! Deliveries: one pickup and one dropoff, and the rules for completing and cancelling them.
 
 use jiff::Timestamp;
 
@@ -9,24 +8,24 @@ use crate::{
     task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
 };
 
-/// The way from the pickup to the dropoff.
+/// The route from the pickup to the dropoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    pub meters: u32,
-    pub seconds: u32,
+    pub distance_meters: u32,
+    pub duration_seconds: u32,
     pub source: DistanceSource,
 }
 
-/// Who says how far it is.
+/// The origin of a route's distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistanceSource {
-    /// An estimate.
+    /// An estimate from the great-circle distance.
     StraightLine,
-    /// A server that knows the streets.
+    /// A routing server.
     Osrm,
 }
 
-/// What a delivery asks for, all checked.
+/// A validated request for a delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliveryPlan {
     pub pickup: TaskPlan,
@@ -34,11 +33,11 @@ pub struct DeliveryPlan {
     pub route: Route,
 }
 
-/// A place in a slot of limited capacity.
+/// A booking of a time slot with limited capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Booking {
     pub time_slot_id: TimeSlotId,
-    /// The slot itself; the task's own window may begin later.
+    /// The slot's window; the task's window may start later.
     pub window: TimeWindow,
 }
 
@@ -50,24 +49,24 @@ pub struct Delivery {
     pub dropoff: Task,
     pub route: Route,
     pub price: Option<Price>,
-    /// The name of the promise it is charged by, if the price was promised.
+    /// The name of the quote that sets its price, if any.
     pub retail_price: Option<String>,
-    /// The place its dropoff took, if places are counted; a cancelled delivery has given it back.
+    /// The slot that its dropoff booked, if slots have a capacity; released by a cancellation.
     pub booking: Option<Booking>,
     pub created_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
-    /// What the store calls it; no two of a store's have the same.
+    /// The store's own identifier, unique per store.
     pub external_reference: Option<String>,
 }
 
-/// What the completion of a task or a cancellation brought about.
+/// An event caused by completing a task or cancelling the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// `delivery.picked`: the pickup is done.
     Picked,
     /// `delivery.completed`: both tasks are done.
     Completed,
-    /// `delivery.cancelled`: it will not happen.
+    /// `delivery.cancelled`
     Cancelled,
 }
 
@@ -86,7 +85,7 @@ pub enum CancelError {
 }
 
 impl Delivery {
-    /// A new delivery, both its tasks to be done.
+    /// A new delivery with both tasks to do.
     pub fn new(
         store_id: StoreId,
         plan: DeliveryPlan,
@@ -119,8 +118,8 @@ impl Delivery {
         }
     }
 
-    /// Completes one of the tasks and tells what that brought about: nothing if the task was
-    /// done already. Either task may come first.
+    /// Completes one of the tasks and returns the events this causes: none if the task was done
+    /// already. Either task may be completed first.
     pub fn complete_task(
         &mut self,
         task_id: TaskId,
@@ -146,8 +145,8 @@ impl Delivery {
         Ok(picked.into_iter().chain(completed).collect())
     }
 
-    /// Cancels it with both its tasks and tells what that brought about: nothing if it was
-    /// cancelled already. What is done cannot be undone. Tasks keep their state.
+    /// Cancels the delivery with both tasks and returns the event this causes: none if it was
+    /// cancelled already. Fails once a task is done. Tasks keep their state.
     pub fn cancel(&mut self, now: Timestamp) -> Result<Option<Event>, CancelError> {
         if self.cancelled_at.is_some() {
             return Ok(None);
@@ -216,8 +215,8 @@ mod tests {
             pickup: task.clone(),
             dropoff: task,
             route: Route {
-                meters: 1000,
-                seconds: 240,
+                distance_meters: 1000,
+                duration_seconds: 240,
                 source: DistanceSource::StraightLine,
             },
         };
@@ -248,18 +247,18 @@ mod tests {
 
     #[test]
     fn a_delivery_with_a_done_task_is_not_cancelled() {
-        for is_begun_by_its_dropoff in [false, true] {
-            let mut begun = delivery();
-            let task_id = if is_begun_by_its_dropoff {
-                begun.dropoff.id
+        for is_dropoff_done in [false, true] {
+            let mut started = delivery();
+            let task_id = if is_dropoff_done {
+                started.dropoff.id
             } else {
-                begun.pickup.id
+                started.pickup.id
             };
-            begun.complete_task(task_id, at(1)).unwrap();
-            let before = begun.clone();
+            started.complete_task(task_id, at(1)).unwrap();
+            let before = started.clone();
 
-            assert_eq!(begun.cancel(at(2)), Err(CancelError::TaskDone));
-            assert_eq!(begun, before);
+            assert_eq!(started.cancel(at(2)), Err(CancelError::TaskDone));
+            assert_eq!(started, before);
         }
     }
 

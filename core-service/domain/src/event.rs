@@ -1,4 +1,4 @@
-//! Events: what happened, to a delivery or anything else, and what shops may hear of.
+//! Events of deliveries and webhooks.
 
 use jiff::Timestamp;
 
@@ -7,39 +7,39 @@ use crate::{
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
 
-/// Something that happened, with its place in the log.
+/// An event with its numbers in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
     pub store_id: StoreId,
-    /// Such as `delivery.completed`; the log has more names than webhooks may be for.
+    /// Such as `delivery.completed`; the log has names that webhooks cannot subscribe to.
     pub name: String,
     pub object: Object,
     pub created_at: Timestamp,
-    /// Its place among its store's events: 1, 2, 3 and so on, without gaps.
+    /// Its number among the store's events: 1, 2, 3 and so on, without gaps.
     pub number: i64,
-    /// Its place among the events of all stores, likewise.
+    /// Its number among the events of all stores, likewise.
     pub position: i64,
 }
 
-/// What something happened to.
+/// The object of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     Delivery(DeliveryId),
     Webhook(WebhookId),
 }
 
-/// A webhook was disabled because its receiver left no other choice. No webhook can be for it.
+/// The platform disabled a webhook because of its receiver. Webhooks cannot subscribe to it.
 pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
-/// The name of an event that a webhook may be for (wire.md, "Webhooks").
+/// The name of an event that webhooks can subscribe to (wire.md, "Webhooks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventName {
     /// Both tasks are done (specification, "Events").
     DeliveryCompleted,
     /// The pickup is done.
     DeliveryPicked,
-    /// The delivery will not happen.
+    /// The delivery was cancelled.
     DeliveryCancelled,
 }
 

@@ -1,36 +1,36 @@
-//! The log of numbered events: which cursors can be read from.
+//! The log of numbered events: its bounds and the valid cursors.
 
-/// How far a log is numbered, and how far back it is kept.
+/// The numbers of the retained events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// The newest place that is kept no more; 0 while all are.
-    pub trimmed_to: i64,
-    /// The newest place given; 0 before the first.
+pub struct LogBounds {
+    /// The newest deleted number; 0 before the first deletion.
+    pub retained_after: i64,
+    /// The newest assigned number; 0 before the first event.
     pub last: i64,
 }
 
-/// Why what follows a place can't be told.
+/// Why the events after a cursor can't be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// Some of what follows it is kept no more.
-    #[error("the events up to {trimmed_to} are kept no more; the oldest is {}", .trimmed_to + 1)]
-    Expired { trimmed_to: i64 },
-    /// No event has it: it is another log's, or this one has lost some.
+    /// Some of the following events have been deleted.
+    #[error("the events up to {retained_after} have been deleted; the oldest is {}", .retained_after + 1)]
+    Expired { retained_after: i64 },
+    /// No event has this number: the cursor belongs to another log, or this log has lost events.
     #[error("is beyond the newest event, {last}")]
     Beyond { last: i64 },
 }
 
-impl Extent {
-    /// The oldest place that is kept, or that the first will have.
+impl LogBounds {
+    /// The number of the oldest retained event, or of the next one if there is none.
     pub fn first(&self) -> i64 {
-        self.trimmed_to.saturating_add(1)
+        self.retained_after.saturating_add(1)
     }
 
-    /// Whether everything after a place can be told.
+    /// Fails unless all events after a cursor are retained.
     pub fn check(&self, after: i64) -> Result<(), CursorError> {
-        if after < self.trimmed_to {
+        if after < self.retained_after {
             return Err(CursorError::Expired {
-                trimmed_to: self.trimmed_to,
+                retained_after: self.retained_after,
             });
         }
         if after > self.last {
@@ -45,19 +45,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_from_while_all_that_follows_it_is_kept() {
-        let empty = Extent::default();
-        let some = Extent {
-            trimmed_to: 20,
+    fn a_cursor_is_valid_while_all_following_events_are_retained() {
+        let empty = LogBounds::default();
+        let some = LogBounds {
+            retained_after: 20,
             last: 50,
         };
-        let gone = Extent {
-            trimmed_to: 50,
+        let all_deleted = LogBounds {
+            retained_after: 50,
             last: 50,
         };
-        let expired = |trimmed_to| Err(CursorError::Expired { trimmed_to });
+        let expired = |retained_after| Err(CursorError::Expired { retained_after });
         let beyond = |last| Err(CursorError::Beyond { last });
-        for (extent, after, expected) in [
+        for (bounds, after, expected) in [
             (empty, 0, Ok(())),
             (empty, 1, beyond(0)),
             (some, 0, expired(20)),
@@ -66,10 +66,10 @@ mod tests {
             (some, 50, Ok(())),
             (some, 51, beyond(50)),
             (some, i64::MAX, beyond(50)),
-            (gone, 49, expired(50)),
-            (gone, 50, Ok(())),
+            (all_deleted, 49, expired(50)),
+            (all_deleted, 50, Ok(())),
         ] {
-            assert_eq!(extent.check(after), expected, "{extent:?} {after}");
+            assert_eq!(bounds.check(after), expected, "{bounds:?} {after}");
         }
     }
 }

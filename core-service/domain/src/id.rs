@@ -1,4 +1,4 @@
-//! Ids: a `UUIDv7` (RFC 9562 §5.7) each, and a type each, so that one can't stand in for another.
+//! Ids: `UUIDv7` (RFC 9562 §5.7), with a type per resource, so that they can't be confused.
 
 use uuid::Uuid;
 
@@ -9,8 +9,8 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A new id: sorts after those made before it.
-            #[expect(clippy::new_without_default, reason = "every new one differs")]
+            /// Generates an id that sorts after earlier ones.
+            #[expect(clippy::new_without_default, reason = "every call returns another id")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }

@@ -1,26 +1,25 @@
-//! Money: integer minor units (ISO 4217) and a currency; never a float.
+//! Money: integer minor units (ISO 4217) and a currency, never floating-point numbers.
 
 use iso_currency::Currency;
 
 /// A price that a customer pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// Without tax, minor units.
+    /// Excluding tax, in minor units.
     pub net: i64,
-    /// The tax part, minor units.
+    /// The tax, in minor units.
     pub tax: i64,
     pub currency: Currency,
 }
 
 impl Price {
-    /// Splits an amount that includes tax at a rate in basis points (2000 is 20 %):
-    /// the tax is `gross − gross / (1 + rate)`, half rounded away from zero, once, and the net
-    /// amount is the rest (wire.md, "Retail price").
+    /// Splits an amount that includes tax. The tax is `gross − gross / (1 + rate)`, rounded once,
+    /// half away from zero; the net amount is the rest (wire.md, "Retail price").
     pub fn from_gross(gross: i64, rate: TaxRate, currency: Currency) -> Self {
         let (gross_wide, rate) = (i128::from(gross), i128::from(rate.0));
         let (dividend, divisor) = (gross_wide * rate, 10_000 + rate);
         let rounded = (2 * dividend.abs() + divisor) / (2 * divisor) * dividend.signum();
-        // Less than `gross` in size, so it fits.
+        // The tax is at most `gross` in absolute value, so it fits.
         let tax = i64::try_from(rounded).unwrap_or(gross);
         Self {
             net: gross - tax,
@@ -29,7 +28,7 @@ impl Price {
         }
     }
 
-    /// Including tax.
+    /// The amount including tax, in minor units.
     pub fn gross(self) -> i64 {
         self.net + self.tax
     }
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn net_and_tax_are_the_gross_however_large() {
+    fn net_and_tax_add_up_to_the_gross_amount() {
         for gross in [i64::MIN + 1, -1, 0, 1, 499, i64::MAX] {
             let rate = TaxRate::from_basis_points(2000).unwrap();
             assert_eq!(Price::from_gross(gross, rate, Currency::EUR).gross(), gross);
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tax_rate_is_from_none_to_the_whole() {
+    fn a_tax_rate_is_from_0_to_100_percent() {
         assert_eq!(TaxRate::from_basis_points(-1), None);
         assert_eq!(TaxRate::from_basis_points(10_001), None);
     }

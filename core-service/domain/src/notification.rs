@@ -1,9 +1,9 @@
-//! Notifications: one event owed to one webhook, until it is delivered or given up.
+//! Notifications: one event to be sent to one webhook, retried until delivered or exhausted.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long after each failed attempt the next one is due (additive jitter comes on top).
-const SCHEDULE: [SignedDuration; 9] = [
+/// Delays between attempts, before jitter.
+const RETRY_SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_mins(5),
     SignedDuration::from_mins(30),
@@ -15,8 +15,8 @@ const SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_hours(24),
 ];
 
-/// A receiver may ask to be left alone this long at most.
-const LONGEST_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
+/// Upper limit of a receiver's `Retry-After`.
+const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,24 +25,24 @@ pub enum Failure {
     Dns,
     /// The host has an address that may not be called.
     AddressRefused,
-    /// No connection.
+    /// No connection could be established.
     Connect,
-    /// No TLS session, or not with whom it should be.
+    /// The TLS handshake failed, or the certificate is not valid for the host.
     Tls,
-    /// Not over by the deadline.
+    /// The attempt exceeded its timeout.
     Timeout,
-    /// Answered, but not 2xx.
+    /// The status is not 2xx.
     Status,
-    /// Answered with something that is not HTTP, or broke off.
+    /// The response is not HTTP, or is incomplete.
     Protocol,
-    /// The webhook's secret can't be read: nothing was sent.
+    /// The webhook's secret can't be decrypted; no request was sent.
     Secret,
-    /// Of a kind that a newer dispatcher knows.
+    /// A kind of failure from a newer dispatcher.
     Unknown,
 }
 
 impl Failure {
-    /// Its name, as it is stored and shown.
+    /// The name in the database and in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Dns => "dns",
@@ -64,9 +64,9 @@ pub enum Outcome {
     Delivered,
     Failed {
         failure: Failure,
-        /// The HTTP status, if there was an answer.
+        /// The HTTP status, if there was a response.
         status: Option<u16>,
-        /// What the receiver asked for (RFC 9110 §10.2.3).
+        /// The receiver's `Retry-After` (RFC 9110 §10.2.3).
         retry_after: Option<SignedDuration>,
     },
 }
@@ -81,23 +81,28 @@ impl Outcome {
     }
 }
 
-/// What becomes of a notification after an attempt.
+/// What happens to a notification after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RetryDecision {
     Delivered,
     RetryAt(Timestamp),
-    GivenUp,
-    /// The receiver says it is gone: its webhook is disabled.
+    Exhausted,
+    /// The receiver answered 410: its webhook is to be disabled.
     Gone,
 }
 
-/// Decides what follows an attempt.
+/// Decides whether and when to retry.
 ///
-/// `attempts` counts the one that just ended; `jitter` is a random number, of which a share is
-/// added to the delay, never taken from it, so that what failed together is not tried together.
-pub fn after(outcome: &Outcome, attempts: u32, jitter: u64, now: Timestamp) -> Next {
+/// `attempts` includes the one that just ended. `jitter` is a random number that adds up to a
+/// tenth to the delay, so that notifications that failed together are not retried together.
+pub fn decide_retry(
+    outcome: &Outcome,
+    attempts: u32,
+    jitter: u64,
+    now: Timestamp,
+) -> RetryDecision {
     let (status, retry_after) = match outcome {
-        Outcome::Delivered => return Next::Delivered,
+        Outcome::Delivered => return RetryDecision::Delivered,
         Outcome::Failed {
             status,
             retry_after,
@@ -105,30 +110,28 @@ pub fn after(outcome: &Outcome, attempts: u32, jitter: u64, now: Timestamp) -> N
         } => (*status, *retry_after),
     };
     if status == Some(410) {
-        return Next::Gone;
+        return RetryDecision::Gone;
     }
     let failed_before = usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX);
-    let Some(scheduled) = SCHEDULE.get(failed_before) else {
-        return Next::GivenUp;
+    let Some(scheduled) = RETRY_SCHEDULE.get(failed_before) else {
+        return RetryDecision::Exhausted;
     };
 
-    let asked = match status {
+    let retry_after = match status {
         Some(429 | 503) => retry_after
             .unwrap_or_default()
-            .clamp(SignedDuration::ZERO, LONGEST_RETRY_AFTER),
+            .clamp(SignedDuration::ZERO, MAX_RETRY_AFTER),
         _ => SignedDuration::ZERO,
     };
-    let delay = asked.max(*scheduled);
-    // Up to a tenth more.
+    let delay = retry_after.max(*scheduled);
     let spread = delay.as_micros() / 10;
     let extra = i64::try_from(i128::from(jitter) % (spread + 1)).unwrap_or(0);
     now.checked_add(delay)
         .and_then(|at| at.checked_add(SignedDuration::from_micros(extra)))
-        .map_or(Next::GivenUp, Next::RetryAt)
+        .map_or(RetryDecision::Exhausted, RetryDecision::RetryAt)
 }
 
-/// Whether a webhook that fails again now, and has only failed since an instant, is to be
-/// disabled.
+/// Whether a webhook that fails at `now`, and has had no success since `since`, is to be disabled.
 pub fn is_failing_for_too_long(since: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
     now.duration_since(since) >= limit
 }
@@ -148,14 +151,14 @@ mod tests {
     }
 
     fn seconds(outcome: &Outcome, attempts: u32, jitter: u64) -> f64 {
-        match after(outcome, attempts, jitter, NOW) {
-            Next::RetryAt(at) => at.duration_since(NOW).as_secs_f64(),
+        match decide_retry(outcome, attempts, jitter, NOW) {
+            RetryDecision::RetryAt(at) => at.duration_since(NOW).as_secs_f64(),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_failure_is_tried_again_on_schedule_and_given_up_after_it() {
+    fn a_failure_is_retried_on_schedule_until_exhausted() {
         let hour = 3600.0;
         let schedule = [
             5.0,
@@ -172,13 +175,22 @@ mod tests {
             let delay = seconds(&failed(Some(500), None), attempts, 0);
             assert!((delay - expected).abs() < 1e-6, "{attempts}: {delay}");
         }
-        assert_eq!(after(&failed(None, None), 10, 0, NOW), Next::GivenUp);
-        assert_eq!(after(&failed(None, None), u32::MAX, 0, NOW), Next::GivenUp);
-        assert_eq!(after(&Outcome::Delivered, 10, 0, NOW), Next::Delivered);
+        assert_eq!(
+            decide_retry(&failed(None, None), 10, 0, NOW),
+            RetryDecision::Exhausted
+        );
+        assert_eq!(
+            decide_retry(&failed(None, None), u32::MAX, 0, NOW),
+            RetryDecision::Exhausted
+        );
+        assert_eq!(
+            decide_retry(&Outcome::Delivered, 10, 0, NOW),
+            RetryDecision::Delivered
+        );
     }
 
     #[test]
-    fn jitter_only_adds_and_at_most_a_tenth() {
+    fn jitter_adds_at_most_a_tenth() {
         for jitter in [0, 1, 499_999, 500_000, 500_001, u64::MAX] {
             let delay = seconds(&failed(None, None), 1, jitter);
             assert!((5.0..=5.5).contains(&delay), "{jitter}: {delay}");
@@ -186,19 +198,22 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_receiver_is_left_alone_as_long_as_it_asks_up_to_a_day() {
+    fn retry_after_delays_the_retry_by_up_to_a_day() {
         assert!(seconds(&failed(Some(429), Some(60)), 1, 0) >= 60.0);
         assert!(seconds(&failed(Some(503), Some(1)), 1, 0) >= 5.0);
         assert!(seconds(&failed(Some(503), Some(i64::MAX)), 1, 0) <= 86_400.0);
         assert!(seconds(&failed(Some(429), Some(-5)), 1, 0) >= 5.0);
         assert!(
             seconds(&failed(Some(500), Some(60)), 1, 0) < 60.0,
-            "the hint counts with 429 and 503 only"
+            "Retry-After applies to 429 and 503 only"
         );
     }
 
     #[test]
-    fn a_receiver_that_is_gone_is_not_tried_again() {
-        assert_eq!(after(&failed(Some(410), None), 1, 0, NOW), Next::Gone);
+    fn a_410_is_not_retried() {
+        assert_eq!(
+            decide_retry(&failed(Some(410), None), 1, 0, NOW),
+            RetryDecision::Gone
+        );
     }
 }

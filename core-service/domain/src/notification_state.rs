@@ -1,17 +1,17 @@
-//! How far a notification has come, as its owner sees it.
+//! The state of a notification, as shown to its API client.
 
-/// Whether a notification is owed still, and how it went.
+/// Whether a notification is still to be sent, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Owed, and not tried yet since it came to be owed or was asked for again.
+    /// Not attempted yet since it was enqueued or requested again.
     Pending,
-    /// Tried in vain; another attempt is due.
+    /// The last attempt failed; a retry is scheduled.
     Failed,
     Delivered,
-    /// Tried in vain as often as the schedule has it.
-    GivenUp,
-    /// Not to be sent: its webhook was disabled, or had ended.
-    Dropped,
+    /// All attempts of the schedule failed.
+    Exhausted,
+    /// Not to be sent, because its webhook was disabled or deleted.
+    Cancelled,
 }
 
 impl State {
@@ -19,8 +19,8 @@ impl State {
         Self::Pending,
         Self::Failed,
         Self::Delivered,
-        Self::GivenUp,
-        Self::Dropped,
+        Self::Exhausted,
+        Self::Cancelled,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -28,8 +28,8 @@ impl State {
             Self::Pending => "pending",
             Self::Failed => "failed",
             Self::Delivered => "delivered",
-            Self::GivenUp => "given_up",
-            Self::Dropped => "dropped",
+            Self::Exhausted => "exhausted",
+            Self::Cancelled => "cancelled",
         }
     }
 }

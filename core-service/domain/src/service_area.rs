@@ -2,32 +2,32 @@
 
 use super::address::LatLng;
 
-/// As an operator says it.
+/// A store's service area, as configured by an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServiceArea {
     Circle(Circle),
-    /// The zone of this name, wherever that is moved to.
+    /// A zone by name; follows later changes of the zone.
     Zone(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circle {
-    /// The store's default address if there is none.
+    /// The store's default address if absent.
     center: Option<LatLng>,
     radius_meters: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} m is no radius; it is from 100 m to 1000 km")]
+#[error("a radius of {0} m is out of range; give 100 m to 1000 km")]
 pub struct InvalidRadius(u32);
 
-const SMALLEST: u32 = 100;
-const LARGEST: u32 = 1_000_000;
+const MIN_RADIUS: u32 = 100;
+const MAX_RADIUS: u32 = 1_000_000;
 
 impl Circle {
-    /// So many metres around a point, or around the store's default address.
+    /// A circle around a point, or around the store's default address.
     pub fn new(center: Option<LatLng>, radius_meters: u32) -> Result<Self, InvalidRadius> {
-        if (SMALLEST..=LARGEST).contains(&radius_meters) {
+        if (MIN_RADIUS..=MAX_RADIUS).contains(&radius_meters) {
             Ok(Self {
                 center,
                 radius_meters,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_radius_is_one_that_a_courier_may_ride() {
+    fn a_radius_is_between_its_limits() {
         assert!(Circle::new(None, 100).is_ok());
         assert!(Circle::new(None, 1_000_000).is_ok());
         for radius in [0, 99, 1_000_001] {

@@ -1,53 +1,52 @@
-//! The life of a token signing key: published, signing, retired, forgotten.
+//! The lifecycle of a token signing key: published, signing, retired, expired.
 //!
-//! All of it follows from when keys were made. A new key signs only after a while, so that every
-//! core, and whoever keeps a copy of the public keys, knows it before its first token arrives.
-//! An old key judges tokens until the last that it can have signed has expired.
+//! It follows from the creation times of the keys alone. A new key is published for a while before
+//! it signs, so that every core and every client with cached public keys knows it before its first
+//! token arrives. A retired key verifies tokens until the last token it can have signed expires.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a new key is public before it signs.
-pub const PUBLISHED_FIRST: SignedDuration = SignedDuration::from_mins(1);
+/// How long a new key is published before it signs.
+pub const PREPUBLICATION_PERIOD: SignedDuration = SignedDuration::from_mins(1);
 
-/// How old a core's knowledge of the keys may be when it signs: less than a new key takes to
-/// begin.
-pub const KNOWN_FOR: SignedDuration = SignedDuration::from_secs(30);
+/// The maximum age of a core's cached keys when it signs: less than the prepublication period.
+pub const KEY_CACHE_MAX_AGE: SignedDuration = SignedDuration::from_secs(30);
 
-/// The longest life of a token that a core can be told to give, in seconds.
-pub const LONGEST_TOKEN: u32 = 86_400;
+/// Upper limit of the configurable token lifetime, in seconds.
+pub const MAX_TOKEN_LIFETIME_SECONDS: u32 = 86_400;
 
-/// Where a key is in its life.
+/// A key's state in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Public, and not signing yet.
+    /// Public, but not signing yet.
     Published,
     /// Signs new tokens.
     Signing,
-    /// Judges what it has signed.
+    /// Only verifies the tokens it has signed.
     Retired,
 }
 
-/// A key's life, as far as it is settled.
+/// The times of a key's state changes, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct KeyLifecycle {
     pub created_at: Timestamp,
     pub signs_from: Timestamp,
-    /// When its successor takes over.
+    /// When its successor starts to sign.
     signs_until: Option<Timestamp>,
-    /// Until when what it signed is accepted.
+    /// Until when its tokens are accepted.
     pub accepted_until: Option<Timestamp>,
 }
 
-impl Life {
-    /// The lives of keys made at these instants, newest first.
+impl KeyLifecycle {
+    /// The lifecycles of all keys, given their creation times, newest first.
     pub fn of_all(created: &[Timestamp]) -> Vec<Self> {
         let oldest = created.len().saturating_sub(1);
         let signs_from = |index: usize| {
-            // There was no other that could have signed before it.
+            // No other key could have signed before the first one.
             if index == oldest {
                 created[index]
             } else {
-                later(created[index], PUBLISHED_FIRST)
+                saturating_add(created[index], PREPUBLICATION_PERIOD)
             }
         };
         (0..created.len())
@@ -57,17 +56,17 @@ impl Life {
                     created_at: created[index],
                     signs_from: signs_from(index),
                     signs_until,
-                    // A core that does not know yet signs a little longer.
+                    // A core with cached keys may still sign with the old one.
                     accepted_until: signs_until.map(|until| {
-                        let token = SignedDuration::from_secs(LONGEST_TOKEN.into());
-                        later(later(until, KNOWN_FOR), token)
+                        let token = SignedDuration::from_secs(MAX_TOKEN_LIFETIME_SECONDS.into());
+                        saturating_add(saturating_add(until, KEY_CACHE_MAX_AGE), token)
                     }),
                 }
             })
             .collect()
     }
 
-    /// Where it is at an instant; none when it is over.
+    /// The state at an instant; `None` after its end.
     pub fn state(&self, now: Timestamp) -> Option<State> {
         if self.accepted_until.is_some_and(|until| until <= now) {
             None
@@ -81,7 +80,7 @@ impl Life {
     }
 }
 
-fn later(instant: Timestamp, by: SignedDuration) -> Timestamp {
+fn saturating_add(instant: Timestamp, by: SignedDuration) -> Timestamp {
     instant.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
@@ -96,9 +95,9 @@ mod tests {
     #[track_caller]
     fn check(created: &[i64], now: i64, expected: &[Option<State>]) {
         let created: Vec<_> = created.iter().copied().map(at).collect();
-        let states: Vec<_> = Life::of_all(&created)
+        let states: Vec<_> = KeyLifecycle::of_all(&created)
             .iter()
-            .map(|life| life.state(at(now)))
+            .map(|lifecycle| lifecycle.state(at(now)))
             .collect();
         assert_eq!(states, expected);
     }
@@ -112,21 +111,21 @@ mod tests {
     }
 
     #[test]
-    fn a_new_key_is_public_for_a_minute_before_it_signs() {
+    fn a_new_key_is_published_for_a_minute_before_it_signs() {
         check(&[1000, 100], 1000, &[Some(Published), Some(Signing)]);
         check(&[1000, 100], 1059, &[Some(Published), Some(Signing)]);
         check(&[1000, 100], 1060, &[Some(Signing), Some(Retired)]);
     }
 
     #[test]
-    fn an_old_key_judges_until_its_last_token_has_expired() {
+    fn a_retired_key_verifies_until_its_last_token_expires() {
         let last = 1060 + 30 + 86_400;
         check(&[1000, 100], last - 1, &[Some(Signing), Some(Retired)]);
         check(&[1000, 100], last, &[Some(Signing), None]);
     }
 
     #[test]
-    fn of_two_rotations_in_a_row_the_second_wins() {
+    fn after_two_rotations_the_second_key_signs() {
         let created = [1010, 1000, 100];
         check(
             &created,
@@ -146,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn of_two_first_keys_one_signs() {
-        // Two cores that started at the same moment made one each.
+    fn one_of_two_first_keys_signs() {
+        // Two cores that start at the same moment each create a key.
         check(&[100, 100], 100, &[Some(Published), Some(Signing)]);
     }
 }

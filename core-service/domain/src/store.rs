@@ -1,11 +1,11 @@
-//! Stores: the shops.
+//! Stores: the shops that order deliveries.
 
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{address::Address, id::StoreId, service_area::ServiceArea};
 
-/// A shop. Its deliveries, prices and slots are read and written in its zone.
+/// A shop. Its time zone applies to the times of its deliveries, prices and time slots.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub id: StoreId,
@@ -14,7 +14,7 @@ pub struct Store {
     pub currency: Currency,
     pub country: Country,
     pub default_address: Option<Address>,
-    /// Where it delivers; anywhere if there is none.
+    /// Where it delivers; unlimited if absent.
     pub service_area: Option<ServiceArea>,
     pub created_at: Timestamp,
 }
@@ -57,7 +57,7 @@ impl std::str::FromStr for Country {
 #[error("{0:?} is not a time zone; give an IANA name, such as Europe/Paris")]
 pub struct UnknownTimeZone(String);
 
-/// Reads an IANA zone name.
+/// Parses an IANA time zone name.
 pub fn parse_time_zone(name: &str) -> Result<TimeZone, UnknownTimeZone> {
     let unknown = || UnknownTimeZone(name.chars().take(64).collect());
     TimeZone::get(name)
@@ -70,7 +70,7 @@ pub fn parse_time_zone(name: &str) -> Result<TimeZone, UnknownTimeZone> {
 #[error("{0:?} is not a currency; give three letters (ISO 4217), such as EUR")]
 pub struct UnknownCurrency(String);
 
-/// Reads an ISO 4217 code, in any case.
+/// Parses an ISO 4217 code, in any case.
 pub fn parse_currency(code: &str) -> Result<Currency, UnknownCurrency> {
     Currency::from_code(&code.to_ascii_uppercase())
         .ok_or_else(|| UnknownCurrency(code.chars().take(64).collect()))

@@ -15,14 +15,14 @@ pub enum TaskKind {
     Dropoff,
 }
 
-/// How far a task has come (specification, "States and transitions").
+/// A task's state (specification, "States and transitions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     Todo,
     Done { completed_at: Timestamp },
 }
 
-/// When a task is to happen: after one instant, before another, later one.
+/// When a task is due: after one instant and before a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeWindow {
     pub after: Timestamp,
@@ -37,12 +37,12 @@ pub struct Package {
     pub quantity: u32,
 }
 
-/// What a task asks for, all checked: an order may be made or priced from it.
+/// A validated request for a task, ready to be ordered or priced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPlan {
     pub address: Address,
     pub window: TimeWindow,
-    /// Whether the window was asked for as a time slot.
+    /// Whether the window was requested as a time slot.
     pub time_slot: bool,
     pub comments: String,
     /// Grams.

@@ -1,4 +1,4 @@
-//! Telephone numbers: what shops send, made E.164 (wire.md, "Delivery").
+//! Parses telephone numbers into E.164 (wire.md, "Delivery").
 
 use phonenumber::{Mode, country};
 
@@ -9,17 +9,17 @@ pub enum TelephoneError {
     NotATelephone,
 }
 
-/// E.164 of a number written in international form or in the national form of a country (ISO
-/// 3166-1 alpha-2); `None` if nothing is written. An extension is dropped: E.164 has none.
+/// Converts a number in international form, or in the national form of a country (ISO 3166-1
+/// alpha-2), to E.164; `None` for a blank text. An extension is dropped: E.164 has none.
 ///
-/// A number is judged by its characters and its length alone, not by the ranges its country has
-/// given out: those change faster than anybody's copy of them.
+/// Only characters and length are checked, not the number ranges assigned in the country: any copy
+/// of those is soon outdated.
 pub fn parse(text: &str, country: &str) -> Result<Option<String>, TelephoneError> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    if text.len() > MAX_LENGTH || !text.chars().all(is_written_in_telephones) {
+    if text.len() > MAX_LENGTH || !text.chars().all(is_telephone_character) {
         return Err(TelephoneError::NotATelephone);
     }
 
@@ -39,7 +39,7 @@ const MAX_LENGTH: usize = 64;
 /// digits.
 const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
-fn is_written_in_telephones(c: char) -> bool {
+fn is_telephone_character(c: char) -> bool {
     c.is_ascii_digit()
         || c.is_whitespace()
         || matches!(c, '+' | '(' | ')' | '-' | '.' | '/' | '‐'..='―')
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_is_no_number() {
+    fn a_blank_text_has_no_number() {
         for text in ["", " ", "\t\n"] {
             assert_eq!(parse(text, "FR"), Ok(None));
         }
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn any_other_text_is_rejected() {
         let long = "0612345678".repeat(20);
         for text in [
             "Sylvie",

@@ -1,8 +1,8 @@
-//! What is wrong with a request: every rule it breaks, at once.
+//! Validation errors: all violations of a request at once.
 
 use std::borrow::Cow;
 
-/// One broken rule.
+/// One violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Path in the request message: `dropoff.address.lat_lng`.
@@ -13,7 +13,7 @@ pub struct Violation {
     pub reason: Cow<'static, str>,
 }
 
-/// The broken rules of one request, in the order they were found.
+/// The violations of one request, in the order they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
@@ -22,8 +22,8 @@ impl Violations {
         Self::default()
     }
 
-    /// Adds a violation, unless the field, or what contains it, has one already: a caller who
-    /// sent a number for an address need not hear that its text is missing too.
+    /// Adds a violation, unless the field or a parent of it has one already: for an address of the
+    /// wrong type, a missing member is no further error.
     pub fn add(
         &mut self,
         field: impl Into<String>,
@@ -31,7 +31,11 @@ impl Violations {
         description: impl Into<String>,
     ) {
         let field = field.into();
-        if !self.0.iter().any(|known| contains(&known.field, &field)) {
+        if !self
+            .0
+            .iter()
+            .any(|violation| contains(&violation.field, &field))
+        {
             self.0.push(Violation {
                 field,
                 description: description.into(),
@@ -40,7 +44,7 @@ impl Violations {
         }
     }
 
-    /// Adds the violation of a failed parse and gives what did not fail.
+    /// Returns the value of a successful parse; adds a violation for a failed one.
     pub fn check<T, E: std::fmt::Display>(
         &mut self,
         field: impl Into<String>,
@@ -56,9 +60,11 @@ impl Violations {
         }
     }
 
-    /// Whether a field, or anything in it, has a violation.
+    /// Whether a field or a part of it has a violation.
     pub fn is_at_or_below(&self, field: &str) -> bool {
-        self.0.iter().any(|known| contains(field, &known.field))
+        self.0
+            .iter()
+            .any(|violation| contains(field, &violation.field))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -70,7 +76,7 @@ impl Violations {
     }
 }
 
-/// Whether a field is another one or part of it.
+/// Whether `field` is `whole` or a part of it.
 fn contains(whole: &str, field: &str) -> bool {
     field
         .strip_prefix(whole)
@@ -91,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_reported_once_and_not_below_a_wrong_whole() {
+    fn a_field_is_reported_once_and_not_below_an_invalid_parent() {
         let mut violations = Violations::new();
 
         violations.add("dropoff", "WRONG_TYPE", "must be an object");

@@ -1,4 +1,4 @@
-//! Webhooks: who is told of which event, where, and signed with what.
+//! Webhooks: subscriptions of API clients to events, with a receiver URL and signing secrets.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::{SignedDuration, Timestamp};
@@ -16,86 +16,85 @@ pub struct Webhook {
     pub event: EventName,
     pub url: String,
     pub created_at: Timestamp,
-    /// Until when its old secrets are live too, if there are any.
+    /// When its retired secrets expire, if it has any.
     pub overlap_ends_at: Option<Timestamp>,
-    /// None while it is enabled.
+    /// `None` while it is enabled.
     pub disabled: Option<Disabled>,
-    /// From when to when it was disabled the last time.
-    pub missed: Option<(Timestamp, Timestamp)>,
+    /// The start and end of the last period in which it was disabled.
+    pub disabled_period: Option<(Timestamp, Timestamp)>,
 }
 
 impl Webhook {
-    /// Tells it nothing any more. Whether that is new.
+    /// Disables the webhook. Returns whether it was enabled.
     pub fn disable(&mut self, disabled: Disabled) -> bool {
         let is_new = self.disabled.is_none();
         self.disabled.get_or_insert(disabled);
         is_new
     }
 
-    /// Tells it of what happens from now on. Whether that is new.
+    /// Enables the webhook for events from `now` on. Returns whether it was disabled.
     pub fn enable(&mut self, now: Timestamp) -> bool {
         let Some(disabled) = self.disabled.take() else {
             return false;
         };
-        self.missed = Some((disabled.at, now));
+        self.disabled_period = Some((disabled.at, now));
         true
     }
 
-    /// When what it was not told of happened, as far as that was not before an instant: both ends
-    /// are included. It may have been told of some of what was near the ends, which only its
-    /// notifications tell: where not all are kept, of so long ago, the time begins after what is
-    /// in doubt, and ends before.
-    pub fn missed_since(
+    /// The period, at or after `since`, whose events this webhook missed while it was disabled;
+    /// both ends are included. Near the ends, only its notifications show which events it missed.
+    /// They are complete from `retained_since` on; before that, the uncertain ends are left out.
+    pub fn missed_period(
         &self,
         since: Timestamp,
-        kept_since: Timestamp,
+        retained_since: Timestamp,
     ) -> Option<(Timestamp, Timestamp)> {
-        let (from, until) = self.missed?;
-        let surely_from = from.saturating_add(UNDER_WAY).ok()?;
-        let surely_until = until.saturating_sub(UNDER_WAY).ok()?;
-        let perhaps_until = until.saturating_add(UNDER_WAY).ok()?;
-        let earliest = kept_since.clamp(self.perhaps_missed_from()?, surely_from);
-        let latest = if kept_since <= surely_until {
-            perhaps_until
+        let (from, until) = self.disabled_period?;
+        let certain_from = from.saturating_add(EVENT_TIME_MARGIN).ok()?;
+        let certain_until = until.saturating_sub(EVENT_TIME_MARGIN).ok()?;
+        let possible_until = until.saturating_add(EVENT_TIME_MARGIN).ok()?;
+        let earliest = retained_since.clamp(self.possibly_missed_from()?, certain_from);
+        let latest = if retained_since <= certain_until {
+            possible_until
         } else {
-            surely_until
+            certain_until
         };
         let earliest = earliest.max(since);
         (earliest <= latest).then_some((earliest, latest))
     }
 
-    /// Forgets what it missed once that is owed, as far as it was not before an instant: if that was
-    /// all, and nothing of it is under way any more. Whether that is new.
-    pub fn forget_missed(&mut self, since: Timestamp, now: Timestamp) -> bool {
+    /// Clears the disabled period after its events from `since` on were enqueued, if that was all
+    /// of them and none can still be added. Returns whether it was cleared.
+    pub fn clear_disabled_period(&mut self, since: Timestamp, now: Timestamp) -> bool {
         let is_all = self
-            .perhaps_missed_from()
+            .possibly_missed_from()
             .is_some_and(|earliest| since <= earliest);
         let over = self
-            .missed
-            .map(|(_, until)| until.saturating_add(UNDER_WAY));
+            .disabled_period
+            .map(|(_, until)| until.saturating_add(EVENT_TIME_MARGIN));
         let is_over = over.is_some_and(|over| over.is_ok_and(|over| over < now));
         if is_all && is_over {
-            self.missed = None;
+            self.disabled_period = None;
         }
         is_all && is_over
     }
 
-    /// Nothing was missed before it was registered.
-    fn perhaps_missed_from(&self) -> Option<Timestamp> {
-        let (from, _) = self.missed?;
+    /// Not before the webhook was registered.
+    fn possibly_missed_from(&self) -> Option<Timestamp> {
+        let (from, _) = self.disabled_period?;
         let registered = self
             .created_at
             .saturating_add(SignedDuration::from_micros(1));
-        let earlier = from.saturating_sub(UNDER_WAY);
+        let earlier = from.saturating_sub(EVENT_TIME_MARGIN);
         Some(from.min(earlier.ok()?.max(registered.ok()?)))
     }
 }
 
-/// Longer than a request takes. What it brings about has its instant from its beginning, and asks
-/// in the end who is to be told of it: then a webhook may have been disabled or enabled meanwhile.
-const UNDER_WAY: SignedDuration = SignedDuration::from_secs(30);
+/// Longer than any request. The events of a request have the time of its start, but its webhooks
+/// are looked up at its end, and may have been disabled or enabled in between.
+const EVENT_TIME_MARGIN: SignedDuration = SignedDuration::from_secs(30);
 
-/// Since when and why a webhook is told nothing.
+/// When and why a webhook was disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disabled {
     pub at: Timestamp,
@@ -104,13 +103,13 @@ pub struct Disabled {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisabledReason {
-    /// Its client said so.
+    /// Disabled by its API client.
     Client,
-    /// The platform's operator said so.
+    /// Disabled by the platform's operator.
     Operator,
-    /// Its receiver answered 410.
+    /// The receiver answered 410.
     Gone,
-    /// Its receiver has only failed for too long.
+    /// Every attempt failed for too long.
     Failing,
 }
 
@@ -132,11 +131,11 @@ impl DisabledReason {
     }
 }
 
-/// How many webhooks a client may have.
-pub const MOST_PER_CLIENT: u64 = 100;
+/// Webhooks per API client.
+pub const MAX_PER_CLIENT: u64 = 100;
 
-/// A webhook's signing secret: 32 bytes, shown as padded Base64. The text keys the specified
-/// signature, the bytes the Standard Webhooks one.
+/// A webhook's signing secret: 32 bytes, displayed as padded Base64. The text is the key of the
+/// specified signature, the bytes are the key of the Standard Webhooks signature.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
@@ -180,7 +179,7 @@ mod tests {
             created_at: second(registered),
             overlap_ends_at: None,
             disabled: None,
-            missed: None,
+            disabled_period: None,
         };
         assert!(webhook.disable(Disabled {
             at: second(disabled),
@@ -199,23 +198,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_under_way_as_it_was_disabled_or_enabled_may_have_been_missed() {
+    fn events_around_the_ends_of_the_disabled_period_may_have_been_missed() {
         for (since, expected) in [
             (second(0), (70, 230)),
             (second(90), (90, 230)),
             (Timestamp::MIN, (70, 230)),
         ] {
-            let missed = webhook(0, 100, 200).missed_since(since, second(0));
+            let missed = webhook(0, 100, 200).missed_period(since, second(0));
             assert_eq!(missed, Some(seconds(expected)));
         }
-        let missed = webhook(0, 100, 200).missed_since(second(231), second(0));
+        let missed = webhook(0, 100, 200).missed_period(second(231), second(0));
         assert_eq!(missed, None);
     }
 
-    /// Whether it was told of that, nobody knows any more; of the rest it surely was not.
     #[test]
-    fn what_was_under_way_longer_ago_than_notifications_are_kept_is_left_out() {
-        for (kept_since, expected) in [
+    fn uncertain_events_older_than_the_retained_notifications_are_left_out() {
+        for (retained_since, expected) in [
             (70, (70, 230)),
             (71, (71, 230)),
             (129, (129, 230)),
@@ -224,43 +222,47 @@ mod tests {
             (171, (130, 170)),
             (1_000_000, (130, 170)),
         ] {
-            let missed = webhook(0, 100, 200).missed_since(second(0), second(kept_since));
-            assert_eq!(missed, Some(seconds(expected)), "{kept_since}");
+            let missed = webhook(0, 100, 200).missed_period(second(0), second(retained_since));
+            assert_eq!(missed, Some(seconds(expected)), "{retained_since}");
         }
-        let missed = webhook(0, 100, 159).missed_since(second(0), second(1_000_000));
-        assert_eq!(missed, None, "all of it is in doubt");
+        let missed = webhook(0, 100, 159).missed_period(second(0), second(1_000_000));
+        assert_eq!(missed, None, "all of it is uncertain");
     }
 
     #[test]
-    fn nothing_was_missed_before_it_was_registered() {
+    fn no_event_before_the_registration_was_missed() {
         let after = second(90) + SignedDuration::from_micros(1);
-        let missed = webhook(90, 100, 200).missed_since(second(0), second(0));
+        let missed = webhook(90, 100, 200).missed_period(second(0), second(0));
         assert_eq!(missed, Some((after, second(230))));
-        let missed = webhook(100, 100, 200).missed_since(second(0), second(0));
+        let missed = webhook(100, 100, 200).missed_period(second(0), second(0));
         assert_eq!(missed, Some(seconds((100, 230))));
-        let never = Webhook {
-            missed: None,
+        let never_disabled = Webhook {
+            disabled_period: None,
             ..webhook(0, 1, 2)
         };
-        assert_eq!(never.missed_since(second(0), second(0)), None);
+        assert_eq!(never_disabled.missed_period(second(0), second(0)), None);
     }
 
     #[test]
-    fn what_was_missed_is_forgotten_once_it_is_all_owed() {
-        for (since, now, is_forgotten) in [
+    fn the_disabled_period_is_cleared_once_all_its_events_are_enqueued() {
+        for (since, now, is_cleared) in [
             (70, 231, true),
             (0, 1_000_000, true),
             (71, 1_000_000, false),
-            // Something may still be under way.
+            // A request may still be in flight.
             (0, 230, false),
         ] {
             let mut webhook = webhook(0, 100, 200);
             assert_eq!(
-                webhook.forget_missed(second(since), second(now)),
-                is_forgotten
+                webhook.clear_disabled_period(second(since), second(now)),
+                is_cleared
             );
-            assert_eq!(webhook.missed.is_none(), is_forgotten, "{since}, {now}");
-            assert!(!is_forgotten || !webhook.forget_missed(second(since), second(now)));
+            assert_eq!(
+                webhook.disabled_period.is_none(),
+                is_cleared,
+                "{since}, {now}"
+            );
+            assert!(!is_cleared || !webhook.clear_disabled_period(second(since), second(now)));
         }
     }
 }

@@ -1,26 +1,26 @@
-//! A webhook's live secrets: one, and during a rotation those it replaces.
+//! A webhook's valid secrets: the newest, and after a rotation the retired ones for a while.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long old secrets stay live unless said otherwise, and at most.
+/// How long retired secrets stay valid: the default and the upper limit.
 pub const OVERLAP: SignedDuration = SignedDuration::from_hours(24);
-pub const LONGEST_OVERLAP: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub const MAX_OVERLAP: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How many old secrets are kept: each costs a signature a notification.
-const MOST_RETIRED: usize = 3;
+/// Limit of retired secrets: each adds a signature to every notification.
+const MAX_RETIRED: usize = 3;
 
-/// A webhook's secrets, each as it is stored: sealed.
+/// A webhook's secrets, each encrypted as in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
     newest: Vec<u8>,
-    /// Those it replaces, oldest first.
+    /// The replaced secrets, oldest first.
     retired: Vec<Vec<u8>>,
-    /// Until when the retired ones are live.
+    /// When the retired secrets expire.
     overlap_ends_at: Option<Timestamp>,
 }
 
 impl Secrets {
-    /// One secret alone.
+    /// A single secret.
     pub fn new(newest: Vec<u8>) -> Self {
         Self {
             newest,
@@ -29,7 +29,7 @@ impl Secrets {
         }
     }
 
-    /// As they were stored.
+    /// The secrets of a database row.
     pub fn stored(
         newest: Vec<u8>,
         retired: Vec<Vec<u8>>,
@@ -51,15 +51,15 @@ impl Secrets {
         &self.retired
     }
 
-    /// Until when old secrets are live too; none if there is none, or their time is over.
+    /// When the retired secrets expire; `None` if there is none, or all have expired.
     pub fn overlap_ends_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.overlap_ends_at
             .filter(|end| now < *end && !self.retired.is_empty())
     }
 
-    /// The secrets to sign with now, oldest first: the first keys the specified signature, all
-    /// of them the Standard Webhooks one.
-    pub fn live(&self, now: Timestamp) -> impl Iterator<Item = &[u8]> {
+    /// The secrets to sign with at `now`, oldest first: the specified signature uses the first,
+    /// the Standard Webhooks signature all of them.
+    pub fn valid(&self, now: Timestamp) -> impl Iterator<Item = &[u8]> {
         let retired = match self.overlap_ends_at(now) {
             Some(_) => self.retired.as_slice(),
             None => &[],
@@ -70,31 +70,31 @@ impl Secrets {
             .chain(std::iter::once(self.newest()))
     }
 
-    /// Takes a new secret; the old ones stay live until `overlap_ends_at`.
+    /// Adds a new secret; the retired ones stay valid until `overlap_ends_at`.
     ///
-    /// During an overlap the overlap begins anew for all: a receiver that still holds the oldest
-    /// goes on as before, and one that has taken up the one between is not cut off. Only when
-    /// there are too many goes the oldest but one.
+    /// A rotation during an overlap extends it for all retired secrets, so that receivers with the
+    /// oldest secret and receivers with an intermediate one both continue to verify. Over the
+    /// limit, the second oldest is removed.
     pub fn rotate(&mut self, new: Vec<u8>, overlap_ends_at: Timestamp, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.retired.clear();
         }
         self.retired.push(std::mem::replace(&mut self.newest, new));
-        if self.retired.len() > MOST_RETIRED {
+        if self.retired.len() > MAX_RETIRED {
             self.retired.remove(1);
         }
         self.overlap_ends_at = Some(overlap_ends_at);
-        self.forget_if_over(now);
+        self.remove_expired(now);
     }
 
-    /// Ends the overlap: the newest alone is live.
+    /// Ends the overlap: only the newest secret stays valid.
     pub fn confirm(&mut self) {
         self.retired.clear();
         self.overlap_ends_at = None;
     }
 
-    /// What is live no more need not be kept.
-    fn forget_if_over(&mut self, now: Timestamp) {
+    /// Removes expired secrets.
+    fn remove_expired(&mut self, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.confirm();
         }
@@ -111,33 +111,33 @@ mod tests {
         NOW + SignedDuration::from_hours(hours)
     }
 
-    fn live(secrets: &Secrets, now: Timestamp) -> Vec<&str> {
+    fn valid(secrets: &Secrets, now: Timestamp) -> Vec<&str> {
         secrets
-            .live(now)
+            .valid(now)
             .map(|secret| std::str::from_utf8(secret).unwrap())
             .collect()
     }
 
     #[test]
-    fn during_an_overlap_the_oldest_goes_first_and_at_its_end_it_goes() {
+    fn during_an_overlap_the_oldest_secret_signs_first_until_it_expires() {
         let mut secrets = Secrets::new(b"a".to_vec());
         assert_eq!(
-            (live(&secrets, NOW), secrets.overlap_ends_at(NOW)),
+            (valid(&secrets, NOW), secrets.overlap_ends_at(NOW)),
             (vec!["a"], None)
         );
 
         secrets.rotate(b"b".to_vec(), at(24), NOW);
 
-        assert_eq!(live(&secrets, at(23)), ["a", "b"]);
+        assert_eq!(valid(&secrets, at(23)), ["a", "b"]);
         assert_eq!(secrets.overlap_ends_at(at(23)), Some(at(24)));
-        assert_eq!(live(&secrets, at(24)), ["b"]);
+        assert_eq!(valid(&secrets, at(24)), ["b"]);
         assert_eq!(secrets.overlap_ends_at(at(24)), None);
         secrets.rotate(b"c".to_vec(), at(50), at(26));
-        assert_eq!(live(&secrets, at(27)), ["b", "c"], "a is not raised again");
+        assert_eq!(valid(&secrets, at(27)), ["b", "c"], "a stays expired");
     }
 
     #[test]
-    fn a_confirmation_leaves_the_newest_alone() {
+    fn a_confirmation_keeps_only_the_newest_secret() {
         let mut secrets = Secrets::new(b"a".to_vec());
         secrets.rotate(b"b".to_vec(), at(24), NOW);
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_of_nothing_ends_every_old_secret_at_once() {
+    fn an_empty_overlap_expires_all_retired_secrets_at_once() {
         let mut secrets = Secrets::new(b"a".to_vec());
         secrets.rotate(b"b".to_vec(), at(24), NOW);
 
@@ -158,16 +158,16 @@ mod tests {
     }
 
     #[test]
-    fn a_second_rotation_during_an_overlap_cuts_nobody_off() {
+    fn a_second_rotation_during_an_overlap_keeps_older_secrets_valid() {
         let mut secrets = Secrets::new(b"a".to_vec());
         secrets.rotate(b"b".to_vec(), at(24), NOW);
         secrets.rotate(b"c".to_vec(), at(44), at(20));
-        assert_eq!(live(&secrets, at(43)), ["a", "b", "c"]);
+        assert_eq!(valid(&secrets, at(43)), ["a", "b", "c"]);
 
         secrets.rotate(b"d".to_vec(), at(45), at(21));
         secrets.rotate(b"e".to_vec(), at(46), at(22));
 
-        assert_eq!(live(&secrets, at(45)), ["a", "c", "d", "e"]);
-        assert_eq!(live(&secrets, at(46)), ["e"]);
+        assert_eq!(valid(&secrets, at(45)), ["a", "c", "d", "e"]);
+        assert_eq!(valid(&secrets, at(46)), ["e"]);
     }
 }

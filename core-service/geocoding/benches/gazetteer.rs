@@ -1,17 +1,17 @@
-//! Imports and searches a region of 350,000 addresses, and prints how fast, how large and how
-//! well: `cargo bench -p core-service --bench gazetteer`.
+//! Imports and searches a region of 350,000 addresses, and prints speed, size and accuracy:
+//! `cargo bench -p geocoding --bench gazetteer`.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a benchmark that cannot go on has failed, and its figures are what it is for"
+    reason = "a benchmark panics on errors and prints its results"
 )]
 
 #[path = "../tests/gazetteer/accuracy.rs"]
 mod accuracy;
 #[path = "../tests/gazetteer/city.rs"]
 mod city;
-#[path = "../tests/gazetteer/disturbing.rs"]
-mod disturbing;
+#[path = "../tests/gazetteer/noise.rs"]
+mod noise;
 #[path = "../tests/gazetteer/random.rs"]
 mod random;
 
@@ -20,13 +20,13 @@ use std::{fs, path::Path, process::Command, time::Instant};
 use geocoding::gazetteer::{Gazetteer, Import};
 
 use crate::{
-    accuracy::{measure, questions},
+    accuracy::{measure, samples},
     city::Region,
     random::Random,
 };
 
 const ADDRESSES: usize = 350_000;
-const QUESTIONS: usize = 2_000;
+const SAMPLES: usize = 2_000;
 const SEED: u64 = 20_261_121;
 
 fn main() {
@@ -34,7 +34,7 @@ fn main() {
     if let [_, command, index] = arguments.as_slice()
         && command == "resident"
     {
-        return tell_resident(Path::new(index));
+        return print_resident_memory(Path::new(index));
     }
 
     let mut random = Random::new(SEED);
@@ -51,33 +51,33 @@ fn main() {
     let start = Instant::now();
     let mut import = Import::begin(&index).unwrap();
     import.read("region.csv", "FR", csv.as_bytes()).unwrap();
-    let tally = import.finish().unwrap();
+    let stats = import.finish().unwrap();
     let seconds = start.elapsed().as_secs_f64();
-    let per_second = f64::from(u32::try_from(tally.taken).unwrap()) / seconds;
+    let per_second = f64::from(u32::try_from(stats.imported).unwrap()) / seconds;
     let megabytes = fs::metadata(&index).unwrap().len() / 1_000_000;
-    println!("import: {tally}, {seconds:.1} s, {per_second:.0}/s, {megabytes} MB on disk");
+    println!("import: {stats}, {seconds:.1} s, {per_second:.0}/s, {megabytes} MB on disk");
 
-    let questions = questions(&mut random, &region, QUESTIONS);
+    let samples = samples(&mut random, &region, SAMPLES);
     let gazetteer = Gazetteer::new(&index);
-    let accuracy = measure(&gazetteer, &questions);
+    let accuracy = measure(&gazetteer, &samples);
     println!("{accuracy}");
 
-    // In a process that has only searched.
-    let texts: Vec<_> = questions
+    // In a separate process that only searches.
+    let texts: Vec<_> = samples
         .iter()
-        .map(|question| question.text.replace('\n', " "))
+        .map(|sample| sample.text.replace('\n', " "))
         .collect();
     fs::write(index.with_extension("texts"), texts.join("\n")).unwrap();
-    let told = Command::new(std::env::current_exe().unwrap())
+    let exit_status = Command::new(std::env::current_exe().unwrap())
         .arg("resident")
         .arg(&index)
         .status()
         .unwrap();
-    assert!(told.success());
+    assert!(exit_status.success());
 }
 
-/// Asks the questions beside an index, and prints what the kernel says of this process.
-fn tell_resident(index: &Path) {
+/// Searches for the texts stored beside an index, and prints the memory use of this process.
+fn print_resident_memory(index: &Path) {
     let gazetteer = Gazetteer::new(index);
     for text in fs::read_to_string(index.with_extension("texts"))
         .unwrap()

@@ -1,43 +1,42 @@
-//! Several geocoders, asked in the operator's order.
+//! Tries several geocoders in the configured order.
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Answer, Error, Geocoder, Query, Unclear};
+use super::{Error, GeocodeResult, Geocoder, PartialMatch, Query};
 
-/// Asks the next where one has not found the place.
+/// Tries the next geocoder if one does not find the address.
 pub struct Chain(pub Vec<Box<dyn Geocoder>>);
 
 impl Geocoder for Chain {
-    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
-        self.ask(query).boxed()
+    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
+        self.first_match(query).boxed()
     }
 }
 
 impl Chain {
-    /// What the first that finds the place says. If none does, what the first says that knows a
-    /// part of it; a place that is not known is an answer only if all could be asked, since the
-    /// one that is down may know it.
-    async fn ask(&self, query: &Query) -> Result<Answer, Error> {
-        let mut unclear: Option<Unclear> = None;
+    /// Returns the first found address, otherwise the first partial match. An address is reported
+    /// as not found only if every geocoder was available.
+    async fn first_match(&self, query: &Query) -> Result<GeocodeResult, Error> {
+        let mut partial: Option<PartialMatch> = None;
         let mut failure = None;
         for geocoder in &self.0 {
             match geocoder.geocode(query).await {
-                Ok(Answer::Found(found)) => return Ok(Answer::Found(found)),
-                Ok(Answer::Unclear(known)) => {
-                    unclear.get_or_insert(known);
+                Ok(GeocodeResult::Found(found)) => return Ok(GeocodeResult::Found(found)),
+                Ok(GeocodeResult::Partial(known)) => {
+                    partial.get_or_insert(known);
                 }
-                Ok(Answer::NotFound) => {}
+                Ok(GeocodeResult::NotFound) => {}
                 Err(error) => {
                     let cause = &error as &(dyn std::error::Error + 'static);
-                    tracing::warn!(error = cause, "a geocoder gives no answer");
+                    tracing::warn!(error = cause, "geocoder unavailable, trying the next one");
                     failure = Some(error);
                 }
             }
         }
-        match (unclear, failure) {
-            (Some(unclear), _) => Ok(Answer::Unclear(unclear)),
+        match (partial, failure) {
+            (Some(partial), _) => Ok(GeocodeResult::Partial(partial)),
             (None, Some(error)) => Err(error),
-            (None, None) => Ok(Answer::NotFound),
+            (None, None) => Ok(GeocodeResult::NotFound),
         }
     }
 }
@@ -47,20 +46,20 @@ mod tests {
     use super::*;
     use domain::address::LatLng;
 
-    use crate::{Found, Missing, Precision};
+    use crate::{GeocodeMatch, Mismatch, Precision};
 
-    /// Always answers the same; `None` is down.
-    struct Fixed(Option<Answer>);
+    /// Always returns the same result; `None` is unavailable.
+    struct Fixed(Option<GeocodeResult>);
 
     impl Geocoder for Fixed {
-        fn geocode<'a>(&'a self, _: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
+        fn geocode<'a>(&'a self, _: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
             let down = || Error::Unavailable("down".into());
             std::future::ready(self.0.clone().ok_or_else(down)).boxed()
         }
     }
 
-    fn place(name: &str) -> Found {
-        Found {
+    fn place(name: &str) -> GeocodeMatch {
+        GeocodeMatch {
             formatted: name.to_owned(),
             postal_code: None,
             locality: None,
@@ -73,22 +72,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_that_finds_the_place_is_believed() {
-        let found = |name| Some(Answer::Found(place(name)));
-        let unclear = |name| {
-            let missing = Missing::HouseNumber(None);
-            Some(Answer::Unclear(Unclear::new(missing, vec![place(name)])))
+    async fn the_first_geocoder_that_finds_the_address_wins() {
+        let found = |name| Some(GeocodeResult::Found(place(name)));
+        let partial = |name| {
+            let mismatch = Mismatch::HouseNumber(None);
+            Some(GeocodeResult::Partial(PartialMatch::new(
+                mismatch,
+                vec![place(name)],
+            )))
         };
-        let nothing = Some(Answer::NotFound);
+        let nothing = Some(GeocodeResult::NotFound);
         let down = None;
 
         for (geocoders, expected) in [
             (vec![found("a"), found("b")], found("a")),
             (vec![nothing.clone(), found("b")], found("b")),
-            (vec![unclear("a"), found("b")], found("b")),
+            (vec![partial("a"), found("b")], found("b")),
             (vec![down.clone(), found("b")], found("b")),
-            (vec![unclear("a"), unclear("b")], unclear("a")),
-            (vec![unclear("a"), down.clone()], unclear("a")),
+            (vec![partial("a"), partial("b")], partial("a")),
+            (vec![partial("a"), down.clone()], partial("a")),
             (vec![nothing.clone(), nothing.clone()], nothing.clone()),
             (vec![nothing.clone(), down.clone()], down.clone()),
             (vec![down.clone(), nothing.clone()], down.clone()),
@@ -97,9 +99,9 @@ mod tests {
             let case = format!("{geocoders:?}");
             let chain = geocoders
                 .into_iter()
-                .map(|answer| Box::new(Fixed(answer)) as Box<dyn Geocoder>);
-            let answer = Chain(chain.collect()).ask(&Query::new("x")).await;
-            assert_eq!(answer.ok(), expected, "{case}");
+                .map(|result| Box::new(Fixed(result)) as Box<dyn Geocoder>);
+            let result = Chain(chain.collect()).first_match(&Query::new("x")).await;
+            assert_eq!(result.ok(), expected, "{case}");
         }
     }
 }

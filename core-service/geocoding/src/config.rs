@@ -1,20 +1,21 @@
-//! Which geocoders are asked, and what is exact enough.
+//! Flags of the geocoders and the required precision.
 
 use clap::Args;
 
-use super::{GeocoderSetting, Precision};
+use super::{GeocoderSpec, Precision};
 
-/// How the texts of addresses are understood.
+/// How addresses are geocoded.
 #[derive(Args, Clone, Debug)]
 pub struct GeocodingConfig {
-    /// Which geocoder to ask, repeatable: the next where one has not found the place.
+    /// Geocoder, repeatable; if one does not find an address, the next one is tried.
     /// `gazetteer` (the imported addresses), or `nominatim=URL`, `photon=URL`, `addok=URL`,
-    /// `pelias=URL`. Parameters of the URL, such as a key, go into every request, and belong into
-    /// the environment, not into a flag. It may end with options, as in `#rate=2&timeout=3s`:
-    /// `rate` (times a second; 1 for Nominatim, 10 for the others), `timeout` (of a question; 5s),
-    /// `concurrency` (questions at once; 16), `country` (the only ones it is asked about, as in
-    /// `fr,be`; any; Photon can be told from version 1 on), `language` (of answers; the
-    /// platform's), `bias` (`no`: it is not told where the store delivers).
+    /// `pelias=URL`. Query parameters of the URL, such as a key, are sent with every request; set
+    /// a URL with a key in the environment, not in a flag. The URL may end with options, as in
+    /// `#rate=2&timeout=3s`: `rate` (requests per second; default 1 for Nominatim, 10 for the
+    /// others), `timeout` (per request; default 5s), `concurrency` (requests in flight; default
+    /// 16), `country` (countries to search, as in `fr,be`; default all; Photon needs version 1),
+    /// `language` (of results; default the platform's), `bias` (whether to send the point near
+    /// which to search: `yes` or `no`; default `yes`).
     #[arg(
         long = "geocoder",
         env = "DELIVERY_GEOCODER",
@@ -23,9 +24,9 @@ pub struct GeocodingConfig {
         hide_env_values = true,
         default_value = "gazetteer"
     )]
-    pub geocoders: Vec<GeocoderSetting>,
+    pub geocoders: Vec<GeocoderSpec>,
 
-    /// How exactly the place of an address must be known; what is less exact is refused.
+    /// Required precision of an address; less exact addresses are rejected.
     #[arg(
         long,
         env = "DELIVERY_ADDRESS_PRECISION",
@@ -38,7 +39,7 @@ pub struct GeocodingConfig {
 impl Default for GeocodingConfig {
     fn default() -> Self {
         Self {
-            geocoders: vec![GeocoderSetting::Gazetteer],
+            geocoders: vec![GeocoderSpec::Gazetteer],
             address_precision: Precision::Interpolated,
         }
     }

@@ -1,4 +1,4 @@
-//! A connection, whatever it passes through.
+//! An accepted connection, with or without TLS.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// What gRPC is served on.
+/// A byte stream that gRPC is served on.
 pub(crate) struct Connection(Pin<Box<dyn Io>>);
 
 trait Io: AsyncRead + AsyncWrite + Send {}
@@ -22,7 +22,7 @@ impl Connection {
     }
 }
 
-/// Callers are known by their tokens, not by their addresses.
+/// Clients are identified by their tokens, not by their addresses.
 impl Connected for Connection {
     type ConnectInfo = ();
 

@@ -1,6 +1,6 @@
-//! The connections of callers: accepted, and over TLS if a certificate is given.
+//! Accepts client connections, over TLS if a certificate is configured.
 
-mod calls;
+mod in_flight;
 mod io;
 mod tls;
 
@@ -15,110 +15,112 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use self::tls::TlsConfig;
-pub(crate) use self::{calls::Calls, io::Connection, tls::Tls};
+pub(crate) use self::{in_flight::InFlight, io::Connection, tls::Tls};
 
-/// After an accept failed for want of resources, which only time brings back.
+/// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a caller may take to say its first bytes, the TLS handshake included.
-const GREETING: Duration = Duration::from_secs(10);
+/// Timeout from the accept to the first bytes of a client, TLS handshake included.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long callers that are just connecting when the core is told to end may still take.
-const LAST_GREETINGS: Duration = Duration::from_secs(1);
+/// The same timeout for connections accepted before shutdown.
+const SHUTDOWN_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many callers may be connecting at once; more wait to be accepted.
-const MAX_GREETING: usize = 1024;
+/// Limit of concurrent handshakes; further connections wait in the listen backlog.
+const MAX_HANDSHAKES: usize = 1024;
 
-/// The connections as they come, each once its caller has said something, until `shutdown`.
+/// The stream of connections until `shutdown`, each after its handshake.
 pub(crate) fn incoming(
     listener: TcpListener,
     tls: Option<Tls>,
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Connection, IoError>> {
-    let door = Door {
+    let acceptor = Acceptor {
         listener: Some(listener),
         tls: tls.map(Arc::new),
-        greeting: JoinSet::new(),
+        handshakes: JoinSet::new(),
         shutdown,
     };
-    futures_util::stream::unfold(door, async |mut door| {
-        let connection = door.next().await?;
-        Some((Ok(connection), door))
+    futures_util::stream::unfold(acceptor, async |mut acceptor| {
+        let connection = acceptor.next().await?;
+        Some((Ok(connection), acceptor))
     })
 }
 
-struct Door {
-    /// None once nobody is let in any more.
+struct Acceptor {
+    /// None after shutdown.
     listener: Option<TcpListener>,
     tls: Option<Arc<Tls>>,
-    /// Those who are connecting.
-    greeting: JoinSet<Result<Connection, IoError>>,
+    handshakes: JoinSet<Result<Connection, IoError>>,
     shutdown: CancellationToken,
 }
 
-impl Door {
+impl Acceptor {
     async fn next(&mut self) -> Option<Connection> {
         while let Some(listener) = &self.listener {
             tokio::select! {
                 () = self.shutdown.cancelled() => self.close().await,
-                Some(greeted) = self.greeting.join_next() => match greeted {
+                Some(finished) = self.handshakes.join_next() => match finished {
                     Ok(Ok(connection)) => return Some(connection),
-                    Ok(Err(error)) => tracing::debug!(%error, "a caller did not connect"),
-                    Err(error) => tracing::error!(%error, "a connection was lost"),
+                    Ok(Err(error)) => tracing::debug!(%error, "handshake failed"),
+                    Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
-                accepted = listener.accept(), if self.greeting.len() < MAX_GREETING => {
+                accepted = listener.accept(), if self.handshakes.len() < MAX_HANDSHAKES => {
                     match accepted {
-                        Ok((stream, _)) => self.greet(stream),
+                        Ok((stream, _)) => self.start_handshake(stream),
                         Err(error) => {
-                            tracing::warn!(%error, "a connection could not be accepted");
+                            tracing::warn!(%error, "cannot accept a connection");
                             tokio::time::sleep(ACCEPT_PAUSE).await;
                         }
                     }
                 }
             }
         }
-        self.last().await
+        self.next_after_close().await
     }
 
-    /// Lets nobody in any more but those who are at the door, as far as the kernel knows.
+    /// Accepts the connections already in the listen backlog and closes the listener.
     async fn close(&mut self) {
         if let Some(listener) = self.listener.take() {
             while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
-                self.greet(stream);
+                self.start_handshake(stream);
             }
         }
     }
 
-    /// The next of those who were at the door in time.
-    async fn last(&mut self) -> Option<Connection> {
+    /// The next connection that was accepted before the listener closed.
+    async fn next_after_close(&mut self) -> Option<Connection> {
         let next = async {
-            while let Some(greeted) = self.greeting.join_next().await {
-                if let Ok(Ok(connection)) = greeted {
+            while let Some(finished) = self.handshakes.join_next().await {
+                if let Ok(Ok(connection)) = finished {
                     return Some(connection);
                 }
             }
             None
         };
-        timeout(LAST_GREETINGS, next).await.ok().flatten()
+        timeout(SHUTDOWN_HANDSHAKE_TIMEOUT, next)
+            .await
+            .ok()
+            .flatten()
     }
 
-    fn greet(&mut self, stream: TcpStream) {
+    fn start_handshake(&mut self, stream: TcpStream) {
         let tls = self.tls.clone();
-        self.greeting.spawn(async move {
-            timeout(GREETING, greet(stream, tls.as_deref()))
+        self.handshakes.spawn(async move {
+            timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref()))
                 .await
                 .unwrap_or_else(|_| Err(IoError::from(std::io::ErrorKind::TimedOut)))
         });
     }
 }
 
-async fn greet(stream: TcpStream, tls: Option<&Tls>) -> Result<Connection, IoError> {
-    // Small answers wait for nothing.
+async fn handshake(stream: TcpStream, tls: Option<&Tls>) -> Result<Connection, IoError> {
+    // Send small responses without delay.
     stream.set_nodelay(true)?;
     if let Some(tls) = tls {
         return Ok(Connection::new(tls.acceptor().accept(stream).await?));
     }
-    // Who never says anything holds no connection.
+    // Silent clients must not occupy a connection.
     stream.readable().await?;
     Ok(Connection::new(stream))
 }

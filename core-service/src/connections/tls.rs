@@ -1,17 +1,17 @@
-//! What a core speaks TLS with.
+//! TLS of the gRPC listener, with certificates that are reloaded when their files change.
 
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use process::tls::{self, Watched};
+use process::tls::{self, Reloading};
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use tokio_rustls::TlsAcceptor;
 
-/// Settings of TLS. All files are PEM; a change of theirs is in force for the next connection.
+/// TLS settings. All files are PEM and are reloaded when they change.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsConfig {
-    /// Certificate to serve gRPC with over TLS, and those that vouch for it (PEM). Files that
-    /// change are read again for the next connection.
+    /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for new
+    /// connections.
     #[arg(
         long,
         env = "DELIVERY_TLS_CERTIFICATE",
@@ -20,7 +20,7 @@ pub struct TlsConfig {
     )]
     pub tls_certificate: Option<PathBuf>,
 
-    /// Private key of the certificate (PEM), readable by its owner alone.
+    /// Private key of the certificate (PEM), readable only by its owner.
     #[arg(
         long,
         env = "DELIVERY_TLS_KEY",
@@ -29,7 +29,7 @@ pub struct TlsConfig {
     )]
     pub tls_key: Option<PathBuf>,
 
-    /// Demand a certificate of every caller, from one of these authorities (PEM).
+    /// Require client certificates, issued by one of these authorities (PEM).
     #[arg(
         long,
         env = "DELIVERY_TLS_CLIENT_CA",
@@ -39,11 +39,11 @@ pub struct TlsConfig {
     pub tls_client_ca: Option<PathBuf>,
 }
 
-/// Certificates as the files hold them.
-pub(crate) struct Tls(Watched<ServerConfig>);
+/// The TLS configuration, reloaded from its files.
+pub(crate) struct Tls(Reloading<ServerConfig>);
 
 impl Tls {
-    /// None if gRPC is to be served without TLS.
+    /// None if TLS is not configured.
     pub(crate) fn open(config: &TlsConfig) -> Result<Option<Self>, tls::Error> {
         let (Some(certificate), Some(key)) = (&config.tls_certificate, &config.tls_key) else {
             return Ok(None);
@@ -68,14 +68,14 @@ impl Tls {
             };
             let mut server = builder
                 .with_single_cert(tls::certificates(&certificate)?, tls::private_key(&key)?)
-                .map_err(|source| tls::identity_mistake(&key, &certificate, source))?;
+                .map_err(|source| tls::identity_error(&key, &certificate, source))?;
             server.alpn_protocols = vec![b"h2".to_vec()];
             Ok(server)
         };
-        Ok(Some(Self(Watched::open(paths, read)?)))
+        Ok(Some(Self(Reloading::open(paths, read)?)))
     }
 
-    /// For one connection.
+    /// An acceptor for one connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.0.current())
     }

@@ -1,5 +1,5 @@
-//! The demo: a shop, its slots and prices, and clients to try everything with. It is made once;
-//! what an operator changes of it stays changed.
+//! The demo: a store with a time slot and a price list, and API clients. It is created once and
+//! never overwrites changes of an operator.
 
 use std::sync::Arc;
 
@@ -13,16 +13,18 @@ use domain::{
     time_slot::TimeSlot,
     zone::Zones,
 };
-use geocoding::{Answer, Geocoder, Query, gazetteer::GazetteerGeocoder};
+use geocoding::{Gazetteer, GeocodeResult, Geocoder, Query, gazetteer::GazetteerGeocoder};
 use jiff::Timestamp;
 use proto::iri::Collection;
-use storage::{price_lists::StoredPriceList, time_slots::StoredTimeSlot};
+use storage::{Storage, price_lists::StoredPriceList, time_slots::StoredTimeSlot};
 
 use crate::{
     bootstrap::{self, Credentials, DISPATCHER, OPERATOR},
     error::Error,
-    grpc::Core,
-    service::{CoreService, StartError},
+    secret_box::SecretBox,
+    service::CoreService,
+    start_error::StartError,
+    startup::Resources,
 };
 
 /// The demo's store and clients.
@@ -38,7 +40,7 @@ pub struct Demo {
     pub dispatcher_client: Credentials,
 }
 
-const SHOP: &str = "Demo shop";
+const STORE_NAME: &str = "Demo shop";
 const TIME_ZONE: &str = "Europe/Paris";
 const CURRENCY: &str = "EUR";
 const COUNTRY: &str = "FR";
@@ -47,51 +49,79 @@ const TIME_SLOT: &str = include_str!("time_slot.toml");
 const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
-    /// Creates what is missing of the demo. Its keys and secrets derive from the master key, so
-    /// that every start finds the same.
+    /// Creates the missing parts of the demo. Its API keys and secrets are derived from the master
+    /// key and so are the same at every start.
     pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
-        ensure(self.core()).await.map_err(StartError::Bootstrap)
+        let Resources {
+            storage,
+            clock,
+            secret_box,
+            gazetteer,
+            ..
+        } = self.resources();
+        ensure(storage, secret_box, gazetteer, clock.now())
+            .await
+            .map_err(StartError::Bootstrap)
     }
 }
 
-async fn ensure(core: &Core) -> Result<Demo, Error> {
-    let demo_client = credentials(core, "demo client");
-    let known =
-        storage::api_clients::find_by_key(core.storage.reader(), &demo_client.api_key).await?;
-    let store_id = match known.and_then(|client| client.store_id) {
+async fn ensure(
+    storage: &Storage,
+    secret_box: &SecretBox,
+    gazetteer: &Arc<Gazetteer>,
+    now: Timestamp,
+) -> Result<Demo, Error> {
+    let demo_client = credentials(secret_box, "demo client");
+    let existing =
+        storage::api_clients::find_by_key(storage.reader(), &demo_client.api_key).await?;
+    let store_id = match existing.and_then(|client| client.store_id) {
         Some(store_id) => store_id,
-        None => create_shop(core, &demo_client).await?,
+        None => {
+            let store = store(now, default_address(gazetteer).await?)?;
+            create_store(storage, store, &demo_client).await?
+        }
     };
+    let operator_client = credentials(secret_box, "demo operator");
+    let dispatcher_client = credentials(secret_box, "demo dispatcher");
+    for (role, credentials) in [
+        (OPERATOR, &operator_client),
+        (DISPATCHER, &dispatcher_client),
+    ] {
+        let client = bootstrap::new_client(role, None, credentials, now);
+        bootstrap::create(storage, client).await?;
+    }
 
     Ok(Demo {
         store: Collection::Stores.name(store_id),
         demo_client,
-        operator_client: ensure_client(core, "demo operator", OPERATOR).await?,
-        dispatcher_client: ensure_client(core, "demo dispatcher", DISPATCHER).await?,
+        operator_client,
+        dispatcher_client,
     })
 }
 
-/// The store with its slots, prices and client, in one transaction: the client is what a later
-/// start finds the store by.
-async fn create_shop(core: &Core, credentials: &Credentials) -> Result<StoreId, Error> {
-    let now = core.clock.now();
-    let store = store(now, default_address(core).await?)?;
-    let store_id = store.id;
+/// Creates the store with its time slot, price list and API client in one transaction. Later
+/// starts find the store by the client.
+async fn create_store(
+    storage: &Storage,
+    store: Store,
+    credentials: &Credentials,
+) -> Result<StoreId, Error> {
+    let (store_id, now) = (store.id, store.created_at);
     let time_slot = time_slot(store_id, now)?;
-    PriceList::parse(PRICE_LIST, &Zones::default()).map_err(|_| broken("price list"))?;
+    PriceList::parse(PRICE_LIST, &Zones::default()).map_err(|_| invalid("price list"))?;
     let price_list = StoredPriceList {
         store_id,
         version: 1,
         definition: PRICE_LIST.to_owned(),
         created_at: now,
     };
-    let client = bootstrap::client(
-        (SHOP, &[Scope::Deliveries, Scope::Tasks]),
+    let client = bootstrap::new_client(
+        (STORE_NAME, &[Scope::Deliveries, Scope::Tasks]),
         Some(store_id),
         credentials,
         now,
     );
-    core.storage
+    storage
         .write(move |transaction| {
             let (store, client) = (store.clone(), client.clone());
             let (time_slot, price_list) = (time_slot.clone(), price_list.clone());
@@ -110,10 +140,10 @@ async fn create_shop(core: &Core, credentials: &Credentials) -> Result<StoreId, 
 fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Error> {
     Ok(Store {
         id: StoreId::new(),
-        display_name: SHOP.to_owned(),
-        time_zone: store::parse_time_zone(TIME_ZONE).map_err(|_| broken("time zone"))?,
-        currency: store::parse_currency(CURRENCY).map_err(|_| broken("currency"))?,
-        country: COUNTRY.parse().map_err(|_| broken("country"))?,
+        display_name: STORE_NAME.to_owned(),
+        time_zone: store::parse_time_zone(TIME_ZONE).map_err(|_| invalid("time zone"))?,
+        currency: store::parse_currency(CURRENCY).map_err(|_| invalid("currency"))?,
+        country: COUNTRY.parse().map_err(|_| invalid("country"))?,
         default_address,
         service_area: None,
         created_at: now,
@@ -121,7 +151,7 @@ fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Erro
 }
 
 fn time_slot(store_id: StoreId, now: Timestamp) -> Result<StoredTimeSlot, Error> {
-    let time_slot = TimeSlot::parse(TIME_SLOT, COUNTRY).map_err(|_| broken("time slot"))?;
+    let time_slot = TimeSlot::parse(TIME_SLOT, COUNTRY).map_err(|_| invalid("time slot"))?;
     Ok(StoredTimeSlot {
         store_id,
         id: TimeSlotId::new(),
@@ -131,22 +161,22 @@ fn time_slot(store_id: StoreId, now: Timestamp) -> Result<StoredTimeSlot, Error>
     })
 }
 
-fn broken(what: &str) -> Error {
-    Error::Bug(format!("the demo's {what} cannot be read"))
+fn invalid(what: &str) -> Error {
+    Error::Bug(format!("the demo's {what} is invalid"))
 }
 
-/// None if the operator has addresses of elsewhere.
-async fn default_address(core: &Core) -> Result<Option<Address>, Error> {
-    let gazetteer = GazetteerGeocoder(Arc::clone(&core.gazetteer));
+/// None if the gazetteer does not contain the address.
+async fn default_address(gazetteer: &Arc<Gazetteer>) -> Result<Option<Address>, Error> {
+    let gazetteer = GazetteerGeocoder(Arc::clone(gazetteer));
     let query = Query::new(ADDRESS.trim());
-    let Answer::Found(found) = gazetteer.geocode(&query).await? else {
+    let GeocodeResult::Found(found) = gazetteer.geocode(&query).await? else {
         return Ok(None);
     };
     Ok(Some(Address {
         id: AddressId::new(),
         street_address: found.formatted,
         lat_lng: found.lat_lng,
-        place_name: Some(SHOP.to_owned()),
+        place_name: Some(STORE_NAME.to_owned()),
         contact_name: None,
         telephone: None,
         description: None,
@@ -156,20 +186,9 @@ async fn default_address(core: &Core) -> Result<Option<Address>, Error> {
     }))
 }
 
-async fn ensure_client(
-    core: &Core,
-    label: &str,
-    role: (&str, &[Scope]),
-) -> Result<Credentials, Error> {
-    let credentials = credentials(core, label);
-    let client = bootstrap::client(role, None, &credentials, core.clock.now());
-    bootstrap::create(&core.storage, client).await?;
-    Ok(credentials)
-}
-
-fn credentials(core: &Core, label: &str) -> Credentials {
-    let key = core.vault.derive(&format!("{label} key"));
-    let secret = core.vault.derive(&format!("{label} secret"));
+fn credentials(secret_box: &SecretBox, label: &str) -> Credentials {
+    let key = secret_box.derive(&format!("{label} key"));
+    let secret = secret_box.derive(&format!("{label} secret"));
     Credentials {
         api_key: BASE64_URL_SAFE_NO_PAD.encode(&key[..16]),
         api_secret: BASE64_URL_SAFE_NO_PAD.encode(secret),

@@ -1,35 +1,52 @@
-//! The addresses that texts are found among: kept and asked by operators.
+//! The gazetteer: imported and searched by operators.
 
-use domain::{api_client::Scope, store::Country, violation::Violations};
-use geocoding::{Answer, Found, Query, gazetteer::Tally};
+use std::sync::Arc;
+
+use domain::{api_client::Scope, coverage::Coverage, store::Country, violation::Violations};
+use geocoding::{Gazetteer, GeocodeMatch, GeocodeResult, gazetteer::ImportStats};
 use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Core, import, in_force::Freshness, messages, reach::Reach};
+use super::{
+    address_geocoder::AddressGeocoder, authenticator::Authenticator, definitions::Definitions,
+    freshness::Freshness, import, lookup, messages,
+};
+
+use storage::Storage;
 
 use crate::error::Error;
 
+pub(super) struct Addresses {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) definitions: Arc<Definitions>,
+    pub(super) geocoder: Arc<AddressGeocoder>,
+    pub(super) gazetteer: Arc<Gazetteer>,
+    /// Default country of imported files.
+    pub(super) country: Country,
+}
+
 #[tonic::async_trait]
-impl proto::addresses_server::Addresses for Core {
+impl proto::addresses_server::Addresses for Addresses {
     async fn import_addresses(
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let country = self.config.platform.country.as_str().to_owned();
-        let tally = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
+        let country = self.country.as_str().to_owned();
+        let stats = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
 
-        tracing::info!(%tally, "addresses were imported");
-        Ok(Response::new(imported(tally)))
+        tracing::info!(%stats, "addresses imported");
+        Ok(Response::new(import_response(stats)))
     }
 
     async fn search_addresses(
         &self,
         request: Request<proto::SearchAddressesRequest>,
     ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -43,27 +60,27 @@ impl proto::addresses_server::Addresses for Core {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations).into());
         }
-        let reach = match request.store {
+        let coverage = match request.store {
             Some(name) => {
-                let store = self.find_store(&name).await?;
-                self.reach(&store, Freshness::Current).await?
+                let store = lookup::store(&self.storage, &name).await?;
+                self.definitions
+                    .coverage(&store, Freshness::Current)
+                    .await?
             }
-            None => Reach::UNKNOWN,
+            None => Coverage::UNKNOWN,
         };
-        let query = Query {
-            country: country.map(|country| country.as_str().to_owned()),
-            near: reach.near(),
-            demand: self.config.geocoding.address_precision,
-            ..Query::new(request.text)
-        };
+        let country = country.map(|country| country.as_str().to_owned());
 
-        let answer = self.geocoder.geocode(&query).await.map_err(Error::from)?;
-        Ok(Response::new(searched(answer, &reach)))
+        let result = self
+            .geocoder
+            .search(request.text, country, &coverage)
+            .await?;
+        Ok(Response::new(search_response(result, &coverage)))
     }
 }
 
-fn imported(tally: Tally) -> proto::ImportAddressesResponse {
-    let skipped = tally.skipped.into_iter().map(|(why, skipped)| {
+fn import_response(stats: ImportStats) -> proto::ImportAddressesResponse {
+    let skipped = stats.skipped.into_iter().map(|(why, skipped)| {
         let (first_file, first_line) = skipped.first;
         SkippedLines {
             reason: why.to_string(),
@@ -73,37 +90,39 @@ fn imported(tally: Tally) -> proto::ImportAddressesResponse {
         }
     });
     proto::ImportAddressesResponse {
-        taken: tally.taken,
+        imported: stats.imported,
         skipped: skipped.collect(),
     }
 }
 
-fn searched(answer: Answer, reach: &Reach) -> proto::SearchAddressesResponse {
-    match answer {
-        Answer::Found(address) => match reach.refusal_of(&address.formatted, address.lat_lng) {
-            None => proto::SearchAddressesResponse {
-                found: Some(found(address)),
-                ..proto::SearchAddressesResponse::default()
-            },
-            Some(refusal) => proto::SearchAddressesResponse {
-                found: None,
-                missing: refusal,
-                candidates: vec![found(address)],
-            },
-        },
-        Answer::Unclear(unclear) => proto::SearchAddressesResponse {
+fn search_response(result: GeocodeResult, coverage: &Coverage) -> proto::SearchAddressesResponse {
+    match result {
+        GeocodeResult::Found(address) => {
+            match coverage.rejection_of_address(&address.formatted, address.lat_lng) {
+                None => proto::SearchAddressesResponse {
+                    found: Some(found(address)),
+                    ..proto::SearchAddressesResponse::default()
+                },
+                Some(rejection) => proto::SearchAddressesResponse {
+                    found: None,
+                    not_found_reason: rejection,
+                    candidates: vec![found(address)],
+                },
+            }
+        }
+        GeocodeResult::Partial(unclear) => proto::SearchAddressesResponse {
             found: None,
-            missing: unclear.to_string(),
+            not_found_reason: unclear.to_string(),
             candidates: unclear.candidates.into_iter().map(found).collect(),
         },
-        Answer::NotFound => proto::SearchAddressesResponse {
-            missing: "found nothing".to_owned(),
+        GeocodeResult::NotFound => proto::SearchAddressesResponse {
+            not_found_reason: "found nothing".to_owned(),
             ..proto::SearchAddressesResponse::default()
         },
     }
 }
 
-fn found(found: Found) -> proto::FoundAddress {
+fn found(found: GeocodeMatch) -> proto::FoundAddress {
     proto::FoundAddress {
         formatted_address: found.formatted,
         postal_code: found.postal_code,

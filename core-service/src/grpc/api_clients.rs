@@ -1,4 +1,6 @@
-//! API clients: kept by operators.
+//! API clients: creates, lists and disables them and rotates their secrets, for operators.
+
+use std::sync::Arc;
 
 use std::time::Duration;
 
@@ -7,25 +9,37 @@ use domain::{
     id::ApiClientId,
     violation::Violations,
 };
+use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, drafts, messages};
+use super::{
+    address_geocoder::AddressGeocoder, authenticator::Authenticator, lookup, messages, validation,
+};
 use process::random;
+
+use storage::Storage;
 
 use crate::error::Error;
 
-/// How long an old secret stays good unless said otherwise, and at most.
-const OVERLAP: u32 = 24 * 60 * 60;
-const LONGEST_OVERLAP: u32 = 7 * OVERLAP;
+/// How long the old secret remains valid after a rotation, in seconds: default and maximum.
+const DEFAULT_OVERLAP: u32 = 24 * 60 * 60;
+const MAX_OVERLAP: u32 = 7 * DEFAULT_OVERLAP;
+
+pub(super) struct ApiClients {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) geocoder: Arc<AddressGeocoder>,
+}
 
 #[tonic::async_trait]
-impl proto::api_clients_server::ApiClients for Core {
+impl proto::api_clients_server::ApiClients for ApiClients {
     async fn create_api_client(
         &self,
         request: Request<proto::CreateApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let (client, secret) = self.new_client(request.into_inner()).await?;
@@ -47,14 +61,14 @@ impl proto::api_clients_server::ApiClients for Core {
         &self,
         request: Request<proto::ListApiClientsRequest>,
     ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let name = request.into_inner().store;
         let store_id = if name.is_empty() {
             None
         } else {
-            Some(self.find_store(&name).await?.id)
+            Some(lookup::store(&self.storage, &name).await?.id)
         };
         let clients = storage::api_clients::list(self.storage.reader(), store_id)
             .await
@@ -71,7 +85,7 @@ impl proto::api_clients_server::ApiClients for Core {
         &self,
         request: Request<proto::DisableApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let now = self.clock.now();
@@ -88,17 +102,17 @@ impl proto::api_clients_server::ApiClients for Core {
         &self,
         request: Request<proto::RotateApiClientSecretRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let overlap = request.overlap_seconds.unwrap_or(OVERLAP);
-        if overlap > LONGEST_OVERLAP {
+        let overlap = request.overlap_seconds.unwrap_or(DEFAULT_OVERLAP);
+        if overlap > MAX_OVERLAP {
             let mut violations = Violations::new();
             violations.add(
                 "overlap_seconds",
                 "OUT_OF_RANGE",
-                format!("must be at most {LONGEST_OVERLAP}"),
+                format!("must be at most {MAX_OVERLAP}, not {overlap}"),
             );
             return Err(Error::Invalid(violations).into());
         }
@@ -112,7 +126,7 @@ impl proto::api_clients_server::ApiClients for Core {
                 if client.disabled_at.is_some() {
                     return Err(Error::Conflict {
                         reason: "CLIENT_DISABLED",
-                        message: "the client is disabled; create another".to_owned(),
+                        message: "the client is disabled; create a new one".to_owned(),
                     });
                 }
                 client.rotate_secret(hash, until, now);
@@ -126,25 +140,25 @@ impl proto::api_clients_server::ApiClients for Core {
         &self,
         request: Request<proto::GetCurrentApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
 
         let client = storage::api_clients::find(self.storage.reader(), caller.id)
             .await
             .map_err(Error::from)?
-            .ok_or_else(|| storage::Error::inconsistent("api_clients", "the caller is not there"))
+            .ok_or_else(|| storage::Error::inconsistent("api_clients", "the caller does not exist"))
             .map_err(Error::from)?;
         Ok(Response::new(messages::api_client(&client, None)))
     }
 }
 
-impl Core {
+impl ApiClients {
     async fn new_client(
         &self,
         request: proto::CreateApiClientRequest,
     ) -> Result<(ApiClient, String), Error> {
         let mut violations = Violations::new();
         let display_name =
-            drafts::display_name("display_name", &request.display_name, &mut violations);
+            validation::display_name("display_name", &request.display_name, &mut violations);
         let mut scopes = Vec::new();
         for (index, name) in request.scopes.iter().enumerate() {
             let parsed = name.parse::<Scope>();
@@ -156,7 +170,7 @@ impl Core {
         let store = if request.store.is_empty() {
             None
         } else {
-            Some(self.find_store(&request.store).await?)
+            Some(lookup::store(&self.storage, &request.store).await?)
         };
         if store.is_none() && scopes.iter().any(|scope| scope.is_of_a_store()) {
             violations.add(
@@ -167,7 +181,8 @@ impl Core {
         }
         let default_address = match request.default_address {
             Some(draft) => {
-                self.default_address(draft, store.as_ref(), &mut violations)
+                self.geocoder
+                    .default_address(draft, store.as_ref(), &mut violations)
                     .await?
             }
             None => None,
@@ -219,7 +234,7 @@ impl Core {
                 })
             })
             .await?;
-        self.callers.forget();
+        self.authenticator.invalidate();
         changed.ok_or(not_found)
     }
 }

@@ -1,9 +1,12 @@
-//! What operators define, compiled: time slots and price lists, kept until they change.
+//! Time slots, price lists and zones, compiled and cached in two levels: the current row of a
+//! store for a moment ([`FreshnessCache`]), and its compiled form as long as it is in use.
 
 use domain::{
+    coverage::Coverage,
     definition::Mistake,
     id::{StoreId, TimeSlotId},
     price_list::PriceList,
+    service_area::ServiceArea,
     store::Store,
     time_slot::TimeSlot,
     violation::Violations,
@@ -11,19 +14,17 @@ use domain::{
 };
 use std::sync::Arc;
 
-use super::{
-    Core,
-    in_force::{Applied, Freshness, InForce},
-};
-use storage::time_slots::StoredTimeSlot;
+use super::freshness::{ApplyCounter, Freshness, FreshnessCache};
+use storage::{Storage, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
-/// How many of each are kept compiled.
-const KEPT: u64 = 1_000;
+/// Capacity of each cache of compiled definitions.
+const CACHE_CAPACITY: u64 = 1_000;
 
-/// A definition that was applied passed the check then; it can fail it only after an upgrade.
-fn outdated(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
+/// The error for a stored definition that does not compile. Definitions are checked when they are
+/// applied, so this can only happen after an upgrade.
+fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
     let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
     Error::Bug(format!(
         "the {what} of store {store_id} can no longer be read: {}",
@@ -31,56 +32,56 @@ fn outdated(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
     ))
 }
 
-/// The definitions in use, by what makes them differ.
-pub(crate) struct Definitions {
-    price_lists: moka::sync::Cache<(StoreId, i64), KeptPriceList>,
-    /// The last of them, by version.
+/// The definitions in the database, with the caches of both levels.
+pub(super) struct Definitions {
+    storage: Arc<Storage>,
+    price_lists: moka::sync::Cache<(StoreId, i64), CachedPriceList>,
+    /// The latest zones, by version.
     zones: moka::sync::Cache<i64, Zones>,
     /// By definition and country.
     time_slots: moka::sync::Cache<(String, String), Arc<TimeSlot>>,
-    applied: Applied,
-    price_lists_in_force: InForce<StoreId, Option<Arc<PriceList>>>,
-    zones_in_force: InForce<(), (Option<i64>, Zones)>,
-    time_slots_in_force: InForce<StoreId, Option<StoredTimeSlot>>,
+    applied: ApplyCounter,
+    recent_price_lists: FreshnessCache<StoreId, Option<Arc<PriceList>>>,
+    recent_zones: FreshnessCache<(), (Option<i64>, Zones)>,
+    recent_time_slots: FreshnessCache<StoreId, Option<StoredTimeSlot>>,
 }
 
-/// A price list, and the version of the zones that its rules know.
+/// A price list, and the version of the zones it was compiled with.
 #[derive(Clone)]
-struct KeptPriceList {
+struct CachedPriceList {
     list: Arc<PriceList>,
     zones: Option<i64>,
 }
 
 impl Definitions {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new(storage: Arc<Storage>) -> Self {
         Self {
-            price_lists: moka::sync::Cache::new(KEPT),
+            storage,
+            price_lists: moka::sync::Cache::new(CACHE_CAPACITY),
             zones: moka::sync::Cache::new(1),
-            time_slots: moka::sync::Cache::new(KEPT),
-            applied: Applied::default(),
-            price_lists_in_force: InForce::new(),
-            zones_in_force: InForce::new(),
-            time_slots_in_force: InForce::new(),
+            time_slots: moka::sync::Cache::new(CACHE_CAPACITY),
+            applied: ApplyCounter::default(),
+            recent_price_lists: FreshnessCache::new(),
+            recent_zones: FreshnessCache::new(),
+            recent_time_slots: FreshnessCache::new(),
         }
     }
 
-    /// To be called when a definition may have been committed, whatever became of the answer.
-    pub(super) fn applied(&self) {
-        self.applied.add();
+    /// Invalidates the recent values. To be called after every attempt to apply a definition, even a
+    /// failed one: it may be committed.
+    pub(super) fn invalidate(&self) {
+        self.applied.increment();
     }
-}
 
-impl Core {
-    /// The price list in force in a store, if it has one.
+    /// The current price list of a store, if it has one.
     pub(super) async fn price_list(
         &self,
         store_id: StoreId,
         freshness: Freshness,
     ) -> Result<Option<Arc<PriceList>>, Error> {
-        let definitions = &self.definitions;
-        let freshness = (freshness, &definitions.applied);
+        let freshness = (freshness, &self.applied);
         let read = self.read_price_list(store_id);
-        let lists = &definitions.price_lists_in_force;
+        let lists = &self.recent_price_lists;
         lists.get(store_id, freshness, read).await
     }
 
@@ -89,24 +90,24 @@ impl Core {
         let Some(version) = storage::price_lists::current_version(reader, store_id).await? else {
             return Ok(None);
         };
-        if let Some(known) = self.definitions.price_lists.get(&(store_id, version)) {
-            let names_zones = known.list.names_zones();
-            if !names_zones || known.zones == storage::zones::current_version(reader).await? {
-                return Ok(Some(known.list));
+        if let Some(cached) = self.price_lists.get(&(store_id, version)) {
+            let references_zones = cached.list.references_zones();
+            if !references_zones || cached.zones == storage::zones::current_version(reader).await? {
+                return Ok(Some(cached.list));
             }
         }
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
-        // After the list: it may name a zone that was applied just before it.
+        // After the list, which may name a zone applied just before it.
         let (zones_version, zones) = self.read_zones().await?;
         let list = parse_price_list(&stored.definition, &zones)
             .await?
-            .map_err(|mistakes| outdated("price list", store_id, &mistakes))?;
+            .map_err(|mistakes| invalid_stored_definition("price list", store_id, &mistakes))?;
         let list = Arc::new(list);
-        self.definitions.price_lists.insert(
+        self.price_lists.insert(
             (store_id, stored.version),
-            KeptPriceList {
+            CachedPriceList {
                 list: Arc::clone(&list),
                 zones: zones_version,
             },
@@ -114,11 +115,10 @@ impl Core {
         Ok(Some(list))
     }
 
-    /// The zones there are now, and their version.
+    /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
-        let definitions = &self.definitions;
-        let freshness = (freshness, &definitions.applied);
-        let zones = &definitions.zones_in_force;
+        let freshness = (freshness, &self.applied);
+        let zones = &self.recent_zones;
         zones.get((), freshness, self.read_zones()).await
     }
 
@@ -127,28 +127,60 @@ impl Core {
         let Some(version) = storage::zones::current_version(reader).await? else {
             return Ok((None, Zones::default()));
         };
-        if let Some(zones) = self.definitions.zones.get(&version) {
+        if let Some(zones) = self.zones.get(&version) {
             return Ok((Some(version), zones));
         }
         let Some(stored) = storage::zones::find_current(reader).await? else {
             return Ok((None, Zones::default()));
         };
-        self.definitions
-            .zones
-            .insert(stored.version, stored.zones.clone());
+        self.zones.insert(stored.version, stored.zones.clone());
         Ok((Some(stored.version), stored.zones))
     }
 
-    /// The time slot a store offers by default, if it has one.
+    /// Where a store delivers, by the zones with the given freshness.
+    pub(super) async fn coverage(
+        &self,
+        store: &Store,
+        freshness: Freshness,
+    ) -> Result<Coverage, Error> {
+        let address = store.default_address.as_ref();
+        let address = address.map(|address| address.lat_lng);
+        match &store.service_area {
+            None => Ok(Coverage::Unlimited { store: address }),
+            Some(ServiceArea::Circle(circle)) => Ok(match circle.center().or(address) {
+                Some(center) => Coverage::Circle {
+                    center,
+                    radius_meters: circle.radius_meters(),
+                },
+                None => Coverage::UNKNOWN,
+            }),
+            Some(ServiceArea::Zone(name)) => {
+                let (_, zones) = self.zones(freshness).await?;
+                // The zone existed when it was assigned, and zones are never removed.
+                if !zones.has(name) {
+                    let store = store.id;
+                    return Err(Error::Bug(format!(
+                        "the service area of store {store} is the zone {name:?}, which does not exist"
+                    )));
+                }
+                Ok(Coverage::Zone {
+                    name: name.clone(),
+                    zones,
+                    store: address,
+                })
+            }
+        }
+    }
+
+    /// The default time slot of a store, if it has one.
     pub(super) async fn time_slot(
         &self,
         store: &Store,
         freshness: Freshness,
     ) -> Result<Option<(TimeSlotId, Arc<TimeSlot>)>, Error> {
-        let definitions = &self.definitions;
-        let freshness = (freshness, &definitions.applied);
+        let freshness = (freshness, &self.applied);
         let read = storage::time_slots::find_default(self.storage.reader(), store.id);
-        let slots = &definitions.time_slots_in_force;
+        let slots = &self.recent_time_slots;
         let Some(stored) = slots.get(store.id, freshness, read).await? else {
             return Ok(None);
         };
@@ -156,7 +188,7 @@ impl Core {
         Ok(Some((stored.id, time_slot)))
     }
 
-    /// A store's time slot, ready for use.
+    /// Compiles a time slot, or takes it from the cache.
     pub(super) fn compile_time_slot(
         &self,
         store: &Store,
@@ -164,20 +196,18 @@ impl Core {
     ) -> Result<Arc<TimeSlot>, Error> {
         let country = store.country.as_str();
         let key = (stored.definition.clone(), country.to_owned());
-        if let Some(known) = self.definitions.time_slots.get(&key) {
-            return Ok(known);
+        if let Some(cached) = self.time_slots.get(&key) {
+            return Ok(cached);
         }
         let time_slot = TimeSlot::parse(&stored.definition, country)
-            .map_err(|mistakes| outdated("time slot", store.id, &mistakes))?;
+            .map_err(|mistakes| invalid_stored_definition("time slot", store.id, &mistakes))?;
         let time_slot = Arc::new(time_slot);
-        self.definitions
-            .time_slots
-            .insert(key, Arc::clone(&time_slot));
+        self.time_slots.insert(key, Arc::clone(&time_slot));
         Ok(time_slot)
     }
 }
 
-/// Reads a price list where that holds up no other call: a long one takes a moment.
+/// Parses a price list on a blocking thread, because a long one takes a while.
 pub(super) async fn parse_price_list(
     definition: &str,
     zones: &Zones,
@@ -188,7 +218,7 @@ pub(super) async fn parse_price_list(
         .map_err(|error| Error::Bug(error.to_string()))
 }
 
-/// The mistakes of a definition as violations: the field is their place.
+/// Converts mistakes of a definition to violations, with line and column as the field.
 pub(super) fn invalid(mistakes: Vec<Mistake>) -> Error {
     let mut violations = Violations::new();
     for mistake in mistakes {

@@ -1,46 +1,63 @@
-//! Deliveries: created in one transaction with their tasks, and cancelled with them.
+//! Deliveries: created and cancelled together with their tasks, each in one transaction.
 
 use std::sync::Arc;
 
 use domain::{
     api_client::Scope,
+    before::DateOrder,
     delivery::{CancelError, Delivery},
     event::EventName,
     id::{DeliveryId, StoreId},
     store::Store,
 };
+use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use super::{
-    Core,
+    authenticator::Authenticator,
     caller::Caller,
     filters,
-    in_force::Freshness,
-    messages,
-    notifications::{Owing, owe},
+    freshness::Freshness,
+    idempotency::Idempotency,
+    lookup, messages,
+    notifications::{Outbox, PendingDispatch},
     pages,
-    planning::{self, Asked, Planned},
-    promises,
+    planning::{PlanRequest, PlannedDelivery, Planner},
+    quotes::{self, Quotes},
+    slot_availability::Slots,
 };
-use storage::{DatabaseTransaction, pages::Place, slot_bookings};
+use storage::{DatabaseTransaction, Storage, pages::Cursor, slot_bookings};
 
 use crate::error::Error;
 
+pub(super) struct Deliveries {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) planner: Arc<Planner>,
+    pub(super) quotes: Arc<Quotes>,
+    pub(super) slots: Arc<Slots>,
+    pub(super) outbox: Arc<Outbox>,
+}
+
 #[tonic::async_trait]
-impl proto::deliveries_server::Deliveries for Core {
+impl proto::deliveries_server::Deliveries for Deliveries {
     async fn create_delivery(
         &self,
         request: Request<proto::CreateDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let once = self.once(&caller, "CreateDelivery", request.idempotency)?;
-        if let Some(reply) = self.replay(once).await? {
+        let guard = self
+            .idempotency
+            .guard(&caller, "CreateDelivery", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(guard).await? {
             return Ok(reply);
         }
 
@@ -49,22 +66,23 @@ impl proto::deliveries_server::Deliveries for Core {
             .await;
         let planned = match planned {
             Ok(planned) => planned,
-            Err(error) => return Ok(self.replay_or(once, error).await?),
+            Err(error) => return Ok(self.idempotency.replay_or(guard, error).await?),
         };
 
         let booking = planned.booking;
-        let promise_id = planned.promise.as_ref().map(|promise| promise.id);
-        let delivery = order(planned, store);
+        let quote_id = planned.quote.as_ref().map(|quote| quote.id);
+        let delivery = new_delivery(planned, store);
 
         let reference = delivery.external_reference.clone();
         let reply = messages::delivery(&delivery, store);
         let created = self
-            .write_once(once, move |transaction| {
+            .idempotency
+            .write(guard, move |transaction| {
                 let (delivery, reply) = (delivery.clone(), reply.clone());
                 Box::pin(async move {
-                    // Before the place: who sends an order twice hears that it was used.
-                    if let Some(id) = promise_id {
-                        use_promise(transaction, id, &delivery).await?;
+                    // Before the booking: a repeated order must fail because of its quote.
+                    if let Some(id) = quote_id {
+                        use_quote(transaction, id, &delivery).await?;
                     }
                     if let Some((booking, capacity)) = booking {
                         let store_id = delivery.store_id;
@@ -81,9 +99,11 @@ impl proto::deliveries_server::Deliveries for Core {
             .await;
 
         match created {
-            Err(Error::SlotTaken(window)) => Err(self.slot_is_full(store, window).await.into()),
+            Err(Error::SlotTaken(window)) => {
+                Err(self.slots.full_slot_error(store, window).await.into())
+            }
             Err(Error::Storage(error)) if error.is_unique_violation() => {
-                self.check_reference(store.id, reference).await?;
+                lookup::check_external_reference(&self.storage, store.id, reference).await?;
                 Err(Error::Storage(error).into())
             }
             created => Ok(created?),
@@ -94,7 +114,7 @@ impl proto::deliveries_server::Deliveries for Core {
         &self,
         request: Request<proto::AssertDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -102,19 +122,23 @@ impl proto::deliveries_server::Deliveries for Core {
         let planned = self
             .plan_order(&caller, request.delivery, request.violations)
             .await?;
-        if let Some(promise) = &planned.promise {
+        if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();
-            let found = storage::retail_prices::find_use(reader, store.id, promise.id)
+            let found = storage::retail_prices::find_use(reader, store.id, quote.id)
                 .await
                 .map_err(Error::from)?;
             if let Some(delivery_id) = found {
-                return Err(promises::used(delivery_id).into());
+                return Err(quotes::already_used(delivery_id).into());
             }
         }
 
-        let delivery = order(planned, store);
-        self.check_reference(store.id, delivery.external_reference.clone())
-            .await?;
+        let delivery = new_delivery(planned, store);
+        lookup::check_external_reference(
+            &self.storage,
+            store.id,
+            delivery.external_reference.clone(),
+        )
+        .await?;
         Ok(Response::new(messages::preview(&delivery, store)))
     }
 
@@ -122,7 +146,7 @@ impl proto::deliveries_server::Deliveries for Core {
         &self,
         request: Request<proto::GetDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -141,16 +165,17 @@ impl proto::deliveries_server::Deliveries for Core {
         &self,
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
         let mut request = request.into_inner();
-        let mut violations = planning::violations(std::mem::take(&mut request.violations));
+        let mut violations = messages::read_violations(std::mem::take(&mut request.violations));
         let size = pages::read_size(request.page_size, &mut violations);
         let start = pages::read_token(&request.page_token, &mut violations);
-        let (now, order) = (self.now_in(store), Self::date_order(store));
-        let filter = filters::read(request, (&now, order), &mut violations);
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let order = DateOrder::of_country(store.country.as_str());
+        let filter = filters::parse(request, (&now, order), &mut violations);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations).into());
         }
@@ -159,8 +184,8 @@ impl proto::deliveries_server::Deliveries for Core {
         let (page, more) = storage::delivery_pages::read(reader, store.id, &filter, (start, size))
             .await
             .map_err(Error::from)?;
-        let ends = [page.first().map(place), page.last().map(place)];
-        let (next_page_token, previous_page_token) = pages::tokens(start, ends, more);
+        let bounds = [page.first().map(cursor), page.last().map(cursor)];
+        let (next_page_token, previous_page_token) = pages::tokens(start, bounds, more);
         Ok(Response::new(proto::ListDeliveriesResponse {
             deliveries: page
                 .iter()
@@ -175,7 +200,7 @@ impl proto::deliveries_server::Deliveries for Core {
         &self,
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -191,18 +216,18 @@ impl proto::deliveries_server::Deliveries for Core {
     }
 }
 
-fn place(delivery: &Delivery) -> Place {
-    Place {
+fn cursor(delivery: &Delivery) -> Cursor {
+    Cursor {
         created_at: delivery.created_at,
         id: delivery.id.0,
     }
 }
 
-/// The delivery that is planned.
-fn order(planned: Planned, store: &Store) -> Delivery {
-    let price = match &planned.promise {
-        Some(promise) => Some(promise.price),
-        // A list that has no price for it does not stand in the way of a delivery.
+/// A new delivery from a plan.
+fn new_delivery(planned: PlannedDelivery, store: &Store) -> Delivery {
+    let price = match &planned.quote {
+        Some(quote) => Some(quote.price),
+        // A delivery without a matching price rule is created without a price.
         None => planned.price_list.as_ref().and_then(|price_list| {
             price_list
                 .calculate(&planned.plan, &store.display_name, &planned.now)
@@ -211,15 +236,15 @@ fn order(planned: Planned, store: &Store) -> Delivery {
     };
     let now = planned.now.timestamp();
     Delivery {
-        retail_price: planned.promise.map(|promise| promise.name),
+        retail_price: planned.quote.map(|quote| quote.name),
         booking: planned.booking.map(|(booking, _)| booking),
         external_reference: planned.external_reference,
         ..Delivery::new(store.id, planned.plan, price, now)
     }
 }
 
-/// Fails if another delivery has used the promise.
-async fn use_promise(
+/// Records the use of a quote. Fails if another delivery has used it.
+async fn use_quote(
     transaction: &DatabaseTransaction,
     id: Uuid,
     delivery: &Delivery,
@@ -228,88 +253,67 @@ async fn use_promise(
         return Ok(());
     }
     let earlier = storage::retail_prices::find_use(transaction, delivery.store_id, id).await?;
-    Err(promises::used(earlier.unwrap_or(delivery.id)))
+    Err(quotes::already_used(earlier.unwrap_or(delivery.id)))
 }
 
-impl Core {
-    /// Fails if a delivery of the store is called so.
-    pub(super) async fn check_reference(
-        &self,
-        store_id: StoreId,
-        reference: Option<String>,
-    ) -> Result<(), Error> {
-        let Some(reference) = reference else {
-            return Ok(());
-        };
-        let reader = self.storage.reader();
-        let id = storage::deliveries::find_by_external_reference(reader, store_id, &reference);
-        match id.await? {
-            Some(id) => Err(Error::ExternalReferenceTaken {
-                reference,
-                existing: Collection::Deliveries.name(id),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Plans an order, at the price it was promised if it says so.
+impl Deliveries {
+    /// Plans an order, with the quote that it names.
     async fn plan_order(
         &self,
         caller: &Caller,
         draft: Option<proto::DeliveryDraft>,
-        found_before: Vec<proto::Violation>,
-    ) -> Result<Planned, Error> {
+        violations: Vec<proto::Violation>,
+    ) -> Result<PlannedDelivery, Error> {
         let name = draft
             .as_ref()
             .and_then(|draft| draft.retail_price.as_deref());
-        let claim = self.read_claim(caller.store()?.id, name);
-        let asked = Asked {
+        let lookup = self.quotes.look_up(caller.store()?.id, name);
+        let plan_request = PlanRequest {
             draft,
-            violations: found_before,
+            violations,
             freshness: Freshness::Current,
         };
-        self.plan(caller, asked, claim).await
+        self.planner.plan(caller, plan_request, lookup).await
     }
 
-    /// Cancels a delivery, and commits with it what that brings about. None if there is no such
-    /// delivery.
+    /// Cancels a delivery and enqueues its events in the same transaction. None if the delivery
+    /// does not exist.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
-        let streams = Arc::clone(&self.streams);
-        let (delivery, owing) = self
+        let outbox = Arc::clone(&self.outbox);
+        let (delivery, pending_dispatch) = self
             .storage
             .write(move |transaction| {
-                let streams = Arc::clone(&streams);
+                let outbox = Arc::clone(&outbox);
                 Box::pin(async move {
-                    // The lock makes a cancellation and a completion follow each other.
+                    // The lock serializes cancellation and completion.
                     let found =
                         storage::deliveries::find_and_lock(transaction, store_id, id).await?;
                     let Some(mut delivery) = found else {
-                        return Ok::<_, Error>((None, Owing::default()));
+                        return Ok::<_, Error>((None, PendingDispatch::default()));
                     };
-                    let event = delivery.cancel(now).map_err(|error| refused(&error))?;
+                    let event = delivery.cancel(now).map_err(|error| conflict(&error))?;
                     let Some(event) = event else {
-                        return Ok((Some(delivery), Owing::default()));
+                        return Ok((Some(delivery), PendingDispatch::default()));
                     };
 
                     storage::deliveries::save_cancellation(transaction, &delivery).await?;
                     if let Some(booking) = delivery.booking {
-                        slot_bookings::give_back(transaction, store_id, booking).await?;
+                        slot_bookings::release(transaction, store_id, booking).await?;
                     }
                     let events = [EventName::from(event)];
                     let of = (store_id, id);
-                    let owing = owe(transaction, &streams, of, &events, now).await?;
-                    Ok((Some(delivery), owing))
+                    let pending_dispatch = outbox.enqueue(transaction, of, &events, now).await?;
+                    Ok((Some(delivery), pending_dispatch))
                 })
             })
             .await?;
-        self.happened.send_replace(());
-        self.tell(owing);
+        self.outbox.dispatch(pending_dispatch);
         Ok(delivery)
     }
 }
 
-fn refused(error: &CancelError) -> Error {
+fn conflict(error: &CancelError) -> Error {
     match error {
         CancelError::TaskDone => Error::Conflict {
             reason: "TASK_DONE",

@@ -1,4 +1,4 @@
-//! What a list of deliveries is to show: from texts to values, every violation noted.
+//! Parses the filters of a delivery list and collects violations.
 
 use domain::{
     before::{self, DateOrder},
@@ -8,16 +8,16 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use storage::delivery_pages::{Filter, Span};
 
-/// Reads the filters of a request, times by the store's zone and country.
-pub(super) fn read(
+/// Parses the filters of a request, with times in the store's zone and date order.
+pub(super) fn parse(
     request: proto::ListDeliveriesRequest,
-    reading: (&Zoned, DateOrder),
+    context: (&Zoned, DateOrder),
     violations: &mut Violations,
 ) -> Filter {
     let status = request.status.map(|_| request.status());
     let mut span = |(from, until): (&str, &str), texts: (Option<String>, Option<String>)| {
-        let from = instant(from, texts.0, reading, violations);
-        let last = instant(until, texts.1, reading, violations);
+        let from = instant(from, texts.0, context, violations);
+        let last = instant(until, texts.1, context, violations);
         Span {
             from,
             until: last.and_then(end_of_second),
@@ -55,7 +55,7 @@ fn instant(
     violations.check(field, "INVALID_TIME", before::parse(&text?, now, order))
 }
 
-/// Clients see seconds, so that what they name is a second.
+/// Clients see times in whole seconds, so an upper bound includes its whole second.
 fn end_of_second(instant: Timestamp) -> Option<Timestamp> {
     let second = Timestamp::from_second(instant.as_second()).ok()?;
     second.checked_add(1.second()).ok()

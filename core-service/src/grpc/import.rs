@@ -1,5 +1,5 @@
-//! Files of addresses that come over a stream, read as they come: their bytes pass from the
-//! stream to a thread that reads and writes files.
+//! Imports address files from a gRPC stream. A channel passes the bytes to a blocking thread,
+//! which parses them while they arrive.
 
 use std::{
     io::{self, Read},
@@ -8,23 +8,23 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use domain::{store::Country, violation::Violations};
-use geocoding::gazetteer::{Import, ImportError, Tally};
+use geocoding::gazetteer::{Import, ImportError, ImportStats};
 use tokio::sync::mpsc;
 use tonic::Streaming;
 
 use crate::error::Error;
 
-/// Pieces that wait to be read: the sender waits rather than memory.
-const WAITING: usize = 8;
+/// Capacity of the channel; a full channel holds up the stream.
+const QUEUED_CHUNKS: usize = 8;
 
-/// What passes to the thread.
-enum Piece {
+/// A message to the thread.
+enum Chunk {
     File {
         name: String,
         country: String,
     },
     Content(Bytes),
-    /// All files came to their end. Without it the caller is gone.
+    /// All files are complete. A stream without it was cancelled.
     End,
 }
 
@@ -33,28 +33,28 @@ pub(super) async fn run(
     target: &Path,
     country: String,
     mut stream: Streaming<proto::ImportAddressesRequest>,
-) -> Result<Tally, Error> {
-    let (pieces, waiting) = mpsc::channel(WAITING);
+) -> Result<ImportStats, Error> {
+    let (sender, receiver) = mpsc::channel(QUEUED_CHUNKS);
     let target = target.to_owned();
-    let reading = tokio::task::spawn_blocking(move || read(&target, waiting));
+    let parser = tokio::task::spawn_blocking(move || read(&target, receiver));
 
-    pass_on(&mut stream, &country, pieces).await?;
-    let result = reading
+    forward(&mut stream, &country, sender).await?;
+    let result = parser
         .await
         .map_err(|error| Error::Bug(format!("an import of addresses panicked: {error}")))?;
-    result.map_err(|error| refused(&error))
+    result.map_err(|error| import_error(&error))
 }
 
-/// Passes the stream's pieces on, until it ends or the reader has seen enough.
-async fn pass_on(
+/// Forwards the stream until it ends or the reader stops.
+async fn forward(
     stream: &mut Streaming<proto::ImportAddressesRequest>,
     country: &str,
-    pieces: mpsc::Sender<Piece>,
+    sender: mpsc::Sender<Chunk>,
 ) -> Result<(), Error> {
     loop {
-        let broken = |_| invalid("content", "INCOMPLETE", "broke off".to_owned());
-        let Some(message) = stream.message().await.map_err(broken)? else {
-            // If the reader has not seen the last piece, it says so.
+        let incomplete = |_| invalid("content", "INCOMPLETE", "the stream ended early".to_owned());
+        let Some(message) = stream.message().await.map_err(incomplete)? else {
+            // The reader reports a missing end.
             return Ok(());
         };
         if let Some(name) = message.file_name {
@@ -62,61 +62,61 @@ async fn pass_on(
                 Some(code) => code.parse::<Country>().map_err(|error| {
                     invalid("country_code", "UNKNOWN_COUNTRY", error.to_string())
                 })?,
-                None => country
-                    .parse()
-                    .map_err(|_| Error::Bug("the platform's country is none".to_owned()))?,
+                None => country.parse().map_err(|_| {
+                    Error::Bug("the platform's country is not a country code".to_owned())
+                })?,
             };
             let country = country.as_str().to_owned();
-            if pieces.send(Piece::File { name, country }).await.is_err() {
+            if sender.send(Chunk::File { name, country }).await.is_err() {
                 return Ok(());
             }
         }
         if !message.content.is_empty() {
             let content = Bytes::from(message.content);
-            if pieces.send(Piece::Content(content)).await.is_err() {
+            if sender.send(Chunk::Content(content)).await.is_err() {
                 return Ok(());
             }
         }
         if message.is_last {
-            let _ = pieces.send(Piece::End).await;
+            let _ = sender.send(Chunk::End).await;
             return Ok(());
         }
     }
 }
 
-fn read(target: &Path, waiting: mpsc::Receiver<Piece>) -> Result<Tally, ImportError> {
+fn read(target: &Path, receiver: mpsc::Receiver<Chunk>) -> Result<ImportStats, ImportError> {
     let mut import = Import::begin(target)?;
-    let mut pieces = Pieces {
-        waiting,
+    let mut files = FileReader {
+        receiver,
         content: Bytes::new(),
         next: None,
     };
-    while let Some((name, country)) = pieces.next_file() {
-        import.read(&name, &country, &mut pieces)?;
+    while let Some((name, country)) = files.next_file() {
+        import.read(&name, &country, &mut files)?;
     }
-    if pieces.is_ended() {
+    if files.is_ended() {
         return import.finish();
     }
     Err(ImportError::Incomplete)
 }
 
-/// A file's content as it comes.
-struct Pieces {
-    waiting: mpsc::Receiver<Piece>,
+/// Reads the content of the current file from the channel.
+struct FileReader {
+    receiver: mpsc::Receiver<Chunk>,
     content: Bytes,
-    /// What came after the file's last piece.
-    next: Option<Piece>,
+    /// The first message after the content of the file.
+    next: Option<Chunk>,
 }
 
-impl Pieces {
-    /// The next file, with what is left of the one before thrown away; none after the last.
+impl FileReader {
+    /// Skips the rest of the current file and starts the next; none after the last.
     fn next_file(&mut self) -> Option<(String, String)> {
         self.content = Bytes::new();
         loop {
-            match self.next.take().or_else(|| self.waiting.blocking_recv()) {
-                Some(Piece::File { name, country }) => return Some((name, country)),
-                Some(Piece::Content(_)) => {}
-                end @ (Some(Piece::End) | None) => {
+            match self.next.take().or_else(|| self.receiver.blocking_recv()) {
+                Some(Chunk::File { name, country }) => return Some((name, country)),
+                Some(Chunk::Content(_)) => {}
+                end @ (Some(Chunk::End) | None) => {
                     self.next = end;
                     return None;
                 }
@@ -125,20 +125,20 @@ impl Pieces {
     }
 
     fn is_ended(&self) -> bool {
-        matches!(self.next, Some(Piece::End))
+        matches!(self.next, Some(Chunk::End))
     }
 }
 
-impl Read for &mut Pieces {
+impl Read for &mut FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.content.is_empty() {
-            match self.waiting.blocking_recv() {
-                Some(Piece::Content(content)) => self.content = content,
+            match self.receiver.blocking_recv() {
+                Some(Chunk::Content(content)) => self.content = content,
                 Some(next) => {
                     self.next = Some(next);
                     return Ok(0);
                 }
-                None => return Err(gone()),
+                None => return Err(disconnected()),
             }
         }
         let length = buffer.len().min(self.content.len());
@@ -147,20 +147,20 @@ impl Read for &mut Pieces {
     }
 }
 
-fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the files broke off")
+fn disconnected() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the stream ended early")
 }
 
-fn refused(error: &ImportError) -> Error {
+fn import_error(error: &ImportError) -> Error {
     match error {
-        ImportError::UnderWay => Error::Conflict {
-            reason: "IMPORT_UNDER_WAY",
+        ImportError::InProgress => Error::Conflict {
+            reason: "IMPORT_IN_PROGRESS",
             message: error.to_string(),
         },
         ImportError::Incomplete
         | ImportError::Read { .. }
         | ImportError::Format { .. }
-        | ImportError::Empty(_) => {
+        | ImportError::NoAddressImported(_) => {
             let mut description = error.to_string();
             if let ImportError::Read { source, .. } = error {
                 description = format!("{description}: {source}");

@@ -1,169 +1,186 @@
-//! The ring of token signing keys that a core holds, and where it comes from.
+//! The token signing keys that a core has in memory, loaded from the database.
 
 use std::{
     sync::{Arc, RwLock},
     time::Duration,
 };
 
-use domain::signing_key::{KNOWN_FOR, Life};
+use domain::signing_key::{KEY_CACHE_MAX_AGE, KeyLifecycle};
 use jiff::Timestamp;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::Core;
 use process::clock::Clock;
 use storage::{Storage, signing_keys::StoredSigningKey};
 
 use crate::{
-    access_token::{KeyError, Keyring, SigningKey},
+    access_token::{KeyError, SigningKey, SigningKeySet},
     error::Error,
-    vault::{Purpose, Vault},
+    secret_box::{Purpose, SecretBox},
 };
 
-/// Tokens with made-up key ids must not become a query each.
-const RELOAD_PAUSE: Duration = Duration::from_secs(1);
+/// The minimum interval between reloads, so that tokens with invented key ids don't cause a query
+/// each.
+const MIN_RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct KeyRing {
-    known: RwLock<Known>,
+    storage: Arc<Storage>,
+    secret_box: Arc<SecretBox>,
+    clock: Clock,
     issuer: String,
-    /// When they were last read again; held by whoever does.
-    reloaded: Mutex<Option<Instant>>,
+    loaded: RwLock<LoadedKeys>,
+    /// The time of the last reload; locked during a reload.
+    last_reload: Mutex<Option<Instant>>,
 }
 
-/// The keys as they were at an instant.
 #[derive(Clone)]
-struct Known {
-    ring: Arc<Keyring>,
-    at: Timestamp,
+struct LoadedKeys {
+    keys: Arc<SigningKeySet>,
+    loaded_at: Timestamp,
 }
 
 impl KeyRing {
-    /// Reads the keys, and makes the first if there is none. Two cores that start at the same
-    /// moment may make one each; both verify everywhere.
-    pub(crate) async fn load(
-        storage: &Storage,
-        vault: &Vault,
-        clock: &Clock,
+    /// Loads the keys, and creates the first if there is none.
+    pub(crate) async fn open(
+        storage: Arc<Storage>,
+        secret_box: Arc<SecretBox>,
+        clock: Clock,
         issuer: String,
     ) -> Result<Self, Error> {
         let now = clock.now();
-        let mut ring = read(storage, vault, &issuer, now).await?;
-        if ring.is_none() {
-            let key = generate(vault, now)?;
-            storage
-                .write(move |transaction| {
-                    let key = key.clone();
-                    Box::pin(async move {
-                        storage::signing_keys::insert(transaction, &key)
-                            .await
-                            .map_err(Error::from)
-                    })
-                })
-                .await?;
-            ring = read(storage, vault, &issuer, now).await?;
-        }
-        let ring = ring.ok_or_else(|| Error::Bug("no signing key after making one".to_owned()))?;
+        let keys = read_or_create(&storage, &secret_box, &issuer, now).await?;
         Ok(Self {
-            known: RwLock::new(Known {
-                ring: Arc::new(ring),
-                at: now,
-            }),
+            storage,
+            secret_box,
+            clock,
             issuer,
-            reloaded: Mutex::new(None),
+            loaded: RwLock::new(LoadedKeys {
+                keys: Arc::new(keys),
+                loaded_at: now,
+            }),
+            last_reload: Mutex::new(None),
         })
     }
 
-    /// As far as this core knows.
-    pub(crate) fn ring(&self) -> Arc<Keyring> {
-        self.known().ring
+    /// The keys as of the last load.
+    pub(super) fn keys(&self) -> Arc<SigningKeySet> {
+        self.loaded().keys
     }
 
-    fn known(&self) -> Known {
-        let known = self.known.read();
-        known
+    fn loaded(&self) -> LoadedKeys {
+        let loaded = self.loaded.read();
+        loaded
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .clone()
     }
-}
 
-impl Core {
-    /// The keys to sign with: a core that has not heard of a new one in time would go on with
-    /// the old.
-    pub(super) async fn keys_to_sign_with(&self) -> Result<Arc<Keyring>, Error> {
-        let known = self.key_ring.known();
-        if self.clock.now().duration_since(known.at).abs() < KNOWN_FOR {
-            return Ok(known.ring);
+    /// The keys to sign with, reloaded if they are too old: a new key may have replaced the current
+    /// one.
+    pub(super) async fn fresh_keys(&self) -> Result<Arc<SigningKeySet>, Error> {
+        let loaded = self.loaded();
+        if self.clock.now().duration_since(loaded.loaded_at).abs() < KEY_CACHE_MAX_AGE {
+            return Ok(loaded.keys);
         }
-        self.reload_signing_keys().await?;
-        Ok(self.key_ring.ring())
+        self.reload().await?;
+        Ok(self.keys())
     }
 
-    /// Reads the keys again, unless that was done just now. Who comes while another reads waits
-    /// for what it finds.
-    pub(super) async fn reload_signing_keys(&self) -> Result<(), Error> {
-        let mut reloaded = self.key_ring.reloaded.lock().await;
-        if reloaded.is_some_and(|at| at.elapsed() < RELOAD_PAUSE) {
+    /// Reloads the keys, unless that was done just now. Concurrent callers wait for one reload.
+    pub(super) async fn reload(&self) -> Result<(), Error> {
+        let mut last_reload = self.last_reload.lock().await;
+        if last_reload.is_some_and(|at| at.elapsed() < MIN_RELOAD_INTERVAL) {
             return Ok(());
         }
-        self.read_signing_keys().await?;
-        *reloaded = Some(Instant::now());
+        self.load().await?;
+        *last_reload = Some(Instant::now());
         Ok(())
     }
 
-    /// Reads the keys again, now.
-    pub(super) async fn read_signing_keys(&self) -> Result<(), Error> {
-        let (keys, now) = (&self.key_ring, self.clock.now());
-        if let Some(ring) = read(&self.storage, &self.vault, &keys.issuer, now).await? {
-            let known = Known {
-                ring: Arc::new(ring),
-                at: now,
+    /// Reloads the keys unconditionally.
+    pub(super) async fn load(&self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if let Some(keys) = read(&self.storage, &self.secret_box, &self.issuer, now).await? {
+            let loaded = LoadedKeys {
+                keys: Arc::new(keys),
+                loaded_at: now,
             };
-            *keys
-                .known
+            *self
+                .loaded
                 .write()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = known;
+                .unwrap_or_else(std::sync::PoisonError::into_inner) = loaded;
         }
         Ok(())
     }
+
+    /// Generates a key and encrypts it, to be stored.
+    pub(super) fn generate(&self, now: Timestamp) -> Result<StoredSigningKey, Error> {
+        generate(&self.secret_box, now)
+    }
 }
 
-/// A new key, sealed.
-pub(super) fn generate(vault: &Vault, now: Timestamp) -> Result<StoredSigningKey, Error> {
+/// Reads the keys, and creates the first if there is none. Two cores that start at the same time may
+/// create one each; every core accepts tokens of both.
+pub(crate) async fn read_or_create(
+    storage: &Storage,
+    secret_box: &SecretBox,
+    issuer: &str,
+    now: Timestamp,
+) -> Result<SigningKeySet, Error> {
+    if let Some(keys) = read(storage, secret_box, issuer, now).await? {
+        return Ok(keys);
+    }
+    let key = generate(secret_box, now)?;
+    storage
+        .write(move |transaction| {
+            let key = key.clone();
+            Box::pin(async move {
+                storage::signing_keys::insert(transaction, &key)
+                    .await
+                    .map_err(Error::from)
+            })
+        })
+        .await?;
+    read(storage, secret_box, issuer, now)
+        .await?
+        .ok_or_else(|| Error::Bug("no signing key after creating one".to_owned()))
+}
+
+fn generate(secret_box: &SecretBox, now: Timestamp) -> Result<StoredSigningKey, Error> {
     let private_key = SigningKey::generate().map_err(bug)?;
     let id = SigningKey::from_pkcs8(&private_key)
         .map_err(bug)?
         .id()
         .to_owned();
     Ok(StoredSigningKey {
-        sealed_private_key: vault.seal(Purpose::SigningKey, id.as_bytes(), &private_key),
+        encrypted_private_key: secret_box.encrypt(Purpose::SigningKey, id.as_bytes(), &private_key),
         id,
         created_at: now,
     })
 }
 
-/// None if there is no key yet.
+/// Reads the keys from the database; `None` if there is none.
 async fn read(
     storage: &Storage,
-    vault: &Vault,
+    secret_box: &SecretBox,
     issuer: &str,
     now: Timestamp,
-) -> Result<Option<Keyring>, Error> {
+) -> Result<Option<SigningKeySet>, Error> {
     let stored = storage::signing_keys::list(storage.reader()).await?;
     let created: Vec<_> = stored.iter().map(|key| key.created_at).collect();
     let keys: Vec<_> = stored
         .iter()
-        .zip(Life::of_all(&created))
-        .filter(|(_, life)| life.state(now).is_some())
-        .map(|(stored, life)| {
-            let private_key = vault.unseal(
+        .zip(KeyLifecycle::of_all(&created))
+        .filter(|(_, lifecycle)| lifecycle.state(now).is_some())
+        .map(|(stored, lifecycle)| {
+            let private_key = secret_box.decrypt(
                 Purpose::SigningKey,
                 stored.id.as_bytes(),
-                &stored.sealed_private_key,
+                &stored.encrypted_private_key,
             )?;
             let key = SigningKey::from_pkcs8(&private_key).map_err(bug)?;
-            Ok((key, life))
+            Ok((key, lifecycle))
         })
         .collect::<Result<_, Error>>()?;
-    Ok((!keys.is_empty()).then(|| Keyring::new(keys, issuer.to_owned())))
+    Ok((!keys.is_empty()).then(|| SigningKeySet::new(keys, issuer.to_owned())))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

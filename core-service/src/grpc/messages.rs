@@ -1,4 +1,4 @@
-//! Domain types as messages.
+//! Conversion of domain types to protobuf messages.
 
 use domain::{
     address::{Address, LatLng},
@@ -9,6 +9,7 @@ use domain::{
     service_area::ServiceArea,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
+    violation::Violations,
     webhook::{DisabledReason, Webhook},
 };
 use jiff::Timestamp;
@@ -17,6 +18,18 @@ use crate::error::Error;
 
 use proto::iri::Collection;
 
+/// Limit of the violations taken over from the caller.
+const MAX_VIOLATIONS: usize = 100;
+
+/// The violations found by a gateway.
+pub(super) fn read_violations(found: Vec<proto::Violation>) -> Violations {
+    let mut violations = Violations::new();
+    for violation in found.into_iter().take(MAX_VIOLATIONS) {
+        violations.add(violation.field, violation.reason, violation.description);
+    }
+    violations
+}
+
 pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: instant.as_second(),
@@ -24,7 +37,7 @@ pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// None if it is beyond the years that can be counted.
+/// None if the timestamp is out of range.
 pub(super) fn instant(timestamp: &prost_types::Timestamp) -> Option<Timestamp> {
     Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
 }
@@ -66,7 +79,7 @@ pub(super) fn distance_source(source: DistanceSource) -> proto::DistanceSource {
     }
 }
 
-/// None if it is not said.
+/// None if the source is not specified.
 pub(super) fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
     match source {
         proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
@@ -80,8 +93,8 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
         name: Collection::Deliveries.name(delivery.id),
         pickup: Some(task(&delivery.pickup, store)),
         dropoff: Some(task(&delivery.dropoff, store)),
-        distance_meters: delivery.route.meters,
-        duration_seconds: delivery.route.seconds,
+        distance_meters: delivery.route.distance_meters,
+        duration_seconds: delivery.route.duration_seconds,
         distance_source: distance_source(delivery.route.source).into(),
         price: delivery.price.map(price),
         retail_price: delivery.retail_price.clone().unwrap_or_default(),
@@ -92,7 +105,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
     }
 }
 
-/// A delivery as it would be: without names, and without the times that making it sets.
+/// A delivery before its creation: without names and creation times.
 pub(super) fn preview(planned: &Delivery, store: &Store) -> proto::Delivery {
     let nameless = |planned: &Task| proto::Task {
         name: String::new(),
@@ -181,7 +194,7 @@ fn service_area(area: &ServiceArea) -> proto::ServiceArea {
     proto::ServiceArea { area: Some(area) }
 }
 
-/// A client; its secret only when it is new.
+/// A client, with its secret only if the secret is new.
 pub(super) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
     proto::ApiClient {
         name: Collection::ApiClients.name(client.id),
@@ -235,8 +248,8 @@ pub(super) fn webhook_name(id: WebhookId) -> String {
     Collection::Webhooks.name(id)
 }
 
-/// That a webhook is not there, or no more.
-pub(super) fn no_webhook(id: WebhookId) -> Error {
+/// The error for a webhook that does not exist.
+pub(super) fn webhook_not_found(id: WebhookId) -> Error {
     Error::NotFound {
         name: webhook_name(id),
     }

@@ -1,15 +1,15 @@
-//! Pages of lists ordered by creation: sizes, and the opaque tokens that say where a page begins.
-//! A token names a place, not a right: whatever it says, a page shows the caller's own alone.
+//! Pagination of lists ordered by creation: page sizes, and opaque page tokens. A token grants no
+//! access: every page is restricted to the caller's own resources.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::violation::Violations;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use storage::pages::{Place, Start};
+use storage::pages::{Cursor, Start};
 
 const DEFAULT_SIZE: u32 = 30;
-const LARGEST_SIZE: u32 = 100;
+const MAX_SIZE: u32 = 100;
 
 /// Version, direction, microseconds since 1970, id.
 const TOKEN_BYTES: usize = 1 + 1 + 8 + 16;
@@ -17,20 +17,20 @@ const VERSION: u8 = 1;
 const OLDER: u8 = 0;
 const NEWER: u8 = 1;
 
-/// How many a page shows.
+/// The requested or default page size.
 pub(super) fn read_size(size: Option<u32>, violations: &mut Violations) -> u32 {
     let size = size.unwrap_or(DEFAULT_SIZE);
-    if !(1..=LARGEST_SIZE).contains(&size) {
+    if !(1..=MAX_SIZE).contains(&size) {
         violations.add(
             "page_size",
             "OUT_OF_RANGE",
-            format!("must be from 1 to {LARGEST_SIZE}, not {size}"),
+            format!("must be from 1 to {MAX_SIZE}, not {size}"),
         );
     }
     size
 }
 
-/// Where a page begins.
+/// The start of the requested page.
 pub(super) fn read_token(token: &str, violations: &mut Violations) -> Start {
     if token.is_empty() {
         return Start::Newest;
@@ -39,23 +39,22 @@ pub(super) fn read_token(token: &str, violations: &mut Violations) -> Start {
         violations.add(
             "page_token",
             "INVALID_CURSOR",
-            "is not a place in this list; follow the links that its pages give, as they are",
+            "is not a cursor of this list; follow the links of its pages unchanged",
         );
         Start::Newest
     })
 }
 
-/// The tokens of the pages after and before a page, empty where there are none.
-///
-/// The page is told by its first and last place; none if it is empty.
+/// The tokens of the next and the previous page, empty where there is none. `first` and `last` are
+/// the bounds of the current page, none if it is empty.
 pub(super) fn tokens(
     start: Start,
-    [first, last]: [Option<Place>; 2],
+    [first, last]: [Option<Cursor>; 2],
     more: bool,
 ) -> (String, String) {
     let older = || last.map(Start::OlderThan);
     let newer = || first.map(Start::NewerThan);
-    // In the direction it came from is at least what it began beyond.
+    // The page it was reached from exists, so it needs no check for more.
     let (next, previous) = match start {
         Start::Newest => (older().filter(|_| more), None),
         Start::OlderThan(_) => (older().filter(|_| more), newer()),
@@ -65,32 +64,32 @@ pub(super) fn tokens(
     (text(next), text(previous))
 }
 
-/// The token of a page that begins there; empty at the newest.
+/// The token of a start; empty for the newest page.
 pub(super) fn encode(start: Start) -> String {
-    let (direction, place) = match start {
+    let (direction, cursor) = match start {
         Start::Newest => return String::new(),
-        Start::OlderThan(place) => (OLDER, place),
-        Start::NewerThan(place) => (NEWER, place),
+        Start::OlderThan(cursor) => (OLDER, cursor),
+        Start::NewerThan(cursor) => (NEWER, cursor),
     };
     let mut bytes = Vec::with_capacity(TOKEN_BYTES);
     bytes.extend([VERSION, direction]);
-    bytes.extend(place.created_at.as_microsecond().to_be_bytes());
-    bytes.extend(place.id.as_bytes());
+    bytes.extend(cursor.created_at.as_microsecond().to_be_bytes());
+    bytes.extend(cursor.id.as_bytes());
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Where the page with a token begins.
+/// The start that a token encodes.
 pub(super) fn decode(token: &str) -> Option<Start> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
     let ([version, direction], rest) = bytes.split_first_chunk()?;
     let (microseconds, id) = rest.split_first_chunk()?;
-    let place = Place {
+    let cursor = Cursor {
         created_at: Timestamp::from_microsecond(i64::from_be_bytes(*microseconds)).ok()?,
         id: Uuid::from_slice(id).ok()?,
     };
     match (*version, *direction) {
-        (VERSION, OLDER) => Some(Start::OlderThan(place)),
-        (VERSION, NEWER) => Some(Start::NewerThan(place)),
+        (VERSION, OLDER) => Some(Start::OlderThan(cursor)),
+        (VERSION, NEWER) => Some(Start::NewerThan(cursor)),
         _ => None,
     }
 }
@@ -101,21 +100,21 @@ mod tests {
 
     use super::*;
 
-    fn somewhere() -> Place {
-        Place {
+    fn any_cursor() -> Cursor {
+        Cursor {
             created_at: "2020-04-02T09:00:00.000001Z".parse().unwrap(),
             id: Uuid::now_v7(),
         }
     }
 
     #[test]
-    fn a_token_is_the_place_it_was_made_of() {
+    fn a_token_decodes_to_its_start() {
         for start in [
-            Start::OlderThan(somewhere()),
-            Start::NewerThan(somewhere()),
-            Start::OlderThan(Place {
+            Start::OlderThan(any_cursor()),
+            Start::NewerThan(any_cursor()),
+            Start::OlderThan(Cursor {
                 created_at: Timestamp::from_microsecond(-1).unwrap(),
-                ..somewhere()
+                ..any_cursor()
             }),
         ] {
             let token = encode(start);
@@ -128,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_a_violation() {
-        let token = encode(Start::OlderThan(somewhere()));
+    fn an_invalid_token_is_a_violation() {
+        let token = encode(Start::OlderThan(any_cursor()));
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token).unwrap();
         let altered = |index: usize, byte: u8| {
             let mut bytes = bytes.clone();
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_size_is_from_1_to_100() {
-        for (size, read, is_refused) in [
+        for (size, read, is_rejected) in [
             (None, 30, false),
             (Some(1), 1, false),
             (Some(100), 100, false),
@@ -166,13 +165,13 @@ mod tests {
         ] {
             let mut violations = Violations::new();
             assert_eq!(read_size(size, &mut violations), read);
-            assert_eq!(!violations.is_empty(), is_refused, "{size:?}");
+            assert_eq!(!violations.is_empty(), is_rejected, "{size:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_is_a_token_or_none(text in "[A-Za-z0-9_-]{0,40}") {
+        fn a_text_that_decodes_is_the_token_of_its_start(text in "[A-Za-z0-9_-]{0,40}") {
             if let Some(start) = decode(&text) {
                 prop_assert_eq!(encode(start), text);
             }

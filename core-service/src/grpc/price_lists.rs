@@ -1,29 +1,46 @@
 //! Price lists: applied and checked by operators.
 
+use std::sync::Arc;
+
 use domain::api_client::Scope;
+use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
 use super::{
-    Core, caller::Caller, definitions, in_force::Freshness, messages, planning::Asked,
-    promises::Claim, retail_prices,
+    authenticator::Authenticator,
+    caller::Caller,
+    definitions::{self, Definitions},
+    freshness::Freshness,
+    lookup, messages,
+    planning::{PlanRequest, Planner},
+    quotes::QuoteLookup,
+    retail_prices,
 };
-use storage::price_lists::StoredPriceList;
+use storage::{Storage, price_lists::StoredPriceList};
 
 use crate::error::Error;
 
+pub(super) struct PriceLists {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) definitions: Arc<Definitions>,
+    pub(super) planner: Arc<Planner>,
+}
+
 #[tonic::async_trait]
-impl proto::price_lists_server::PriceLists for Core {
+impl proto::price_lists_server::PriceLists for PriceLists {
     async fn apply_price_list(
         &self,
         request: Request<proto::ApplyPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = self.find_store(&request.store).await?;
+        let store = lookup::store(&self.storage, &request.store).await?;
         let definition = request.definition;
-        let (_, zones) = self.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
         let list = definitions::parse_price_list(&definition, &zones)
             .await?
             .map_err(definitions::invalid)?;
@@ -48,7 +65,7 @@ impl proto::price_lists_server::PriceLists for Core {
                 })
             })
             .await;
-        self.definitions.applied();
+        self.definitions.invalidate();
         let stored = stored?;
 
         Ok(Response::new(price_list(stored, list.warnings())))
@@ -58,11 +75,11 @@ impl proto::price_lists_server::PriceLists for Core {
         &self,
         request: Request<proto::CheckPriceListRequest>,
     ) -> Result<Response<proto::CheckPriceListResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
-        let (_, zones) = self.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
         let list = definitions::parse_price_list(&definition, &zones)
             .await?
             .map_err(definitions::invalid)?;
@@ -76,11 +93,11 @@ impl proto::price_lists_server::PriceLists for Core {
         &self,
         request: Request<proto::GetPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = self.find_store(&request.store).await?;
+        let store = lookup::store(&self.storage, &request.store).await?;
         let reader = self.storage.reader();
         let stored = match request.version {
             Some(version) => {
@@ -91,7 +108,7 @@ impl proto::price_lists_server::PriceLists for Core {
         let stored = stored
             .map_err(Error::from)?
             .ok_or_else(|| no_list(&request.store))?;
-        let (_, zones) = self.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
         let warnings = definitions::parse_price_list(&stored.definition, &zones)
             .await?
             .map(|list| list.warnings().to_vec())
@@ -104,12 +121,12 @@ impl proto::price_lists_server::PriceLists for Core {
         &self,
         request: Request<proto::ListPriceListsRequest>,
     ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let store = self.find_store(&request.into_inner().store).await?;
+        let store = lookup::store(&self.storage, &request.into_inner().store).await?;
         let reader = self.storage.reader();
-        let versions = storage::price_lists::list_versions(reader, store.id, MOST_LISTED)
+        let versions = storage::price_lists::list_versions(reader, store.id, MAX_LISTED)
             .await
             .map_err(Error::from)?;
 
@@ -131,18 +148,21 @@ impl proto::price_lists_server::PriceLists for Core {
         &self,
         request: Request<proto::ExplainPriceRequest>,
     ) -> Result<Response<proto::PriceExplanation>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = self.find_store(&request.store).await?;
-        let shop = Caller::of_store(caller.id, store.clone(), self.clock.now());
-        let asked = Asked {
+        let store = lookup::store(&self.storage, &request.store).await?;
+        let shop = Caller::of_store(caller.id, store.clone());
+        let plan_request = PlanRequest {
             draft: request.delivery,
             violations: request.violations,
             freshness: Freshness::Current,
         };
-        let planned = self.plan(&shop, asked, Claim::None).await?;
+        let planned = self
+            .planner
+            .plan(&shop, plan_request, QuoteLookup::NotGiven)
+            .await?;
 
         let list = planned
             .price_list
@@ -152,8 +172,8 @@ impl proto::price_lists_server::PriceLists for Core {
         Ok(Response::new(proto::PriceExplanation {
             price: calculation.price.map(messages::price),
             currency_code: list.currency().code().to_owned(),
-            distance_meters: planned.plan.route.meters,
-            duration_seconds: planned.plan.route.seconds,
+            distance_meters: planned.plan.route.distance_meters,
+            duration_seconds: planned.plan.route.duration_seconds,
             distance_source: messages::distance_source(planned.plan.route.source).into(),
             calculation: calculation
                 .outcomes
@@ -164,8 +184,8 @@ impl proto::price_lists_server::PriceLists for Core {
     }
 }
 
-/// Versions; what is older is found by its number.
-const MOST_LISTED: u64 = 100;
+/// Limit of listed versions; older ones can be read by number.
+const MAX_LISTED: u64 = 100;
 
 fn no_list(store: &str) -> Error {
     Error::NotFound {

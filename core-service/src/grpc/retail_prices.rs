@@ -1,32 +1,56 @@
-//! Retail prices: calculated, and read again from their own names; nothing is stored until one
-//! is used.
+//! Retail prices: calculated on request, and decrypted from their own names. A price is stored
+//! only when it is used.
+
+use std::sync::Arc;
 
 use domain::{api_client::Scope, price_list::RuleOutcome};
 use tonic::{Request, Response, Status};
 
-use super::{Core, in_force::Freshness, messages, planning::Asked, promises::Claim};
+use super::{
+    authenticator::Authenticator,
+    freshness::Freshness,
+    lookup, messages,
+    planning::{PlanRequest, Planner},
+    quotes::{QuoteLookup, Quotes},
+};
+
+use storage::Storage;
 
 use crate::error::Error;
 
+pub(super) struct RetailPrices {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) planner: Arc<Planner>,
+    pub(super) quotes: Arc<Quotes>,
+}
+
 #[tonic::async_trait]
-impl proto::retail_prices_server::RetailPrices for Core {
+impl proto::retail_prices_server::RetailPrices for RetailPrices {
     async fn calculate_retail_price(
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let asked = Asked {
+        let plan_request = PlanRequest {
             draft: request.delivery,
             violations: request.violations,
             freshness: Freshness::Recent,
         };
-        let planned = self.plan(&caller, asked, Claim::None).await?;
-        self.check_reference(store.id, planned.external_reference.clone())
+        let planned = self
+            .planner
+            .plan(&caller, plan_request, QuoteLookup::NotGiven)
             .await?;
+        lookup::check_external_reference(
+            &self.storage,
+            store.id,
+            planned.external_reference.clone(),
+        )
+        .await?;
 
         let no_list = || Error::PriceNotCalculated { rules: Vec::new() };
         let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;
@@ -37,33 +61,39 @@ impl proto::retail_prices_server::RetailPrices for Core {
         let expires_at = planned
             .now
             .timestamp()
-            .checked_add(price_list.promise())
+            .checked_add(price_list.quote_expiry())
             .map_err(|error| Error::Bug(error.to_string()))?;
 
         let retail_price = proto::RetailPrice {
             name: String::new(),
             price: Some(messages::price(price)),
             expire_time: Some(messages::timestamp(expires_at)),
-            distance_meters: planned.plan.route.meters,
-            duration_seconds: planned.plan.route.seconds,
+            distance_meters: planned.plan.route.distance_meters,
+            duration_seconds: planned.plan.route.duration_seconds,
             distance_source: messages::distance_source(planned.plan.route.source).into(),
             calculation: calculation.outcomes.into_iter().map(outcome).collect(),
             time_zone: store.time_zone_name().to_owned(),
         };
-        Ok(Response::new(self.promise(store, &planned, retail_price)))
+        let quoted = (&planned.plan, planned.now.timestamp());
+        Ok(Response::new(self.quotes.issue(
+            store,
+            quoted,
+            retail_price,
+        )))
     }
 
     async fn get_retail_price(
         &self,
         request: Request<proto::GetRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.into_inner().name;
         let retail_price = self
-            .read_promise(store.id, &name)
+            .quotes
+            .read(store.id, &name)
             .ok_or(Error::NotFound { name })?;
 
         Ok(Response::new(retail_price))

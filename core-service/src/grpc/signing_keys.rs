@@ -1,28 +1,38 @@
-//! Token signing keys: changed and looked at by operators.
+//! Token signing keys: rotates and lists them, for operators.
+
+use std::sync::Arc;
 
 use domain::{
     api_client::Scope,
-    signing_key::{Life, State},
+    signing_key::{KeyLifecycle, State},
 };
+use process::clock::Clock;
 use proto::{iri::Collection, signing_key};
 use tonic::{Request, Response, Status};
 
-use super::{Core, key_ring, messages};
-use storage::signing_keys::StoredSigningKey;
+use super::{authenticator::Authenticator, key_ring::KeyRing, messages};
+use storage::{Storage, signing_keys::StoredSigningKey};
 
 use crate::error::Error;
 
+pub(super) struct SigningKeys {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) key_ring: Arc<KeyRing>,
+}
+
 #[tonic::async_trait]
-impl proto::signing_keys_server::SigningKeys for Core {
+impl proto::signing_keys_server::SigningKeys for SigningKeys {
     async fn rotate_signing_key(
         &self,
         request: Request<proto::RotateSigningKeyRequest>,
     ) -> Result<Response<proto::SigningKey>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let now = self.clock.now();
-        let key = key_ring::generate(&self.vault, now)?;
+        let key = self.key_ring.generate(now)?;
 
         let id = key.id.clone();
         let keys = self
@@ -31,32 +41,34 @@ impl proto::signing_keys_server::SigningKeys for Core {
                 let key = key.clone();
                 Box::pin(async move {
                     storage::signing_keys::insert(transaction, &key).await?;
-                    let mut kept = Vec::new();
-                    for (stored, life) in lives(storage::signing_keys::list(transaction).await?) {
-                        if life.state(now).is_some() {
-                            kept.push((stored.id, life));
+                    let mut keys = Vec::new();
+                    for (stored, lifecycle) in
+                        lifecycles(storage::signing_keys::list(transaction).await?)
+                    {
+                        if lifecycle.state(now).is_some() {
+                            keys.push((stored.id, lifecycle));
                         } else {
                             storage::signing_keys::delete(transaction, &stored.id).await?;
                         }
                     }
-                    Ok::<_, Error>(kept)
+                    Ok::<_, Error>(keys)
                 })
             })
             .await?;
-        self.read_signing_keys().await?;
-        let made = keys
+        self.key_ring.load().await?;
+        let key = keys
             .into_iter()
             .find(|(other, _)| *other == id)
-            .and_then(|(id, life)| Some(message(&id, &life, life.state(now)?)))
+            .and_then(|(id, lifecycle)| Some(message(&id, &lifecycle, lifecycle.state(now)?)))
             .ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))?;
-        Ok(Response::new(made))
+        Ok(Response::new(key))
     }
 
     async fn list_signing_keys(
         &self,
         request: Request<proto::ListSigningKeysRequest>,
     ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let now = self.clock.now();
@@ -64,20 +76,24 @@ impl proto::signing_keys_server::SigningKeys for Core {
             .await
             .map_err(Error::from)?;
         Ok(Response::new(proto::ListSigningKeysResponse {
-            signing_keys: lives(stored)
-                .filter_map(|(stored, life)| Some(message(&stored.id, &life, life.state(now)?)))
+            signing_keys: lifecycles(stored)
+                .filter_map(|(stored, lifecycle)| {
+                    Some(message(&stored.id, &lifecycle, lifecycle.state(now)?))
+                })
                 .collect(),
         }))
     }
 }
 
-/// Keys with what becomes of them; newest first, as they are stored.
-fn lives(stored: Vec<StoredSigningKey>) -> impl Iterator<Item = (StoredSigningKey, Life)> {
+/// Adds each key's lifecycle. The keys are sorted newest first.
+fn lifecycles(
+    stored: Vec<StoredSigningKey>,
+) -> impl Iterator<Item = (StoredSigningKey, KeyLifecycle)> {
     let created: Vec<_> = stored.iter().map(|key| key.created_at).collect();
-    stored.into_iter().zip(Life::of_all(&created))
+    stored.into_iter().zip(KeyLifecycle::of_all(&created))
 }
 
-fn message(id: &str, life: &Life, state: State) -> proto::SigningKey {
+fn message(id: &str, lifecycle: &KeyLifecycle, state: State) -> proto::SigningKey {
     let state = match state {
         State::Published => signing_key::State::Published,
         State::Signing => signing_key::State::Signing,
@@ -86,8 +102,8 @@ fn message(id: &str, life: &Life, state: State) -> proto::SigningKey {
     proto::SigningKey {
         name: Collection::SigningKeys.name(id),
         state: state.into(),
-        create_time: Some(messages::timestamp(life.created_at)),
-        sign_time: Some(messages::timestamp(life.signs_from)),
-        expire_time: life.accepted_until.map(messages::timestamp),
+        create_time: Some(messages::timestamp(lifecycle.created_at)),
+        sign_time: Some(messages::timestamp(lifecycle.signs_from)),
+        expire_time: lifecycle.accepted_until.map(messages::timestamp),
     }
 }

@@ -1,4 +1,6 @@
-//! Stores: kept by operators, read by their own clients.
+//! Stores: managed by operators, read by their own clients.
+
+use std::sync::Arc;
 
 use domain::{
     address::{Address, LatLng},
@@ -10,14 +12,20 @@ use domain::{
 };
 use iso_currency::Currency;
 use jiff::tz::TimeZone;
+use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, drafts, in_force::Freshness, messages, reach::Reach};
+use super::{
+    address_geocoder::AddressGeocoder, authenticator::Authenticator, definitions::Definitions,
+    freshness::Freshness, lookup, messages, validation,
+};
+
+use storage::Storage;
 
 use crate::error::Error;
 
-/// What is to be changed of a store; what is absent stays.
+/// Validated changes of a store; absent fields are left unchanged.
 #[derive(Clone)]
 struct Changes {
     display_name: Option<String>,
@@ -25,30 +33,30 @@ struct Changes {
     currency: Option<Currency>,
     country: Option<Country>,
     default_address: Option<Address>,
-    service_area: Option<Delivers>,
+    service_area: Option<NewServiceArea>,
 }
 
-/// Where a store is to deliver from now on.
+/// A change of the service area.
 #[derive(Clone)]
-enum Delivers {
-    Anywhere,
-    In(ServiceArea),
+enum NewServiceArea {
+    Unlimited,
+    Limited(ServiceArea),
 }
 
 impl Changes {
     fn apply(self, store: &mut Store) {
-        fn set<T>(place: &mut T, change: Option<T>) {
+        fn set<T>(field: &mut T, change: Option<T>) {
             if let Some(value) = change {
-                *place = value;
+                *field = value;
             }
         }
         set(&mut store.display_name, self.display_name);
         set(&mut store.time_zone, self.time_zone);
         set(&mut store.currency, self.currency);
         set(&mut store.country, self.country);
-        let service_area = self.service_area.map(|delivers| match delivers {
-            Delivers::Anywhere => None,
-            Delivers::In(area) => Some(area),
+        let service_area = self.service_area.map(|change| match change {
+            NewServiceArea::Unlimited => None,
+            NewServiceArea::Limited(area) => Some(area),
         });
         set(&mut store.service_area, service_area);
         if self.default_address.is_some() {
@@ -57,22 +65,33 @@ impl Changes {
     }
 }
 
+pub(super) struct Stores {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) definitions: Arc<Definitions>,
+    pub(super) geocoder: Arc<AddressGeocoder>,
+    /// Defaults of new stores.
+    pub(super) time_zone: TimeZone,
+    pub(super) country: Country,
+}
+
 #[tonic::async_trait]
-impl proto::stores_server::Stores for Core {
+impl proto::stores_server::Stores for Stores {
     async fn create_store(
         &self,
         request: Request<proto::CreateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
         let mut store = Store {
             id: StoreId::new(),
             display_name: String::new(),
-            time_zone: self.config.platform.timezone.clone(),
+            time_zone: self.time_zone.clone(),
             currency: Currency::EUR,
-            country: self.config.platform.country.clone(),
+            country: self.country.clone(),
             default_address: None,
             service_area: None,
             created_at: self.clock.now(),
@@ -105,11 +124,11 @@ impl proto::stores_server::Stores for Core {
         &self,
         request: Request<proto::GetStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         let name = request.into_inner().name;
 
         let mut reply = if caller.has(Scope::Admin) {
-            messages::store(&self.find_store(&name).await?)
+            messages::store(&lookup::store(&self.storage, &name).await?)
         } else {
             caller.require(Scope::Deliveries)?;
             let own = caller.store()?;
@@ -127,7 +146,7 @@ impl proto::stores_server::Stores for Core {
         &self,
         request: Request<proto::ListStoresRequest>,
     ) -> Result<Response<proto::ListStoresResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let stores = storage::stores::list(self.storage.reader())
@@ -142,11 +161,11 @@ impl proto::stores_server::Stores for Core {
         &self,
         request: Request<proto::UpdateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = self.find_store(&request.name).await?;
+        let store = lookup::store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
         let store_id = store.id;
@@ -155,7 +174,7 @@ impl proto::stores_server::Stores for Core {
             .write(move |transaction| {
                 let changes = changes.clone();
                 Box::pin(async move {
-                    // As it is now: another may have changed the rest of it meanwhile.
+                    // Read again under the lock: other fields may have changed meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;
                     let Some(mut store) = store else {
                         return Ok::<_, Error>(None);
@@ -170,22 +189,12 @@ impl proto::stores_server::Stores for Core {
             name: Collection::Stores.name(store_id),
         })?;
         let reply = messages::store(&updated);
-        self.callers.forget();
+        self.authenticator.invalidate();
         Ok(Response::new(reply))
     }
 }
 
-impl Core {
-    pub(super) async fn find_store(&self, name: &str) -> Result<Store, Error> {
-        let not_found = || Error::NotFound {
-            name: name.to_owned(),
-        };
-        let id = Collection::Stores.id(name).ok_or_else(not_found)?;
-        storage::stores::find(self.storage.reader(), StoreId(id))
-            .await?
-            .ok_or_else(not_found)
-    }
-
+impl Stores {
     /// The names of a store's time slots, the default first.
     async fn time_slots_of(&self, store: &str) -> Result<Vec<String>, Error> {
         let Some(id) = Collection::Stores.id(store) else {
@@ -198,7 +207,7 @@ impl Core {
             .collect())
     }
 
-    /// What is to be changed of a store, checked.
+    /// Validates the changes of a store.
     async fn changes(
         &self,
         request: proto::UpdateStoreRequest,
@@ -207,7 +216,7 @@ impl Core {
         let mut violations = Violations::new();
         let display_name = request
             .display_name
-            .map(|name| drafts::display_name("display_name", &name, &mut violations));
+            .map(|name| validation::display_name("display_name", &name, &mut violations));
         let time_zone = request.time_zone.and_then(|name| {
             let parsed = store::parse_time_zone(&name);
             violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed)
@@ -222,13 +231,14 @@ impl Core {
         });
         let default_address = match request.default_address {
             Some(draft) => {
-                self.default_address(draft, Some(store), &mut violations)
+                self.geocoder
+                    .default_address(draft, Some(store), &mut violations)
                     .await?
             }
             None => None,
         };
         let service_area = match request.service_area {
-            Some(area) => self.delivers(area, &mut violations).await?,
+            Some(area) => self.new_service_area(area, &mut violations).await?,
             None => None,
         };
         if !violations.is_empty() {
@@ -244,40 +254,18 @@ impl Core {
         })
     }
 
-    /// A default address, of a store or a client.
-    pub(super) async fn default_address(
-        &self,
-        draft: proto::AddressDraft,
-        store: Option<&Store>,
-        violations: &mut Violations,
-    ) -> Result<Option<Address>, Error> {
-        const FIELD: &str = "default_address";
-        let country = self.config.platform.country.as_str();
-        if let Some(draft) = drafts::address_object(FIELD, draft, country, violations) {
-            let reach = match store {
-                Some(store) => self.reach(store, Freshness::Current).await?,
-                None => Reach::UNKNOWN,
-            };
-            return self.locate(FIELD, draft, &reach, violations).await;
-        }
-        if !violations.is_at_or_below(FIELD) {
-            violations.add(FIELD, "REQUIRED", "must have a text or a point");
-        }
-        Ok(None)
-    }
-
-    /// Where a store is to deliver; none if that is wrong.
-    async fn delivers(
+    /// Validates a service area; none if it is invalid.
+    async fn new_service_area(
         &self,
         area: proto::ServiceArea,
         violations: &mut Violations,
-    ) -> Result<Option<Delivers>, Error> {
+    ) -> Result<Option<NewServiceArea>, Error> {
         use proto::service_area::Area;
         let area = match area.area {
-            None => return Ok(Some(Delivers::Anywhere)),
+            None => return Ok(Some(NewServiceArea::Unlimited)),
             Some(Area::Circle(circle)) => service_circle(circle, violations),
             Some(Area::Zone(name)) => {
-                let (_, zones) = self.zones(Freshness::Current).await?;
+                let (_, zones) = self.definitions.zones(Freshness::Current).await?;
                 if zones.has(&name) {
                     Some(ServiceArea::Zone(name))
                 } else {
@@ -290,7 +278,7 @@ impl Core {
                 }
             }
         };
-        Ok(area.map(Delivers::In))
+        Ok(area.map(NewServiceArea::Limited))
     }
 }
 

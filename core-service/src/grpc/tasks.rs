@@ -10,20 +10,30 @@ use domain::{
     store::Store,
     task::{Task, TaskState},
 };
+use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, caller::Caller, messages, notifications::owe};
+use super::{authenticator::Authenticator, caller::Caller, messages, notifications::Outbox};
+
+use storage::Storage;
 
 use crate::error::Error;
 
+pub(super) struct Tasks {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) outbox: Arc<Outbox>,
+}
+
 #[tonic::async_trait]
-impl proto::tasks_server::Tasks for Core {
+impl proto::tasks_server::Tasks for Tasks {
     async fn get_task(
         &self,
         request: Request<proto::GetTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         let name = request.into_inner().name;
 
         let reply = if caller.has(Scope::TasksAll) {
@@ -42,7 +52,7 @@ impl proto::tasks_server::Tasks for Core {
         &self,
         request: Request<proto::CompleteTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::TasksAll)?;
 
         let name = request.into_inner().name;
@@ -55,8 +65,8 @@ impl proto::tasks_server::Tasks for Core {
     }
 }
 
-impl Core {
-    /// Completes a task, and commits with it what that brings about.
+impl Tasks {
+    /// Completes a task and enqueues its events in the same transaction.
     async fn complete(
         &self,
         store_id: StoreId,
@@ -64,22 +74,22 @@ impl Core {
         task_id: TaskId,
     ) -> Result<Task, Error> {
         let now = self.clock.now();
-        let streams = Arc::clone(&self.streams);
-        let (task, owing) = self
+        let outbox = Arc::clone(&self.outbox);
+        let (task, pending_dispatch) = self
             .storage
             .write(move |transaction| {
-                let streams = Arc::clone(&streams);
+                let outbox = Arc::clone(&outbox);
                 Box::pin(async move {
-                    // The lock makes two completions of one delivery follow each other, so that
-                    // the second sees the first.
+                    // The lock serializes completions of one delivery, so that the second one
+                    // sees the first.
                     let mut delivery =
                         storage::deliveries::find_and_lock(transaction, store_id, delivery_id)
                             .await?
                             .ok_or_else(|| not_found(task_id))?;
-                    let was = state(&delivery, task_id);
+                    let previous_state = state(&delivery, task_id);
                     let events = delivery
                         .complete_task(task_id, now)
-                        .map_err(|error| refused(&error, task_id))?;
+                        .map_err(|error| complete_error(&error, task_id))?;
 
                     let is_completed = delivery.is_completed();
                     let [pickup, dropoff] = [delivery.pickup, delivery.dropoff];
@@ -88,7 +98,7 @@ impl Core {
                     } else {
                         dropoff
                     };
-                    if was == Some(TaskState::Todo) {
+                    if previous_state == Some(TaskState::Todo) {
                         storage::deliveries::save_state(transaction, store_id, &task).await?;
                         if is_completed {
                             let id = (store_id, delivery_id);
@@ -97,13 +107,12 @@ impl Core {
                     }
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
                     let of = (store_id, delivery_id);
-                    let owing = owe(transaction, &streams, of, &events, now).await?;
-                    Ok::<_, Error>((task, owing))
+                    let pending_dispatch = outbox.enqueue(transaction, of, &events, now).await?;
+                    Ok::<_, Error>((task, pending_dispatch))
                 })
             })
             .await?;
-        self.happened.send_replace(());
-        self.tell(owing);
+        self.outbox.dispatch(pending_dispatch);
         Ok(task)
     }
 
@@ -129,7 +138,7 @@ impl Core {
             .ok_or_else(not_found)?;
         let store = storage::stores::find(reader, store_id)
             .await?
-            .ok_or_else(|| storage::Error::inconsistent("tasks", "one without a store"))?;
+            .ok_or_else(|| storage::Error::inconsistent("tasks", "a task without a store"))?;
         Ok((store, task))
     }
 }
@@ -141,7 +150,7 @@ fn state(delivery: &domain::delivery::Delivery, task_id: TaskId) -> Option<TaskS
         .map(|task| task.state)
 }
 
-fn refused(error: &CompleteTaskError, task_id: TaskId) -> Error {
+fn complete_error(error: &CompleteTaskError, task_id: TaskId) -> Error {
     match error {
         CompleteTaskError::NoSuchTask => not_found(task_id),
         CompleteTaskError::Cancelled => Error::Conflict {

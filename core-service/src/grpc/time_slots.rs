@@ -1,9 +1,11 @@
 //! Time slots: defined by operators, offered to shops.
 
+use std::sync::Arc;
+
 use domain::{
     api_client::Scope,
     id::TimeSlotId,
-    store::Store,
+    store::{Country, Store},
     time_slot::{
         OpeningHoursSpecification, TimeSlot,
         label::{self, Language},
@@ -13,21 +15,40 @@ use jiff::{
     Zoned,
     civil::{Time, Weekday},
 };
+use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{Core, definitions, in_force::Freshness, messages};
-use storage::time_slots::StoredTimeSlot;
+use super::{
+    authenticator::Authenticator,
+    definitions::{self, Definitions},
+    freshness::Freshness,
+    lookup, messages,
+    slot_availability::Slots,
+};
+use storage::{Storage, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
+pub(super) struct TimeSlots {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) definitions: Arc<Definitions>,
+    pub(super) slots: Arc<Slots>,
+    /// Language of labels for clients without a supported preference.
+    pub(super) locale: String,
+    /// Country of the public holidays that a definition is checked with.
+    pub(super) country: Country,
+}
+
 #[tonic::async_trait]
-impl proto::time_slots_server::TimeSlots for Core {
+impl proto::time_slots_server::TimeSlots for TimeSlots {
     async fn list_time_slot_choices(
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
     ) -> Result<Response<proto::ListTimeSlotChoicesResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -39,18 +60,21 @@ impl proto::time_slots_server::TimeSlots for Core {
                 request.name.clone()
             },
         };
-        let offer = self
-            .offer(store, Freshness::Current)
+        let availability = self
+            .slots
+            .availability(store, Freshness::Current)
             .await?
             .ok_or_else(not_found)?;
-        if !request.name.is_empty() && Collection::TimeSlots.id(&request.name) != Some(offer.id.0) {
+        if !request.name.is_empty()
+            && Collection::TimeSlots.id(&request.name) != Some(availability.id.0)
+        {
             return Err(not_found().into());
         }
 
-        let now = self.now_in(store);
-        let fallback = &self.config.platform.locale;
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let fallback = &self.locale;
         let language = Language::negotiate(&request.accept_language, fallback);
-        let choices = offer
+        let choices = availability
             .choices(&now)
             .into_iter()
             .map(|window| proto::TimeSlotChoice {
@@ -69,11 +93,11 @@ impl proto::time_slots_server::TimeSlots for Core {
         &self,
         request: Request<proto::ApplyTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let store = self.find_store(&request.store).await?;
+        let store = lookup::store(&self.storage, &request.store).await?;
         let time_slot = TimeSlot::parse(&request.definition, store.country.as_str())
             .map_err(definitions::invalid)?;
 
@@ -90,20 +114,20 @@ impl proto::time_slots_server::TimeSlots for Core {
                 let mut stored = stored.clone();
                 Box::pin(async move {
                     storage::stores::lock(transaction, stored.store_id).await?;
-                    let known =
+                    let existing =
                         storage::time_slots::find_default(transaction, stored.store_id).await?;
-                    if let Some(known) = known {
-                        stored.id = known.id;
+                    if let Some(existing) = existing {
+                        stored.id = existing.id;
                     }
                     storage::time_slots::save(transaction, &stored).await?;
                     Ok::<_, Error>(stored)
                 })
             })
             .await;
-        self.definitions.applied();
+        self.definitions.invalidate();
         let stored = stored?;
 
-        let now = self.now_in(&store);
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
         Ok(Response::new(message(stored, &time_slot, &now)))
     }
 
@@ -111,12 +135,11 @@ impl proto::time_slots_server::TimeSlots for Core {
         &self,
         request: Request<proto::CheckTimeSlotRequest>,
     ) -> Result<Response<proto::CheckTimeSlotResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
-        TimeSlot::parse(&definition, self.config.platform.country.as_str())
-            .map_err(definitions::invalid)?;
+        TimeSlot::parse(&definition, self.country.as_str()).map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckTimeSlotResponse {}))
     }
@@ -125,13 +148,13 @@ impl proto::time_slots_server::TimeSlots for Core {
         &self,
         request: Request<proto::GetDefaultTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         let name = request.into_inner().store;
         let not_found = || Error::NotFound {
             name: format!("{name}/time_slot"),
         };
         let store = if caller.has(Scope::Admin) {
-            self.find_store(&name).await?
+            lookup::store(&self.storage, &name).await?
         } else {
             caller.require(Scope::Deliveries)?;
             let store = caller.store()?;
@@ -152,7 +175,7 @@ impl proto::time_slots_server::TimeSlots for Core {
         &self,
         request: Request<proto::GetTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -168,10 +191,14 @@ impl proto::time_slots_server::TimeSlots for Core {
     }
 }
 
-impl Core {
+impl TimeSlots {
     fn describe(&self, store: &Store, stored: StoredTimeSlot) -> Result<proto::TimeSlot, Error> {
-        let time_slot = self.compile_time_slot(store, &stored)?;
-        Ok(message(stored, &time_slot, &self.now_in(store)))
+        let time_slot = self.definitions.compile_time_slot(store, &stored)?;
+        Ok(message(
+            stored,
+            &time_slot,
+            &self.clock.now().to_zoned(store.time_zone.clone()),
+        ))
     }
 }
 

@@ -1,14 +1,27 @@
-//! Tokens: client credentials in, access token out (RFC 6749 §4.4).
+//! Tokens: issues an access token for client credentials (RFC 6749 §4.4).
+
+use std::sync::Arc;
 
 use domain::api_client::SecretHash;
+use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
-use super::Core;
+use super::key_ring::KeyRing;
+
+use storage::Storage;
 
 use crate::error::{Error, Unauthenticated};
 
+pub(super) struct Tokens {
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) key_ring: Arc<KeyRing>,
+    /// In seconds.
+    pub(super) lifetime: u32,
+}
+
 #[tonic::async_trait]
-impl proto::tokens_server::Tokens for Core {
+impl proto::tokens_server::Tokens for Tokens {
     async fn issue_token(
         &self,
         request: Request<proto::IssueTokenRequest>,
@@ -21,7 +34,7 @@ impl proto::tokens_server::Tokens for Core {
             .await
             .map_err(Error::from)?;
         let Some(client) = client else {
-            // An unknown key takes as long as a wrong secret.
+            // Take as long for an unknown key as for a wrong secret.
             let _ = SecretHash([0; 32]).matches(&request.api_secret);
             return Err(invalid().into());
         };
@@ -34,9 +47,10 @@ impl proto::tokens_server::Tokens for Core {
                 message: error.to_string(),
             })?;
 
-        let lifetime = self.config.token_lifetime;
+        let lifetime = self.lifetime;
         let token = self
-            .keys_to_sign_with()
+            .key_ring
+            .fresh_keys()
             .await?
             .sign(&client, scopes, now, lifetime)
             .map_err(|error| Error::Bug(error.to_string()))?;
@@ -55,9 +69,9 @@ impl proto::tokens_server::Tokens for Core {
         &self,
         _: Request<proto::ListPublicKeysRequest>,
     ) -> Result<Response<proto::ListPublicKeysResponse>, Status> {
-        // Another core may have made a key since.
-        self.reload_signing_keys().await?;
-        let jwks = serde_json::to_string(&self.key_ring.ring().public(self.clock.now()))
+        // Another core may have created a key.
+        self.key_ring.reload().await?;
+        let jwks = serde_json::to_string(&self.key_ring.keys().public(self.clock.now()))
             .map_err(|error| Error::Bug(error.to_string()))?;
         Ok(Response::new(proto::ListPublicKeysResponse { jwks }))
     }

@@ -1,35 +1,51 @@
-//! Zones: applied and looked at by operators.
+//! Zones: applied and read by operators.
+
+use std::sync::Arc;
 
 use domain::{
     api_client::Scope,
     definition::Mistake,
-    zone::{self, Area, Zones},
+    zone::{self, Area},
 };
+use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
-use super::{Core, definitions, messages};
-use storage::zones::StoredZones;
+use super::{
+    authenticator::Authenticator,
+    definitions::{self, Definitions},
+    messages,
+};
+use storage::{Storage, zones::StoredZones};
 
 use crate::error::Error;
 
-/// How often zones are applied on top of ones that somebody else just applied.
-const TRIES: usize = 10;
+/// Attempts to apply zones while other operators apply theirs.
+const MAX_ATTEMPTS: usize = 10;
+
+pub(super) struct Zones {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) definitions: Arc<Definitions>,
+}
 
 #[tonic::async_trait]
-impl proto::zones_server::Zones for Core {
+impl proto::zones_server::Zones for Zones {
     async fn apply_zones(
         &self,
         request: Request<proto::ApplyZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let zones = parse(&request.into_inner().definition)?;
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             match self.apply(zones.clone()).await {
-                Err(Error::Storage(error)) if error.is_unique_violation() && tries < TRIES => {
-                    tries += 1;
+                Err(Error::Storage(error))
+                    if error.is_unique_violation() && attempts < MAX_ATTEMPTS =>
+                {
+                    attempts += 1;
                 }
                 applied => return Ok(Response::new(zone_set(&applied?))),
             }
@@ -40,7 +56,7 @@ impl proto::zones_server::Zones for Core {
         &self,
         request: Request<proto::CheckZonesRequest>,
     ) -> Result<Response<proto::CheckZonesResponse>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let zones = parse(&request.into_inner().definition)?;
@@ -54,7 +70,7 @@ impl proto::zones_server::Zones for Core {
         &self,
         request: Request<proto::GetZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = self.authenticate(request.metadata()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
         let found = storage::zones::find_current(self.storage.reader())
@@ -77,9 +93,9 @@ impl proto::zones_server::Zones for Core {
     }
 }
 
-impl Core {
-    /// Adds zones to those there are, as the next version.
-    async fn apply(&self, zones: Zones) -> Result<StoredZones, Error> {
+impl Zones {
+    /// Merges zones into the current ones as the next version.
+    async fn apply(&self, zones: zone::Zones) -> Result<StoredZones, Error> {
         let now = self.clock.now();
         let applied = self
             .storage
@@ -102,13 +118,13 @@ impl Core {
                 })
             })
             .await;
-        self.definitions.applied();
+        self.definitions.invalidate();
         applied
     }
 }
 
-fn parse(definition: &str) -> Result<Zones, Error> {
-    Zones::parse(definition).map_err(invalid)
+fn parse(definition: &str) -> Result<zone::Zones, Error> {
+    zone::Zones::parse(definition).map_err(invalid)
 }
 
 fn invalid(mistake: Mistake) -> Error {

@@ -1,4 +1,4 @@
-//! Which router is asked, and what happens while it does not answer.
+//! Settings of the router, and of the fallback while it is unavailable.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
 
-/// What knows the ways that couriers take.
+/// Settings of the router.
 #[derive(Args, Clone, Debug)]
 pub struct RouterConfig {
-    /// Address of an OSRM server that knows the ways. Without one they are estimated: the
-    /// straight line made longer by three tenths, at 15 km/h.
+    /// URL of an OSRM server for distances and durations. Without it they are estimated: 1.3 times
+    /// the straight line, at 15 km/h.
     #[arg(
         long,
         env = "DELIVERY_OSRM_URL",
@@ -20,7 +20,7 @@ pub struct RouterConfig {
     )]
     pub osrm_url: Option<Url>,
 
-    /// The OSRM profile: how couriers travel.
+    /// OSRM profile: how couriers travel.
     #[arg(
         long,
         env = "DELIVERY_OSRM_PROFILE",
@@ -29,17 +29,17 @@ pub struct RouterConfig {
     )]
     pub osrm_profile: String,
 
-    /// How long the OSRM server may take for an answer.
+    /// Timeout of a request to the OSRM server, up to 20s.
     #[arg(
         long,
         env = "DELIVERY_OSRM_TIMEOUT",
-        value_name = "TIME",
+        value_name = "DURATION",
         default_value = "2s",
-        value_parser = upstream::parse_deadline
+        value_parser = upstream::parse_timeout
     )]
     pub osrm_timeout: Duration,
 
-    /// How many questions the OSRM server is asked at once.
+    /// Limit of concurrent requests to the OSRM server.
     #[arg(
         long,
         env = "DELIVERY_OSRM_CONCURRENCY",
@@ -49,7 +49,7 @@ pub struct RouterConfig {
     )]
     pub osrm_concurrency: u16,
 
-    /// What happens while the OSRM server does not answer.
+    /// Behavior while the OSRM server is unavailable.
     #[arg(
         long,
         env = "DELIVERY_OSRM_FALLBACK",
@@ -61,14 +61,14 @@ pub struct RouterConfig {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fallback {
-    /// The way is estimated, and its price and delivery say so (`distanceSource`)
+    /// Estimate the route, marked as such in prices and deliveries (`distanceSource`)
     StraightLine,
-    /// Deliveries and prices are refused, to be tried again (503)
+    /// Reject deliveries and prices as temporarily unavailable (503)
     Refuse,
 }
 
 impl RouterConfig {
-    /// The router that is configured.
+    /// Creates the configured router.
     pub(crate) fn open(&self) -> Result<Box<dyn Router>, OsrmError> {
         let fallback = StraightLine::default();
         let Some(url) = &self.osrm_url else {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_cannot_be_asked_is_refused_at_the_start() {
+    fn an_unsupported_url_is_rejected_at_startup() {
         let config = |url: &str| RouterConfig {
             osrm_url: Some(url.parse().unwrap()),
             ..RouterConfig::default()

@@ -1,11 +1,12 @@
-//! The straight line where a router gives no answer: visibly, by the route's source.
+//! Falls back to the straight line while a router is unavailable. The source of a route tells which
+//! one was used.
 
 use domain::{address::LatLng, delivery::Route};
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Error, Router, StraightLine};
 
-/// A router, and the straight line in its absence.
+/// A router with the straight line as its fallback.
 pub struct WithFallback<R> {
     pub router: R,
     pub fallback: StraightLine,
@@ -18,12 +19,12 @@ impl<R: Router> Router for WithFallback<R> {
                 Err(error @ Error::Unavailable(_)) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
-                        "a way is estimated"
+                        "router unavailable, estimating the route"
                     );
                     self.fallback.route(from, to).await
                 }
-                // That there is no way is an answer.
-                answer => answer,
+                // `NoRoute` is a valid result.
+                result => result,
             }
         }
         .boxed()
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
     use domain::delivery::DistanceSource;
 
-    /// Has always the same answer.
+    /// Always returns the same result.
     struct Fixed(fn() -> Result<Route, Error>);
 
     impl Router for Fixed {
@@ -44,32 +45,32 @@ mod tests {
         }
     }
 
-    async fn route(answer: fn() -> Result<Route, Error>) -> Result<Route, Error> {
+    async fn route(result: fn() -> Result<Route, Error>) -> Result<Route, Error> {
         let [from, to] = [48.0, 48.1].map(|latitude| LatLng::new(latitude, 2.0).unwrap());
         let router = WithFallback {
-            router: Fixed(answer),
+            router: Fixed(result),
             fallback: StraightLine::default(),
         };
         router.route(from, to).await
     }
 
     #[tokio::test]
-    async fn only_a_router_without_an_answer_is_stood_in_for() {
-        let known = || {
+    async fn the_fallback_replaces_only_an_unavailable_router() {
+        let found = || {
             Ok(Route {
-                meters: 1,
-                seconds: 1,
+                distance_meters: 1,
+                duration_seconds: 1,
                 source: DistanceSource::Osrm,
             })
         };
-        let silent = || Err(Error::Unavailable("down".into()));
-        let certain = || Err(Error::NoRoute);
+        let unavailable = || Err(Error::Unavailable("down".into()));
+        let no_route = || Err(Error::NoRoute);
 
-        assert_eq!(route(known).await.unwrap(), known().unwrap());
+        assert_eq!(route(found).await.unwrap(), found().unwrap());
         assert_eq!(
-            route(silent).await.unwrap().source,
+            route(unavailable).await.unwrap().source,
             DistanceSource::StraightLine
         );
-        assert!(matches!(route(certain).await, Err(Error::NoRoute)));
+        assert!(matches!(route(no_route).await, Err(Error::NoRoute)));
     }
 }

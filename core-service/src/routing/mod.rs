@@ -1,4 +1,4 @@
-//! How far it is from one point to another, and how long a courier takes.
+//! Distance and duration of a route between two points.
 
 mod config;
 mod fallback;
@@ -15,24 +15,24 @@ pub use fallback::WithFallback;
 pub use osrm::{Osrm, OsrmError};
 pub use straight_line::StraightLine;
 
-/// Something that knows ways.
+/// Computes routes.
 pub trait Router: Send + Sync {
-    /// The way a courier takes.
+    /// The route of a courier.
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>>;
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Worth another try later.
-    #[error("no router answers")]
+    /// Temporary; can be retried.
+    #[error("the router is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Both points are fine, but nobody can go from one to the other.
-    #[error("there is no way from one point to the other")]
+    /// Both points are valid but not connected.
+    #[error("there is no route from the pickup to the dropoff")]
     NoRoute,
 }
 
 impl Error {
-    /// How long the router is left alone, if it is.
+    /// The time until the circuit breaker lets a request through, if it is open.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable(source) => source.downcast_ref::<upstream::Error>()?.retry_after(),
@@ -41,11 +41,11 @@ impl Error {
     }
 }
 
-/// Whole metres or seconds; what is beyond any on the earth saturates.
+/// Rounds metres or seconds to an integer, with saturation.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "`as` saturates, which is what is documented"
+    reason = "`as` saturates, as documented"
 )]
 fn whole(quantity: f64) -> u32 {
     quantity.round() as u32

@@ -1,4 +1,4 @@
-//! The way as an OSRM server knows it: <https://project-osrm.org/docs/v5.24.0/api/>.
+//! Routes from an OSRM server: <https://project-osrm.org/docs/v5.24.0/api/>.
 
 use std::time::Duration;
 
@@ -8,62 +8,61 @@ use domain::{
 };
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
-use upstream::{Answer, Client, Limits};
+use upstream::{Client, Limits, Response};
 use url::Url;
 
 use super::{Error, Router, whole};
 
-/// Asks an OSRM server, and remembers what it said.
+/// A client of an OSRM server, with a cache.
 pub struct Osrm {
     client: Client,
     /// `…/route/v1/<profile>/`
     base: Url,
-    known: moka::sync::Cache<[Rounded; 2], Route>,
+    cache: moka::sync::Cache<[RoundedPoint; 2], Route>,
 }
 
-/// A point in hundred-thousandths of a degree, about a metre: no way depends on less.
+/// A point in units of 0.00001 degrees, about one metre, for use as a cache key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Rounded {
+struct RoundedPoint {
     latitude: i32,
     longitude: i32,
 }
 
-/// An answer to one question has some hundred bytes.
-const LARGEST_ANSWER: usize = 64 * 1024;
-/// How many ways are remembered.
-const KEPT: u64 = 100_000;
-/// Maps change, and so do ways.
-const REMEMBERED: Duration = Duration::from_hours(24);
+/// Limit of a response; usual ones have some hundred bytes.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
+const CACHE_CAPACITY: u64 = 100_000;
+/// Routes change with the map.
+const TIME_TO_LIVE: Duration = Duration::from_hours(24);
 const PER_DEGREE: f64 = 100_000.0;
 
-/// Why a server's answer is none.
+/// The reason why a response is unusable.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
-    #[error("the router's answer makes no sense")]
+enum InvalidResponse {
+    #[error("the router's response is malformed")]
     Unreadable(#[source] serde_json::Error),
-    #[error("the router's answer has no route")]
+    #[error("the router's response has no route")]
     NoRoutes,
-    #[error("the router refuses the question: {code}")]
+    #[error("the router rejected the request: {code}")]
     Code { code: String },
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum OsrmError {
-    #[error("{0} is no address of an OSRM server: give one such as http://127.0.0.1:5000")]
+    #[error("{0} is not a URL of an OSRM server: use a URL such as http://127.0.0.1:5000")]
     Url(Url),
-    #[error("{0:?} is no profile: letters, digits, - and _")]
+    #[error("{0:?} is not a profile: use letters, digits, - and _")]
     Profile(String),
-    #[error("TLS cannot be set up")]
+    #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),
 }
 
 impl Osrm {
-    /// A server by its base address, whose every path begins with the address's own.
+    /// Creates a client. The path of the base URL is a prefix of all request paths.
     pub fn new(
         base_url: &Url,
         profile: &str,
-        deadline: Duration,
-        in_flight: usize,
+        timeout: Duration,
+        concurrency: usize,
     ) -> Result<Self, OsrmError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if profile.is_empty() || !profile.chars().all(is_plain) {
@@ -79,32 +78,32 @@ impl Osrm {
         }
         base.set_fragment(None);
         let limits = Limits {
-            deadline,
-            in_flight,
-            largest_answer: LARGEST_ANSWER,
+            timeout,
+            concurrency,
+            max_response_bytes: MAX_RESPONSE_BYTES,
         };
         Ok(Self {
             client: Client::new(limits)?,
             base,
-            known: moka::sync::Cache::builder()
-                .max_capacity(KEPT)
-                .time_to_live(REMEMBERED)
+            cache: moka::sync::Cache::builder()
+                .max_capacity(CACHE_CAPACITY)
+                .time_to_live(TIME_TO_LIVE)
                 .build(),
         })
     }
 
-    async fn ask(&self, points: [Rounded; 2]) -> Result<Route, Error> {
-        if let Some(route) = self.known.get(&points) {
+    async fn find_route(&self, points: [RoundedPoint; 2]) -> Result<Route, Error> {
+        if let Some(route) = self.cache.get(&points) {
             return Ok(route);
         }
-        let answer = self.client.get(&self.question(points)).await;
-        let route = read(&answer.map_err(unavailable)?)?;
-        self.known.insert(points, route);
+        let response = self.client.get(&self.request_url(points)).await;
+        let route = parse(&response.map_err(unavailable)?)?;
+        self.cache.insert(points, route);
         Ok(route)
     }
 
-    /// Longitude comes first, unlike everywhere else in this program.
-    fn question(&self, [from, to]: [Rounded; 2]) -> Url {
+    /// OSRM expects the longitude first, unlike the rest of this program.
+    fn request_url(&self, [from, to]: [RoundedPoint; 2]) -> Url {
         let mut url = self.base.clone();
         let path = format!("{}{};{}", url.path(), from.lng_lat(), to.lng_lat());
         url.set_path(&path);
@@ -115,12 +114,12 @@ impl Osrm {
 
 impl Router for Osrm {
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
-        let points = [from, to].map(Rounded::from);
-        self.ask(points).boxed()
+        let points = [from, to].map(RoundedPoint::from);
+        self.find_route(points).boxed()
     }
 }
 
-impl From<LatLng> for Rounded {
+impl From<LatLng> for RoundedPoint {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "180 degrees are far from the limit"
@@ -133,7 +132,7 @@ impl From<LatLng> for Rounded {
     }
 }
 
-impl Rounded {
+impl RoundedPoint {
     fn lng_lat(self) -> String {
         let [longitude, latitude] =
             [self.longitude, self.latitude].map(|part| f64::from(part) / PER_DEGREE);
@@ -141,7 +140,7 @@ impl Rounded {
     }
 }
 
-/// What is read of an answer; it has a code whatever its status.
+/// A response; it has a code at every HTTP status.
 #[derive(Deserialize)]
 struct Document {
     code: String,
@@ -157,23 +156,23 @@ struct RouteObject {
     duration: f64,
 }
 
-fn read(answer: &Answer) -> Result<Route, Error> {
-    let document: Document = serde_json::from_slice(&answer.body)
-        .map_err(|error| unavailable(Refused::Unreadable(error)))?;
+fn parse(response: &Response) -> Result<Route, Error> {
+    let document: Document = serde_json::from_slice(&response.body)
+        .map_err(|error| unavailable(InvalidResponse::Unreadable(error)))?;
     match document.code.as_str() {
-        "Ok" if answer.status.is_success() => {
+        "Ok" if response.status.is_success() => {
             let first = document.routes.first();
-            let sound = first.filter(|route| route.distance >= 0.0 && route.duration >= 0.0);
-            let route = sound.ok_or_else(|| unavailable(Refused::NoRoutes))?;
+            let valid = first.filter(|route| route.distance >= 0.0 && route.duration >= 0.0);
+            let route = valid.ok_or_else(|| unavailable(InvalidResponse::NoRoutes))?;
             Ok(Route {
-                meters: whole(route.distance),
-                seconds: whole(route.duration),
+                distance_meters: whole(route.distance),
+                duration_seconds: whole(route.duration),
                 source: DistanceSource::Osrm,
             })
         }
-        // The second: one of the points is too far from any street.
+        // `NoSegment`: one of the points is too far from any street.
         "NoRoute" | "NoSegment" => Err(Error::NoRoute),
-        code => Err(unavailable(Refused::Code {
+        code => Err(unavailable(InvalidResponse::Code {
             code: code.chars().take(40).collect(),
         })),
     }
@@ -186,7 +185,7 @@ fn unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use upstream::fixture::{Reply, Service};
+    use upstream::test_server::{Reply, TestServer};
 
     const OK: &str = r#"{"code":"Ok","routes":[{"legs":[{"steps":[],"distance":1886.3,"duration":260.6,"summary":"","weight":260.6}],"weight_name":"duration","weight":260.6,"distance":1886.3,"duration":260.6}],"waypoints":[{"hint":"","distance":4.2,"name":"Rue de Rivoli","location":[2.352,48.856]},{"hint":"","distance":2.1,"name":"","location":[2.355,48.855]}]}"#;
 
@@ -195,7 +194,7 @@ mod tests {
             .map(|(latitude, longitude)| LatLng::new(latitude, longitude).unwrap())
     }
 
-    fn osrm(service: &Service) -> Osrm {
+    fn osrm(service: &TestServer) -> Osrm {
         Osrm::new(&service.url, "bike", Duration::from_mins(1), 4).unwrap()
     }
 
@@ -205,24 +204,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_way_is_asked_for_longitude_first_and_once() {
-        let service = Service::start(|_, _| Reply::Text(200, OK.to_owned())).await;
+    async fn a_route_is_requested_longitude_first_and_then_cached() {
+        let service = TestServer::start(|_, _| Reply::Text(200, OK.to_owned())).await;
         let osrm = osrm(&service);
         let [from, to] = points();
-        let beside = LatLng::new(from.latitude() + 0.000_001, from.longitude()).unwrap();
+        let nearby = LatLng::new(from.latitude() + 0.000_001, from.longitude()).unwrap();
 
-        let ways = [
+        let routes = [
             osrm.route(from, to).await.unwrap(),
-            osrm.route(beside, to).await.unwrap(),
+            osrm.route(nearby, to).await.unwrap(),
             osrm.route(to, from).await.unwrap(),
         ];
 
         let expected = Route {
-            meters: 1886,
-            seconds: 261,
+            distance_meters: 1886,
+            duration_seconds: 261,
             source: DistanceSource::Osrm,
         };
-        assert_eq!(ways, [expected; 3]);
+        assert_eq!(routes, [expected; 3]);
         assert_eq!(
             service.targets(),
             [
@@ -234,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_may_be_behind_a_path() {
-        let service = Service::start(|_, _| Reply::Text(200, OK.to_owned())).await;
+        let service = TestServer::start(|_, _| Reply::Text(200, OK.to_owned())).await;
         for path in ["/maps/osrm", "/maps/osrm/"] {
             let base = service.url.join(path).unwrap();
             let osrm = Osrm::new(&base, "car", Duration::from_mins(1), 4).unwrap();
@@ -249,10 +248,10 @@ mod tests {
         }
     }
 
-    /// The errors of the documentation, and what no documentation speaks of.
+    /// Covers all documented error codes, and malformed responses.
     #[tokio::test]
-    async fn a_refusal_is_no_way_or_no_router() {
-        let refusal = |code: &str| {
+    async fn an_error_response_means_no_route_or_unavailable() {
+        let error_response = |code: &str| {
             let body = format!(r#"{{"code":"{code}","message":"…"}}"#);
             Reply::Text(400, body)
         };
@@ -269,7 +268,7 @@ mod tests {
             ("NotImplemented", false),
             ("Ok", false),
         ] {
-            let service = Service::start(move |_, _| refusal(name)).await;
+            let service = TestServer::start(move |_, _| error_response(name)).await;
             let error = route(&osrm(&service)).await.unwrap_err();
             assert_eq!(
                 matches!(error, Error::NoRoute),
@@ -293,23 +292,23 @@ mod tests {
             ("garbage", "<html>Hello</html>"),
             ("nothing", ""),
         ] {
-            let service = Service::start(|_, _| Reply::Text(200, body.to_owned())).await;
+            let service = TestServer::start(|_, _| Reply::Text(200, body.to_owned())).await;
             let error = route(&osrm(&service)).await.unwrap_err();
             assert!(matches!(error, Error::Unavailable(_)), "{name}: {error}");
         }
         for status in [301, 404, 429, 500, 502, 503] {
-            let service = Service::start(move |_, _| Reply::Text(status, String::new())).await;
+            let service = TestServer::start(move |_, _| Reply::Text(status, String::new())).await;
             let error = route(&osrm(&service)).await.unwrap_err();
             assert!(matches!(error, Error::Unavailable(_)), "{status}: {error}");
         }
     }
 
     #[tokio::test]
-    async fn a_router_that_answers_late_or_without_end_is_none() {
-        for reply in [|| Reply::Silence, || Reply::Endless, || Reply::Nothing] {
-            let service = Service::start(move |_, _| reply()).await;
-            let deadline = Duration::from_secs(2);
-            let osrm = Osrm::new(&service.url, "bike", deadline, 4).unwrap();
+    async fn a_router_that_responds_late_or_endlessly_is_unavailable() {
+        for reply in [|| Reply::Hang, || Reply::Endless, || Reply::Close] {
+            let service = TestServer::start(move |_, _| reply()).await;
+            let timeout = Duration::from_secs(2);
+            let osrm = Osrm::new(&service.url, "bike", timeout, 4).unwrap();
 
             let error = route(&osrm).await.unwrap_err();
 
@@ -318,8 +317,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_router_that_keeps_failing_is_left_alone_and_what_it_said_is_remembered() {
-        let service = Service::start(|_, before| match before {
+    async fn a_failing_router_opens_the_circuit_and_cached_routes_remain() {
+        let service = TestServer::start(|_, before| match before {
             0 => Reply::Text(200, OK.to_owned()),
             _ => Reply::Text(500, String::new()),
         })
@@ -338,21 +337,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_asked_at_once_than_may_be() {
-        let service = Service::start(|_, _| Reply::Silence).await;
+    async fn concurrent_requests_are_limited() {
+        let service = TestServer::start(|_, _| Reply::Hang).await;
         let osrm = Osrm::new(&service.url, "bike", Duration::from_secs(1), 2).unwrap();
         let to = |longitude| LatLng::new(48.0, longitude).unwrap();
         let [from, _] = points();
 
-        let questions = [1.0, 2.0, 3.0, 4.0, 5.0].map(|longitude| osrm.route(from, to(longitude)));
-        let answers = futures_util::future::join_all(questions).await;
+        let requests = [1.0, 2.0, 3.0, 4.0, 5.0].map(|longitude| osrm.route(from, to(longitude)));
+        let results = futures_util::future::join_all(requests).await;
 
-        assert!(answers.iter().all(Result::is_err), "{answers:?}");
+        assert!(results.iter().all(Result::is_err), "{results:?}");
         assert_eq!(service.targets().len(), 2);
     }
 
     #[test]
-    fn an_address_or_profile_that_cannot_be_asked_is_refused() {
+    fn an_invalid_url_or_profile_is_rejected() {
         let new = |url: &str, profile: &str| {
             Osrm::new(&url.parse().unwrap(), profile, Duration::from_secs(1), 1).is_ok()
         };

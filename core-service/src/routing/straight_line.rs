@@ -1,4 +1,4 @@
-//! The way as the crow flies, made longer by what streets usually add.
+//! Estimates routes by the straight line and a detour factor.
 
 use domain::{
     address::LatLng,
@@ -8,16 +8,16 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Error, Router, whole};
 
-/// Estimates a way without a map.
+/// Estimates routes without a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StraightLine {
-    /// How much longer streets are than the great circle, at least 1.
+    /// Ratio of street distance to great-circle distance, at least 1.
     pub detour_factor: f64,
-    /// A courier's mean speed, stops at lights included; above 0.
+    /// Average speed of a courier including stops, above 0.
     pub meters_per_second: f64,
 }
 
-/// Street networks of cities lie between 1.2 (grids) and 1.4 (rivers and railways to cross).
+/// City street networks have factors between 1.2 (grids) and 1.4 (rivers and railways).
 const DETOUR_FACTOR: f64 = 1.3;
 /// A bicycle courier in a city: 15 km/h.
 const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
@@ -32,12 +32,12 @@ impl Default for StraightLine {
 }
 
 impl StraightLine {
-    /// The estimate, in whole metres and seconds. Distances beyond any on the earth saturate.
+    /// The estimated route in whole metres and seconds, with saturation.
     pub fn estimate(self, from: LatLng, to: LatLng) -> Route {
         let meters = from.distance_meters(to) * self.detour_factor;
         Route {
-            meters: whole(meters),
-            seconds: whole(meters / self.meters_per_second),
+            distance_meters: whole(meters),
+            duration_seconds: whole(meters / self.meters_per_second),
             source: DistanceSource::StraightLine,
         }
     }
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_route_is_the_straight_line_with_its_detours() {
+    async fn a_route_is_the_straight_line_with_detours() {
         let (from, to) = (point(48.0, 2.0), point(48.009, 2.0));
         let straight_line = StraightLine {
             detour_factor: 1.5,
@@ -70,21 +70,21 @@ mod tests {
         assert_eq!(
             route,
             Route {
-                meters: 1501,
-                seconds: 300,
+                distance_meters: 1501,
+                duration_seconds: 300,
                 source: DistanceSource::StraightLine,
             }
         );
     }
 
     #[test]
-    fn an_unset_speed_saturates() {
-        let standing = StraightLine {
+    fn the_duration_saturates_at_speed_zero() {
+        let stopped = StraightLine {
             meters_per_second: 0.0,
             ..StraightLine::default()
         };
-        let route = standing.estimate(point(48.0, 2.0), point(48.1, 2.0));
+        let route = stopped.estimate(point(48.0, 2.0), point(48.1, 2.0));
 
-        assert_eq!(route.seconds, u32::MAX);
+        assert_eq!(route.duration_seconds, u32::MAX);
     }
 }

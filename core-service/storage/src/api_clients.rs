@@ -17,12 +17,12 @@ use super::{
     },
 };
 
-/// Looks a key up without an owner: who it belongs to is what is asked.
+/// Looks up a client by its key, without a store: the key identifies the store.
 pub async fn find_by_key(
     connection: &impl ConnectionTrait,
     api_key: &str,
 ) -> Result<Option<ApiClient>, Error> {
-    // Other keys are never issued, and PostgreSQL takes not every text.
+    // Other keys are never issued, and PostgreSQL rejects some texts.
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !api_key.bytes().all(is_key) {
         return Ok(None);
@@ -42,7 +42,7 @@ pub async fn find(
     row.map(ApiClient::try_from).transpose()
 }
 
-/// As [`find`], and nobody else changes it until the transaction ends.
+/// As [`find`], locked until the transaction ends.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     id: ApiClientId,
@@ -54,7 +54,7 @@ pub async fn find_and_lock(
     row.map(ApiClient::try_from).transpose()
 }
 
-/// The clients of a store, or all, oldest first.
+/// The clients of a store, or of all stores, oldest first.
 pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: Option<StoreId>,
@@ -76,7 +76,7 @@ pub async fn insert(connection: &impl ConnectionTrait, client: &ApiClient) -> Re
     Ok(())
 }
 
-/// Adds a client, unless there is one with its key.
+/// Inserts a client, unless its key exists.
 pub async fn insert_if_absent(
     connection: &impl ConnectionTrait,
     client: &ApiClient,
@@ -102,7 +102,7 @@ fn row(client: &ApiClient) -> ActiveModel {
         api_key: Set(client.api_key.clone()),
         secret_hash: Set(client.secret_hash.0.to_vec()),
         previous_secret_hash: Set(previous.map(|(hash, _)| hash.0.to_vec())),
-        previous_secret_expires_at: Set(previous.map(|(_, until)| until.into())),
+        previous_secret_expires_at: Set(previous.map(|(_, expires_at)| expires_at.into())),
         scopes: Set(client.scopes.to_string()),
         default_address: Set(client.default_address.clone().map(Into::into)),
         created_at: Set(client.created_at.into()),
@@ -115,14 +115,14 @@ impl TryFrom<Model> for ApiClient {
 
     fn try_from(row: Model) -> Result<Self, Self::Error> {
         let previous_hash = row.previous_secret_hash.map(secret_hash).transpose()?;
-        let previous_until = instant::optional(row.previous_secret_expires_at)?;
+        let previous_expiry = instant::optional(row.previous_secret_expires_at)?;
         Ok(Self {
             id: ApiClientId(row.id),
             store_id: row.store_id.map(StoreId),
             display_name: row.display_name,
             api_key: row.api_key,
             secret_hash: secret_hash(row.secret_hash)?,
-            previous_secret: previous_hash.zip(previous_until),
+            previous_secret: previous_hash.zip(previous_expiry),
             scopes: Scopes::parse(&row.scopes)
                 .map_err(|error| Error::inconsistent("api_clients", error))?,
             default_address: row.default_address.map(TryInto::try_into).transpose()?,
@@ -133,8 +133,10 @@ impl TryFrom<Model> for ApiClient {
 }
 
 fn secret_hash(bytes: Vec<u8>) -> Result<SecretHash, Error> {
-    bytes
-        .try_into()
-        .map(SecretHash)
-        .map_err(|_| Error::inconsistent("api_clients", "a secret hash is not 32 bytes"))
+    bytes.try_into().map(SecretHash).map_err(|_| {
+        Error::inconsistent(
+            "api_clients",
+            "a secret hash of a length other than 32 bytes",
+        )
+    })
 }

@@ -1,4 +1,4 @@
-//! Opening a database: its pools and pragmas, and what it must promise.
+//! Opens a database: its pools and pragmas, and the settings it must have.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ use sea_orm::{
 
 use super::Error;
 
-/// How long a request waits for a free connection before it is told to come back.
-const ACQUIRE: Duration = Duration::from_secs(5);
+/// How long a request waits for a connection before it fails as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many statements a connection keeps prepared: more than there are.
-const STATEMENTS: usize = 256;
+/// The capacity of a connection's cache of prepared statements: more than there are statements.
+const STATEMENT_CACHE: usize = 256;
 
 /// Opens a pool for reads and one for writes.
 pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
@@ -28,7 +28,7 @@ pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConne
     } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
         open_postgres(url).await
     } else {
-        Err(Error::Unsuitable(
+        Err(Error::Misconfigured(
             "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
         ))
     }
@@ -51,22 +51,22 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
     options.map_sqlx_sqlite_opts(|sqlite| {
         sqlite
             .journal_mode(SqliteJournalMode::Wal)
-            // A commit is on disk before it is answered, also across a power cut.
+            // A commit is on disk before it returns: it survives a power cut.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            .statement_cache_capacity(STATEMENTS)
+            .statement_cache_capacity(STATEMENT_CACHE)
     });
     options
 }
 
 async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
-    // A pool would try until its time is out, and not say why.
-    let probe = tokio::time::timeout(ACQUIRE, PgConnection::connect(url))
+    // A pool would retry until its timeout, and hide the cause.
+    let connection = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect(url))
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()));
-    if let Err(error) = probe {
+    if let Err(error) = connection {
         return Err(Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(
             Arc::new(error),
         ))));
@@ -80,22 +80,22 @@ async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnect
 
 fn postgres_options(url: &str) -> ConnectOptions {
     let mut options = pool_options(url, 20);
-    options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENTS));
+    options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
     options.map_sqlx_postgres_pool_opts(|pool| {
-        // A caller that gave up may have left a question that is never answered, as when the
-        // server's machine is lost: such a connection must not keep its place in the pool until
-        // the network gives up too, which takes a quarter of an hour.
+        // A cancelled caller may leave a query without a response behind, for example when the
+        // server's host is lost. Without this check, the pool would keep the connection until the
+        // network times out after 15 minutes.
         pool.after_release(|connection, _| {
             Box::pin(async move {
-                let answer = tokio::time::timeout(ACQUIRE, connection.ping());
-                answer.await.unwrap_or(Err(PoolTimedOut)).map(|()| true)
+                let ping = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.ping());
+                ping.await.unwrap_or(Err(PoolTimedOut)).map(|()| true)
             })
         })
     });
     options
 }
 
-/// A server that answers before it has flushed would break the one promise we make.
+/// Without these settings, the server would acknowledge a commit before it is on disk.
 async fn require_setting(
     connection: &DatabaseConnection,
     setting: &str,
@@ -115,7 +115,7 @@ async fn require_setting(
     if found == wanted || (setting == "synchronous_commit" && found.starts_with("remote_")) {
         return Ok(());
     }
-    Err(Error::Unsuitable(format!(
+    Err(Error::Misconfigured(format!(
         "PostgreSQL runs with {setting} = {found}: acknowledged deliveries could be lost; set {setting} = {wanted}"
     )))
 }
@@ -125,9 +125,9 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
     options
         .max_connections(connections)
         .min_connections(1)
-        .acquire_timeout(ACQUIRE)
-        .connect_timeout(ACQUIRE)
-        // A connection in use all the time needs no ping before each use.
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_timeout(ACQUIRE_TIMEOUT)
+        // A connection in constant use needs no ping before each use.
         .test_before_acquire_if_idle_for(Duration::from_secs(10))
         .sqlx_logging(false);
     options

@@ -1,4 +1,4 @@
-//! Deliveries with their two tasks: the unit of consistency.
+//! Deliveries with their two tasks, which are written together.
 
 use domain::{
     delivery::{Booking, Delivery, DistanceSource, Route},
@@ -49,8 +49,7 @@ pub async fn find(
     }
 }
 
-/// As [`find`], and nobody else changes it until the transaction ends. On `SQLite`, where a
-/// transaction that writes is alone, there is nothing to lock.
+/// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
@@ -66,7 +65,7 @@ pub async fn find_and_lock(
     }
 }
 
-/// The delivery that a store calls by a name of its own.
+/// The delivery with a store's own reference.
 pub async fn find_by_external_reference(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -105,7 +104,7 @@ pub async fn find_task_of_any_store(
         .transpose()
 }
 
-/// Writes how far a task has come.
+/// Saves the state of a task.
 pub async fn save_state(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -126,7 +125,7 @@ pub async fn save_state(
     Ok(())
 }
 
-/// Writes where lists look that both tasks of a delivery are done.
+/// Saves the completion of a delivery, for the filters of lists.
 pub async fn save_completion(
     connection: &impl ConnectionTrait,
     (store_id, id): (StoreId, DeliveryId),
@@ -145,7 +144,7 @@ pub async fn save_completion(
     Ok(())
 }
 
-/// Writes that a delivery is cancelled, and its tasks with it.
+/// Saves the cancellation of a delivery and its tasks.
 pub async fn save_cancellation(
     connection: &impl ConnectionTrait,
     delivery: &Delivery,
@@ -178,7 +177,7 @@ async fn with_tasks(
     assemble(&row, tasks)
 }
 
-/// A delivery of its row and its tasks'.
+/// Builds a delivery from its row and those of its tasks.
 pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
     let (mut pickup, mut dropoff) = (None, None);
     for task in tasks {
@@ -188,15 +187,15 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
             TaskKind::Dropoff => dropoff = Some(task),
         }
     }
-    let incomplete = || Error::inconsistent("deliveries", "one without both tasks");
+    let incomplete = || Error::inconsistent("deliveries", "a delivery without both tasks");
     Ok(Delivery {
         id: DeliveryId(row.id),
         store_id: StoreId(row.store_id),
         pickup: pickup.ok_or_else(incomplete)?,
         dropoff: dropoff.ok_or_else(incomplete)?,
         route: Route {
-            meters: whole(row.meters)?,
-            seconds: whole(row.seconds)?,
+            distance_meters: non_negative(row.distance_meters)?,
+            duration_seconds: non_negative(row.duration_seconds)?,
             source: distance_source(&row.distance_source)?,
         },
         price: price(row)?,
@@ -213,8 +212,8 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
     delivery::ActiveModel {
         store_id: Set(delivery.store_id.0),
         id: Set(delivery.id.0),
-        meters: Set(delivery.route.meters.into()),
-        seconds: Set(delivery.route.seconds.into()),
+        distance_meters: Set(delivery.route.distance_meters.into()),
+        duration_seconds: Set(delivery.route.duration_seconds.into()),
         distance_source: Set(match delivery.route.source {
             DistanceSource::StraightLine => STRAIGHT_LINE.to_owned(),
             DistanceSource::Osrm => OSRM.to_owned(),
@@ -308,8 +307,8 @@ fn distance_source(text: &str) -> Result<DistanceSource, Error> {
         STRAIGHT_LINE => Ok(DistanceSource::StraightLine),
         OSRM => Ok(DistanceSource::Osrm),
         other => {
-            let unknown = format!("distance source {other:?}");
-            Err(Error::inconsistent("deliveries", unknown))
+            let reason = format!("distance source {other:?}");
+            Err(Error::inconsistent("deliveries", reason))
         }
     }
 }
@@ -339,7 +338,7 @@ fn booking(row: &delivery::Model) -> Result<Option<Booking>, Error> {
     }))
 }
 
-fn whole(number: i64) -> Result<u32, Error> {
+fn non_negative(number: i64) -> Result<u32, Error> {
     number
         .try_into()
         .map_err(|error| Error::inconsistent("deliveries", error))

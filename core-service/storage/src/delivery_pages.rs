@@ -16,7 +16,7 @@ use super::{
     pages::{self, Start},
 };
 
-/// What a list shows; all of it, where nothing is said.
+/// Filters of a list. An absent filter admits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     pub created: Span,
@@ -27,16 +27,16 @@ pub struct Filter {
     pub external_reference: Option<String>,
 }
 
-/// A stretch of time; without bound where none is given.
+/// A period of time. An absent bound is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub from: Option<Timestamp>,
-    /// Not part of it.
+    /// Exclusive.
     pub until: Option<Timestamp>,
 }
 
-/// A page of a store's deliveries, newest first, and whether there are more in the direction it
-/// was read.
+/// A page of a store's deliveries, newest first, and whether more follow in the direction of
+/// reading.
 pub async fn read(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -62,7 +62,7 @@ pub async fn read(
     Ok((page.collect::<Result<_, _>>()?, more))
 }
 
-/// The rows from a place on, in the direction of reading.
+/// The query for the rows from a start, in the direction of reading.
 fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::Entity> {
     let query = delivery::Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
@@ -70,7 +70,7 @@ fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::E
     pages::from(query, (Column::CreatedAt, Column::Id), start)
 }
 
-/// `IS NULL` and `IS NOT NULL` as the partial indexes have them.
+/// `IS NULL` and `IS NOT NULL` match the conditions of the partial indexes.
 fn condition(filter: &Filter) -> Condition {
     let is_null = |column: Column, is_null| {
         if is_null {
@@ -90,12 +90,12 @@ fn condition(filter: &Filter) -> Condition {
         .add_option(
             filter
                 .is_completed
-                .map(|done| is_null(Column::CompletedAt, !done)),
+                .map(|is_completed| is_null(Column::CompletedAt, !is_completed)),
         )
         .add_option(
             filter
                 .is_cancelled
-                .map(|gone| is_null(Column::CancelledAt, !gone)),
+                .map(|is_cancelled| is_null(Column::CancelledAt, !is_cancelled)),
         )
         .add_option(
             filter
@@ -111,11 +111,11 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{fixture, pages::Place};
+    use crate::{fixture, pages::Cursor};
 
     async fn plan(filter: &Filter) -> Vec<String> {
         let (_directory, storage) = fixture::sqlite().await;
-        let start = Start::OlderThan(Place {
+        let start = Start::OlderThan(Cursor {
             created_at: Timestamp::UNIX_EPOCH,
             id: Uuid::now_v7(),
         });

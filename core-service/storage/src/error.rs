@@ -1,43 +1,43 @@
-//! What can go wrong with the database, sorted by what a caller can do about it.
+//! Errors of the database, classified by what a caller can do about them.
 
 use sea_orm::{DbErr, RuntimeErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the database could not do it")]
+    #[error("the database failed")]
     Database(#[source] DbErr),
-    /// Not there, shutting down, out of connections or of disk: later may do.
+    /// Not reachable, shutting down, out of connections or of disk: a retry may succeed.
     #[error("the database is not available")]
     Unavailable(#[source] DbErr),
-    /// It lost against another transaction (`SQLSTATE` 40001 serialization failure, 40P01
-    /// deadlock), has done nothing, and may simply be tried again.
-    #[error("the transaction lost against another")]
-    LostRace(#[source] DbErr),
-    /// The database stands still. Whether a write happened is not known.
-    #[error("the database did not answer in time")]
-    Late,
-    /// More writes wait than may wait.
+    /// `SQLSTATE` 40001 (serialization failure) or 40P01 (deadlock). The transaction is rolled
+    /// back and can be retried.
+    #[error("the transaction conflicts with another")]
+    SerializationFailure(#[source] DbErr),
+    /// It is not known whether the write happened.
+    #[error("the database did not respond in time")]
+    Timeout,
+    /// The queue of writes is full.
     #[error("too many writes are waiting")]
     Overloaded,
-    /// Whether the write happened is not known.
-    #[error("the writer ended before it answered")]
-    WriterEnded,
-    /// The shared transaction was given up; its members are tried one by one.
+    /// It is not known whether the write happened.
+    #[error("the writer stopped before it responded")]
+    WriterStopped,
+    /// The group commit was rolled back; its writes are retried one by one.
     #[error("the transaction was rolled back")]
     RolledBack,
     /// A row that this program can't have written.
-    #[error("{table} has a row that makes no sense: {what}")]
-    Inconsistent { table: &'static str, what: String },
+    #[error("{table} has an inconsistent row: {reason}")]
+    Inconsistent { table: &'static str, reason: String },
     #[error("{0}")]
-    Unsuitable(String),
+    Misconfigured(String),
     /// The work of a write panicked, with this message.
     #[error("a write panicked: {0}")]
     Panicked(String),
 }
 
-/// What the work of a write may fail with: a storage error, or one of the caller's own.
+/// The error of a write: a storage error, or one of the caller's own.
 pub trait WriteError: From<Error> + Send + 'static {
-    /// The storage error that this is, if it is one.
+    /// The storage error, if this is one.
     fn as_storage(&self) -> Option<&Error>;
 }
 
@@ -48,14 +48,14 @@ impl WriteError for Error {
 }
 
 impl Error {
-    pub fn inconsistent(table: &'static str, what: impl std::fmt::Display) -> Self {
+    pub fn inconsistent(table: &'static str, reason: impl std::fmt::Display) -> Self {
         Self::Inconsistent {
             table,
-            what: what.to_string(),
+            reason: reason.to_string(),
         }
     }
 
-    /// Whether another held something for longer than it was waited for (`SQLSTATE` 55P03).
+    /// Whether the wait for a lock timed out (`SQLSTATE` 55P03).
     pub fn is_lock_timeout(&self) -> bool {
         let Self::Database(error) = self else {
             return false;
@@ -63,7 +63,7 @@ impl Error {
         sqlstate(error).is_some_and(|code| code == "55P03")
     }
 
-    /// Whether a row with the same unique key is there already.
+    /// Whether a row with the same unique key exists already.
     pub fn is_unique_violation(&self) -> bool {
         let Self::Database(error) = self else {
             return false;
@@ -79,15 +79,15 @@ impl From<DbErr> for Error {
     fn from(error: DbErr) -> Self {
         if is_unavailable(&error) {
             Self::Unavailable(error)
-        } else if is_lost_race(&error) {
-            Self::LostRace(error)
+        } else if is_serialization_failure(&error) {
+            Self::SerializationFailure(error)
         } else {
             Self::Database(error)
         }
     }
 }
 
-fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
+pub(super) fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
     match error {
         DbErr::Conn(RuntimeErr::SqlxError(error))
         | DbErr::Exec(RuntimeErr::SqlxError(error))
@@ -100,7 +100,7 @@ fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
     driver_error(error)?.as_database_error()?.code()
 }
 
-pub(super) fn is_lost_race(error: &DbErr) -> bool {
+pub(super) fn is_serialization_failure(error: &DbErr) -> bool {
     sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
 }
 

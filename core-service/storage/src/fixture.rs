@@ -1,5 +1,5 @@
-//! A database of its own for each test: a file, because `:memory:` is one a connection; or one in
-//! the `PostgreSQL` cluster that the end-to-end tests would make.
+//! A database for each test: an `SQLite` file, because `:memory:` is one database per connection; or
+//! a database in the `PostgreSQL` cluster of the end-to-end tests.
 
 #[path = "../../../tests/e2e/harness/postgres.rs"]
 mod postgres_cluster;
@@ -15,21 +15,22 @@ use tempfile::TempDir;
 
 use super::Storage;
 
-/// A new `SQLite` database; it goes with the directory.
+/// A new `SQLite` database, deleted with the directory.
 pub async fn sqlite() -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(&directory).await;
     (directory, Arc::new(storage))
 }
 
-/// As [`sqlite`], where a write waits for so long only.
-pub async fn impatient_sqlite(patience: Duration) -> (TempDir, Arc<Storage>) {
+/// As [`sqlite`], with another timeout for writes.
+pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::connect_with(&url(&directory), patience).await;
+    let storage = Storage::connect_with(&url(&directory), write_timeout).await;
     (directory, Arc::new(storage.unwrap()))
 }
 
-/// A new `PostgreSQL` database; `None`, said on stderr, on a machine without `PostgreSQL`.
+/// A new `PostgreSQL` database; `None`, with a message on stderr, without a `PostgreSQL`
+/// installation.
 pub async fn postgres() -> Option<Arc<Storage>> {
     let url = postgres_cluster::create_database()?;
     Some(Arc::new(Storage::connect(&url).await.unwrap()))

@@ -1,12 +1,13 @@
-//! What geocoders elsewhere have answered, until it expires: shared by all cores, and still
-//! there after a restart. What is only understood in part is not kept.
+//! The persistent cache of geocoding results: shared by all cores, with an expiry. Partial
+//! results are not cached.
 
 use std::{sync::Arc, time::Duration};
 
 use domain::address::LatLng;
 use futures_util::{FutureExt, future::BoxFuture};
-use geocoding::{Answer, Found, Kept, Key, Precision};
+use geocoding::{CacheKey, GeocodeMatch, GeocodeResult, PersistentCache, Precision};
 use jiff::Timestamp;
+use process::clock::Clock;
 use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, sea_query::OnConflict};
 
 use super::{
@@ -17,47 +18,50 @@ use super::{
     },
 };
 
-use process::clock::Clock;
-
-/// The table, for a cache.
-pub struct KeptGeocodes {
+/// The [`PersistentCache`] in the database.
+pub struct GeocodeCache {
     pub storage: Arc<Storage>,
     pub clock: Clock,
 }
 
-impl Kept for KeptGeocodes {
-    fn find(&self, key: Key) -> BoxFuture<'_, Option<Answer>> {
+impl PersistentCache for GeocodeCache {
+    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>> {
         async move {
             let found = find(self.storage.reader(), key, self.clock.now()).await;
             found.unwrap_or_else(|error| {
-                tracing::warn!(%error, "a kept answer of a geocoder cannot be read");
+                tracing::warn!(%error, "a cached geocode cannot be read");
                 None
             })
         }
         .boxed()
     }
 
-    fn keep(&self, key: Key, answer: Answer, lifetime: Duration) -> BoxFuture<'_, ()> {
+    fn put(
+        &self,
+        key: CacheKey,
+        result: GeocodeResult,
+        time_to_live: Duration,
+    ) -> BoxFuture<'_, ()> {
         async move {
-            let place = match answer {
-                Answer::Found(found) => Some(PlaceJson::from(found)),
-                Answer::NotFound => None,
-                Answer::Unclear(_) => return,
+            let place = match result {
+                GeocodeResult::Found(found) => Some(PlaceJson::from(found)),
+                GeocodeResult::NotFound => None,
+                GeocodeResult::Partial(_) => return,
             };
             let now = self.clock.now();
-            let expires_at = now.checked_add(lifetime).unwrap_or(now);
-            let kept = self
+            let expires_at = now.checked_add(time_to_live).unwrap_or(now);
+            let stored = self
                 .storage
                 .write(move |transaction| {
                     let place = place.clone();
                     Box::pin(async move {
                         delete_expired(transaction, now).await?;
-                        keep(transaction, key, place, expires_at).await
+                        insert(transaction, key, place, expires_at).await
                     })
                 })
                 .await;
-            if let Err(error) = kept {
-                tracing::warn!(%error, "an answer of a geocoder cannot be kept");
+            if let Err(error) = stored {
+                tracing::warn!(%error, "a geocode cannot be cached");
             }
         }
         .boxed()
@@ -66,36 +70,36 @@ impl Kept for KeptGeocodes {
 
 async fn find(
     connection: &impl ConnectionTrait,
-    key: Key,
+    key: CacheKey,
     now: Timestamp,
-) -> Result<Option<Answer>, Error> {
+) -> Result<Option<GeocodeResult>, Error> {
     let row = Entity::find_by_id(key.to_vec())
         .filter(Column::ExpiresAt.gt(Instant::from(now)))
         .one(connection)
         .await?;
-    row.map(|row| match row.answer {
-        Some(place) => place.try_into().map(Answer::Found),
-        None => Ok(Answer::NotFound),
+    row.map(|row| match row.place {
+        Some(place) => place.try_into().map(GeocodeResult::Found),
+        None => Ok(GeocodeResult::NotFound),
     })
     .transpose()
 }
 
-async fn keep(
+async fn insert(
     transaction: &impl ConnectionTrait,
-    key: Key,
+    key: CacheKey,
     place: Option<PlaceJson>,
     expires_at: Timestamp,
 ) -> Result<(), Error> {
     let row = ActiveModel {
         key: Set(key.to_vec()),
-        answer: Set(place),
+        place: Set(place),
         expires_at: Set(expires_at.into()),
     };
-    let newer = OnConflict::column(Column::Key)
-        .update_columns([Column::Answer, Column::ExpiresAt])
+    let replace = OnConflict::column(Column::Key)
+        .update_columns([Column::Place, Column::ExpiresAt])
         .to_owned();
     Entity::insert(row)
-        .on_conflict(newer)
+        .on_conflict(replace)
         .exec_without_returning(transaction)
         .await?;
     Ok(())
@@ -109,8 +113,8 @@ async fn delete_expired(transaction: &impl ConnectionTrait, now: Timestamp) -> R
     Ok(())
 }
 
-impl From<Found> for PlaceJson {
-    fn from(found: Found) -> Self {
+impl From<GeocodeMatch> for PlaceJson {
+    fn from(found: GeocodeMatch) -> Self {
         Self {
             formatted: found.formatted,
             postal_code: found.postal_code,
@@ -124,7 +128,7 @@ impl From<Found> for PlaceJson {
     }
 }
 
-impl TryFrom<PlaceJson> for Found {
+impl TryFrom<PlaceJson> for GeocodeMatch {
     type Error = Error;
 
     fn try_from(place: PlaceJson) -> Result<Self, Error> {
@@ -161,14 +165,14 @@ mod tests {
     use crate::fixture;
 
     #[tokio::test]
-    async fn an_answer_is_kept_until_it_expires() {
+    async fn a_result_is_cached_until_it_expires() {
         let (_directory, storage) = fixture::sqlite().await;
         let clock = Clock::manual(Timestamp::from_second(1_000_000).unwrap());
-        let kept = KeptGeocodes {
+        let cache = GeocodeCache {
             storage,
             clock: clock.clone(),
         };
-        let found = Answer::Found(Found {
+        let found = GeocodeResult::Found(GeocodeMatch {
             formatted: "24 Rue de la Paix, 75002 Paris".to_owned(),
             postal_code: Some("75002".to_owned()),
             locality: Some("Paris".to_owned()),
@@ -180,17 +184,17 @@ mod tests {
         });
         let minute = Duration::from_mins(1);
 
-        kept.keep([1; 32], found.clone(), minute).await;
-        kept.keep([2; 32], Answer::NotFound, minute).await;
-        assert_eq!(kept.find([1; 32]).await, Some(found.clone()));
-        assert_eq!(kept.find([2; 32]).await, Some(Answer::NotFound));
-        assert_eq!(kept.find([3; 32]).await, None);
+        cache.put([1; 32], found.clone(), minute).await;
+        cache.put([2; 32], GeocodeResult::NotFound, minute).await;
+        assert_eq!(cache.get([1; 32]).await, Some(found.clone()));
+        assert_eq!(cache.get([2; 32]).await, Some(GeocodeResult::NotFound));
+        assert_eq!(cache.get([3; 32]).await, None);
 
         clock.advance(SignedDuration::from_secs(60));
-        assert_eq!(kept.find([1; 32]).await, None);
-        kept.keep([2; 32], found.clone(), minute).await;
-        assert_eq!(kept.find([2; 32]).await, Some(found));
-        let rows = Entity::find().all(kept.storage.reader()).await.unwrap();
+        assert_eq!(cache.get([1; 32]).await, None);
+        cache.put([2; 32], found.clone(), minute).await;
+        assert_eq!(cache.get([2; 32]).await, Some(found));
+        let rows = Entity::find().all(cache.storage.reader()).await.unwrap();
         assert_eq!(rows.len(), 1);
     }
 }

@@ -1,5 +1,5 @@
-//! Answers kept for requests that may come again: a row is written in the transaction that does
-//! what the request asks, so that there is both or neither.
+//! Responses stored under idempotency keys, to be replayed when a request is retried. A response
+//! is written in the transaction that executes the request, so that both exist or neither.
 
 use domain::id::{ApiClientId, StoreId};
 use jiff::Timestamp;
@@ -17,69 +17,74 @@ use super::{
     },
 };
 
-/// Names what a client asks for once.
+/// Identifies a request that a client may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     pub store_id: StoreId,
     pub api_client_id: ApiClientId,
-    /// Of the client's own key and what it is for.
+    /// Of the client's idempotency key and the operation.
     pub hash: [u8; 32],
 }
 
-/// What is remembered of a request.
+/// The stored response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Tells it from others with its key.
+pub struct StoredResponse {
+    /// Distinguishes it from other requests with its key.
     pub request_hash: Vec<u8>,
-    pub sealed_answer: Vec<u8>,
+    pub encrypted_response: Vec<u8>,
 }
 
-/// What became of the wish to be the first with a key.
+/// The result of [`acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
-    Ours,
-    Taken(Kept),
+pub enum Acquire {
+    Acquired,
+    Stored(StoredResponse),
 }
 
-/// What is kept under a key, if it was put there later than an instant.
+/// The response under a key, unless the key was acquired at or before `expired_at`.
 pub async fn find(
     connection: &impl ConnectionTrait,
     key: Key,
-    later_than: Timestamp,
-) -> Result<Option<Kept>, Error> {
+    expired_at: Timestamp,
+) -> Result<Option<StoredResponse>, Error> {
     let row = Entity::find_by_id(id(key))
-        .filter(Column::CreatedAt.gt(Instant::from(later_than)))
+        .filter(Column::CreatedAt.gt(Instant::from(expired_at)))
         .one(connection)
         .await?;
-    Ok(row.map(|row| Kept {
+    Ok(row.map(|row| StoredResponse {
         request_hash: row.request_hash,
-        sealed_answer: row.sealed_answer,
+        encrypted_response: row.encrypted_response,
     }))
 }
 
-/// Takes a key, unless it was taken later than an instant; then [`keep`] must follow in the same
-/// transaction. One who is about to take it is waited for, 2 s at most
-/// ([`Error::is_lock_timeout`]).
-pub async fn claim(
+/// Acquires a key, if it is free or was acquired at or before `expired_at`. Then
+/// [`store_response`] must follow in the same transaction. Waits up to 2 s for a transaction that is
+/// acquiring the same key ([`Error::is_lock_timeout`]).
+pub async fn acquire(
     transaction: &impl ConnectionTrait,
     key: Key,
     request_hash: [u8; 32],
-    (now, later_than): (Timestamp, Timestamp),
-) -> Result<Claim, Error> {
+    (now, expired_at): (Timestamp, Timestamp),
+) -> Result<Acquire, Error> {
     let row = ActiveModel {
         store_id: Set(key.store_id.0),
         api_client_id: Set(key.api_client_id.0),
         key_hash: Set(key.hash.to_vec()),
         request_hash: Set(request_hash.to_vec()),
-        sealed_answer: Set(Vec::new()),
+        encrypted_response: Set(Vec::new()),
         created_at: Set(now.into()),
     };
-    // What has expired, but is not removed yet, is as if it were not there.
-    let unless_taken = OnConflict::columns([Column::StoreId, Column::ApiClientId, Column::KeyHash])
-        .update_columns([Column::RequestHash, Column::SealedAnswer, Column::CreatedAt])
-        .action_and_where(Expr::col((Entity, Column::CreatedAt)).lte(Instant::from(later_than)))
-        .to_owned();
-    // On SQLite, where a transaction that writes is alone, nobody is waited for.
+    // A key that has expired, but is not deleted yet, counts as free.
+    let unless_acquired =
+        OnConflict::columns([Column::StoreId, Column::ApiClientId, Column::KeyHash])
+            .update_columns([
+                Column::RequestHash,
+                Column::EncryptedResponse,
+                Column::CreatedAt,
+            ])
+            .action_and_where(Expr::col((Entity, Column::CreatedAt)).lte(Instant::from(expired_at)))
+            .to_owned();
+    // SQLite has a single writer: there is no other transaction to wait for.
     let may_wait = transaction.get_database_backend() == DbBackend::Postgres;
     if may_wait {
         transaction
@@ -87,7 +92,7 @@ pub async fn claim(
             .await?;
     }
     let rows = Entity::insert(row)
-        .on_conflict(unless_taken)
+        .on_conflict(unless_acquired)
         .exec_without_returning(transaction)
         .await?;
     if may_wait {
@@ -96,21 +101,22 @@ pub async fn claim(
             .await?;
     }
     if rows > 0 {
-        return Ok(Claim::Ours);
+        return Ok(Acquire::Acquired);
     }
-    let kept = find(transaction, key, later_than).await?;
-    kept.map(Claim::Taken)
-        .ok_or_else(|| Error::inconsistent("idempotency_keys", "one that is there and is not"))
+    let stored = find(transaction, key, expired_at).await?;
+    stored.map(Acquire::Stored).ok_or_else(|| {
+        Error::inconsistent("idempotency_keys", "a key that is neither free nor stored")
+    })
 }
 
-/// Puts the answer under a key that was just taken.
-pub async fn keep(
+/// Stores the response under a key that was just acquired.
+pub async fn store_response(
     transaction: &impl ConnectionTrait,
     key: Key,
-    sealed_answer: Vec<u8>,
+    encrypted_response: Vec<u8>,
 ) -> Result<(), Error> {
     Entity::update_many()
-        .col_expr(Column::SealedAnswer, Expr::value(sealed_answer))
+        .col_expr(Column::EncryptedResponse, Expr::value(encrypted_response))
         .filter(Column::StoreId.eq(key.store_id.0))
         .filter(Column::ApiClientId.eq(key.api_client_id.0))
         .filter(Column::KeyHash.eq(key.hash.to_vec()))
@@ -119,37 +125,37 @@ pub async fn keep(
     Ok(())
 }
 
-/// Whether there are any taken no later than an instant.
-pub async fn is_any_as_old(
+/// Whether any key was acquired at or before `expired_at`.
+pub async fn is_any_expired(
     connection: &impl ConnectionTrait,
-    no_later_than: Timestamp,
+    expired_at: Timestamp,
 ) -> Result<bool, Error> {
     let found = Entity::find()
-        .filter(Column::CreatedAt.lte(Instant::from(no_later_than)))
+        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
         .one(connection)
         .await?;
     Ok(found.is_some())
 }
 
-/// Removes some of those taken no later than an instant, of any store, the oldest first. How
-/// many that were.
-pub async fn remove(
+/// Deletes keys of all stores that were acquired at or before `expired_at`, oldest first. Returns
+/// how many.
+pub async fn delete_expired(
     transaction: &impl ConnectionTrait,
-    no_later_than: Timestamp,
-    most: u64,
+    expired_at: Timestamp,
+    limit: u64,
 ) -> Result<u64, Error> {
     let key = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
     let oldest = Entity::find()
         .select_only()
         .columns(key)
-        .filter(Column::CreatedAt.lte(Instant::from(no_later_than)))
+        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
         .order_by_asc(Column::CreatedAt)
-        .limit(most)
+        .limit(limit)
         .into_query();
     let removed = Entity::delete_many()
         .filter(Expr::tuple(key.map(Expr::col)).in_subquery(oldest))
-        // Again: one that was found may have been taken anew by the time it is locked.
-        .filter(Column::CreatedAt.lte(Instant::from(no_later_than)))
+        // Again: a key may have been acquired anew before it is locked.
+        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
         .exec(transaction)
         .await?;
     Ok(removed.rows_affected)
@@ -178,72 +184,79 @@ mod tests {
         }
     }
 
-    /// Takes a key at an instant and puts a kept answer under it.
-    async fn ask(
+    /// Acquires a key at an instant and stores a response under it.
+    async fn request(
         storage: &Arc<Storage>,
-        (key, request): (Key, u8),
+        (key, body): (Key, u8),
         now: Timestamp,
-        later_than: Timestamp,
-    ) -> Result<Claim, Error> {
+        expired_at: Timestamp,
+    ) -> Result<Acquire, Error> {
         storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    let times = (now, later_than);
-                    let claim = claim(transaction, key, [request; 32], times).await?;
-                    if claim == Claim::Ours {
-                        keep(transaction, key, vec![request]).await?;
+                    let times = (now, expired_at);
+                    let acquire = acquire(transaction, key, [body; 32], times).await?;
+                    if acquire == Acquire::Acquired {
+                        store_response(transaction, key, vec![body]).await?;
                     }
-                    Ok(claim)
+                    Ok(acquire)
                 })
             })
             .await
     }
 
-    fn taken(request: u8) -> Claim {
-        Claim::Taken(Kept {
-            request_hash: vec![request; 32],
-            sealed_answer: vec![request],
+    fn stored(body: u8) -> Acquire {
+        Acquire::Stored(StoredResponse {
+            request_hash: vec![body; 32],
+            encrypted_response: vec![body],
         })
     }
 
     #[tokio::test]
-    async fn the_first_takes_a_key_until_it_expires() {
+    async fn the_first_request_acquires_a_key_until_it_expires() {
         let (_directory, storage) = fixture::sqlite().await;
         let second = SignedDuration::from_secs(1);
         let long_ago = NOW - second;
 
-        let first = ask(&storage, (key(1), 1), NOW, long_ago).await.unwrap();
-        let again = ask(&storage, (key(1), 2), NOW, long_ago).await.unwrap();
-        let other = ask(&storage, (key(2), 3), NOW, long_ago).await.unwrap();
-        let expired = ask(&storage, (key(1), 4), NOW + second, NOW).await.unwrap();
-        let after = ask(&storage, (key(1), 5), NOW + second, NOW).await.unwrap();
+        let first = request(&storage, (key(1), 1), NOW, long_ago).await.unwrap();
+        let again = request(&storage, (key(1), 2), NOW, long_ago).await.unwrap();
+        let other = request(&storage, (key(2), 3), NOW, long_ago).await.unwrap();
+        let expired = request(&storage, (key(1), 4), NOW + second, NOW)
+            .await
+            .unwrap();
+        let after = request(&storage, (key(1), 5), NOW + second, NOW)
+            .await
+            .unwrap();
 
-        assert_eq!((first, again, other), (Claim::Ours, taken(1), Claim::Ours));
-        assert_eq!((expired, after), (Claim::Ours, taken(4)));
+        assert_eq!(
+            (first, again, other),
+            (Acquire::Acquired, stored(1), Acquire::Acquired)
+        );
+        assert_eq!((expired, after), (Acquire::Acquired, stored(4)));
     }
 
     #[tokio::test]
-    async fn the_oldest_are_removed_first_and_so_many_at_once() {
+    async fn the_oldest_keys_are_deleted_first_and_up_to_the_limit() {
         let (_directory, storage) = fixture::sqlite().await;
         let at = |second: u8| NOW + SignedDuration::from_secs(second.into());
         for number in (0..5).rev() {
-            let asked = ask(&storage, (key(number), number), at(number), NOW).await;
-            asked.unwrap();
+            let result = request(&storage, (key(number), number), at(number), NOW).await;
+            result.unwrap();
         }
-        let remove = |most| {
+        let delete = |limit| {
             storage.write(move |transaction| {
-                Box::pin(async move { remove(transaction, at(3), most).await })
+                Box::pin(async move { delete_expired(transaction, at(3), limit).await })
             })
         };
 
-        let mut removed = Vec::new();
-        for most in [2, 200, 200] {
-            removed.push(remove(most).await.unwrap());
+        let mut deleted = Vec::new();
+        for limit in [2, 200, 200] {
+            deleted.push(delete(limit).await.unwrap());
         }
 
-        assert_eq!(removed, [2, 2, 0]);
+        assert_eq!(deleted, [2, 2, 0]);
         let reader = storage.reader();
-        assert!(!is_any_as_old(reader, at(3)).await.unwrap());
-        assert!(is_any_as_old(reader, at(4)).await.unwrap());
+        assert!(!is_any_expired(reader, at(3)).await.unwrap());
+        assert!(is_any_expired(reader, at(4)).await.unwrap());
     }
 }

@@ -1,8 +1,8 @@
-//! The clock by which leases are taken and end. What is due goes by the host's, which may jump;
-//! a lease that ended early would be taken while its first holder is still at it.
+//! The clock of leases. Due times follow the host's clock, which may jump; but a lease that
+//! expires early would be claimed while its owner still works under it.
 //!
-//! Over `PostgreSQL` it is the database's, one for all cores. Over `SQLite` that would be the
-//! host's again; but there is one process, and its own clock can't jump.
+//! Over `PostgreSQL` it is the database's clock, common to all cores. Over `SQLite` that would be
+//! the host's clock again; but there is only one process, and its monotonic clock does not jump.
 
 use std::{
     sync::LazyLock,
@@ -10,18 +10,18 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use process::clock::Clock;
 use sea_orm::{
     ConnectionTrait, DbBackend,
     sea_query::{Expr, SimpleExpr},
 };
 
 use super::entity::instant::Instant as Stored;
-use process::clock::Clock;
 
-/// When a lease ends that begins now, in microseconds since 1970, as SQL.
-pub(super) fn end_of(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
+/// The expiry of a lease that begins now, as SQL: microseconds since 1970.
+pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
     if connection.get_database_backend() == DbBackend::Sqlite {
-        // Bound: a number in the text would make each statement one that was never planned.
+        // A parameter: a number in the text would make every statement a new one.
         return Expr::value(Stored::from(PROCESS.after(lease, Instant::now())));
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
@@ -32,36 +32,35 @@ pub(super) fn end_of(connection: &impl ConnectionTrait, lease: Duration) -> Simp
 
 /// Now, as SQL: microseconds since 1970.
 pub(super) fn now(connection: &impl ConnectionTrait) -> SimpleExpr {
-    end_of(connection, Duration::ZERO)
+    expiry(connection, Duration::ZERO)
 }
 
-/// By how much the host's clock is ahead of the process's from the beginning: in tests, as if it
-/// had jumped.
+/// In tests, the host's clock is ahead of this one from the start, as if it had jumped.
 const AHEAD: SignedDuration = if cfg!(test) {
     SignedDuration::from_hours(1)
 } else {
     SignedDuration::ZERO
 };
 
-static PROCESS: LazyLock<Steady> = LazyLock::new(|| Steady {
-    began: Clock::system().now().checked_sub(AHEAD).unwrap_or_default(),
-    at: Instant::now(),
+static PROCESS: LazyLock<MonotonicClock> = LazyLock::new(|| MonotonicClock {
+    set_to: Clock::system().now().checked_sub(AHEAD).unwrap_or_default(),
+    set_at: Instant::now(),
 });
 
-/// A clock that is set once, and then goes on by itself.
+/// A clock that is set once, and then advances monotonically.
 #[derive(Clone, Copy, Debug)]
-struct Steady {
-    began: Timestamp,
-    at: Instant,
+struct MonotonicClock {
+    set_to: Timestamp,
+    set_at: Instant,
 }
 
-impl Steady {
-    /// What it shows so long after a moment.
+impl MonotonicClock {
+    /// Its time at `moment`, plus `wait`.
     fn after(self, wait: Duration, moment: Instant) -> Timestamp {
-        let since = moment.saturating_duration_since(self.at);
+        let since = moment.saturating_duration_since(self.set_at);
         SignedDuration::try_from(since.saturating_add(wait))
             .ok()
-            .and_then(|since| self.began.checked_add(since).ok())
+            .and_then(|since| self.set_to.checked_add(since).ok())
             .unwrap_or(Timestamp::MAX)
     }
 }
@@ -71,19 +70,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_from_when_it_was_set_and_never_back_or_round() {
+    fn it_advances_from_its_start_and_neither_goes_back_nor_overflows() {
         let minute = Duration::from_mins(1);
         let before = Instant::now();
-        let at = before + minute;
-        let clock = Steady {
-            began: Timestamp::UNIX_EPOCH,
-            at,
+        let set_at = before + minute;
+        let clock = MonotonicClock {
+            set_to: Timestamp::UNIX_EPOCH,
+            set_at,
         };
-        let shows = |wait, moment| clock.after(wait, moment).as_second();
+        let seconds = |wait, moment| clock.after(wait, moment).as_second();
 
-        assert_eq!(shows(Duration::ZERO, at), 0);
-        assert_eq!(shows(minute, at + minute), 120);
-        assert_eq!(shows(minute, before), 60);
-        assert_eq!(clock.after(Duration::MAX, at), Timestamp::MAX);
+        assert_eq!(seconds(Duration::ZERO, set_at), 0);
+        assert_eq!(seconds(minute, set_at + minute), 120);
+        assert_eq!(seconds(minute, before), 60);
+        assert_eq!(clock.after(Duration::MAX, set_at), Timestamp::MAX);
     }
 }

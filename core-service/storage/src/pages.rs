@@ -1,4 +1,4 @@
-//! Pages of what is listed newest first: by the place where one begins, never by counting.
+//! Keyset pagination of lists that are ordered by creation, newest first.
 
 use jiff::Timestamp;
 use sea_orm::{
@@ -9,24 +9,24 @@ use uuid::Uuid;
 
 use super::{ConnectionTrait, Error, entity::instant::Instant};
 
-/// A place in a list that is ordered by creation.
+/// A position in a list that is ordered by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// To the microsecond.
+pub struct Cursor {
+    /// In microseconds.
     pub created_at: Timestamp,
     pub id: Uuid,
 }
 
-/// Where a page of a list begins.
+/// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     Newest,
-    OlderThan(Place),
-    NewerThan(Place),
+    OlderThan(Cursor),
+    NewerThan(Cursor),
 }
 
-/// The rows of a query from a place on, in the direction of reading. The columns are when a row
-/// was created, and its id.
+/// Restricts a query to the rows from a start, in the direction of reading. The columns are the
+/// instant of creation and the id.
 pub(super) fn from<E: EntityTrait>(
     query: Select<E>,
     (created, id): (E::Column, E::Column),
@@ -34,15 +34,15 @@ pub(super) fn from<E: EntityTrait>(
 ) -> Select<E> {
     let (query, order) = match start {
         Start::Newest => (query, Order::Desc),
-        Start::OlderThan(place) => {
-            let created_at = Instant::from(place.created_at);
-            let beyond = created.lt(created_at).or(id.lt(place.id));
+        Start::OlderThan(cursor) => {
+            let created_at = Instant::from(cursor.created_at);
+            let beyond = created.lt(created_at).or(id.lt(cursor.id));
             let query = query.filter(created.lte(created_at).and(beyond));
             (query, Order::Desc)
         }
-        Start::NewerThan(place) => {
-            let created_at = Instant::from(place.created_at);
-            let beyond = created.gt(created_at).or(id.gt(place.id));
+        Start::NewerThan(cursor) => {
+            let created_at = Instant::from(cursor.created_at);
+            let beyond = created.gt(created_at).or(id.gt(cursor.id));
             let query = query.filter(created.gte(created_at).and(beyond));
             (query, Order::Asc)
         }
@@ -50,8 +50,8 @@ pub(super) fn from<E: EntityTrait>(
     query.order_by(created, order.clone()).order_by(id, order)
 }
 
-/// A page of so many rows of a query made by [`from`], newest first, and whether there are more
-/// in the direction it was read.
+/// Reads a page of a query made by [`from`], newest first, and whether more rows follow in the
+/// direction of reading.
 pub(super) async fn read<E: EntityTrait>(
     connection: &impl ConnectionTrait,
     query: Select<E>,

@@ -1,4 +1,4 @@
-//! Price lists, as the operator wrote them: versions are added, never changed.
+//! Price lists, stored as the operator's TOML. Versions are added, never changed.
 
 use domain::id::StoreId;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ pub struct StoredPriceList {
     pub created_at: Timestamp,
 }
 
-/// The list in force: the last.
+/// The current list: the last version.
 pub async fn find_current(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -48,18 +48,18 @@ pub async fn find_version(
     row.map(StoredPriceList::try_from).transpose()
 }
 
-/// The versions and when they were applied, the last first.
+/// The versions and their instants of creation, newest first.
 pub async fn list_versions(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
-    most: u64,
+    limit: u64,
 ) -> Result<Vec<(i64, Timestamp)>, Error> {
     let rows: Vec<(i64, Instant)> = Entity::find()
         .select_only()
         .columns([Column::Version, Column::CreatedAt])
         .filter(Column::StoreId.eq(store_id.0))
         .order_by_desc(Column::Version)
-        .limit(most)
+        .limit(limit)
         .into_tuple()
         .all(connection)
         .await?;
@@ -68,7 +68,7 @@ pub async fn list_versions(
         .collect()
 }
 
-/// The version in force; none if the store has no list.
+/// The current version; `None` if the store has no list.
 pub async fn current_version(
     connection: &impl ConnectionTrait,
     store_id: StoreId,

@@ -1,5 +1,5 @@
-//! Reads, each within a time limit: a database that does not answer (a server that stands still,
-//! a network that loses everything, a frozen disk) must not keep callers and loops for ever.
+//! Reads, each with a timeout: a database that does not respond (a stopped server, a network that
+//! drops all packets, a frozen disk) must not block callers and tasks forever.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use sea_orm::{
     Statement, prelude::async_trait,
 };
 
-use super::{Pulse, error::is_lost_race, jitter};
+use super::{HealthCheck, backoff::jitter, error::is_serialization_failure};
 
-/// Far beyond what any read takes.
-const READ: Duration = Duration::from_secs(10);
+/// Far beyond the duration of any read.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A pool that gives up what is not answered.
+/// A pool of connections that applies a timeout to each read.
 #[derive(Debug)]
 pub struct Reader(DatabaseConnection);
 
@@ -22,8 +22,8 @@ impl Reader {
         Self(connection)
     }
 
-    pub(super) fn pulse(&self) -> Pulse {
-        Pulse::new(self.0.clone())
+    pub(super) fn health_check(&self) -> HealthCheck {
+        HealthCheck::new(self.0.clone())
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
@@ -38,33 +38,33 @@ impl ConnectionTrait for Reader {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        in_time(|| self.0.execute_raw(statement.clone())).await
+        with_timeout(|| self.0.execute_raw(statement.clone())).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        in_time(|| self.0.execute_unprepared(sql)).await
+        with_timeout(|| self.0.execute_unprepared(sql)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        in_time(|| self.0.query_one_raw(statement.clone())).await
+        with_timeout(|| self.0.query_one_raw(statement.clone())).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        in_time(|| self.0.query_all_raw(statement.clone())).await
+        with_timeout(|| self.0.query_all_raw(statement.clone())).await
     }
 }
 
-/// Tries until there is an answer or the time is over: where everything is serializable, even a
-/// read may lose against a write.
-async fn in_time<T, F>(read: impl Fn() -> F) -> Result<T, DbErr>
+/// Retries after serialization failures, until the timeout: at the isolation level serializable,
+/// even a read may conflict with a write.
+async fn with_timeout<T, F>(read: impl Fn() -> F) -> Result<T, DbErr>
 where
     F: Future<Output = Result<T, DbErr>>,
 {
-    let answer = async {
+    let result = async {
         let mut tries = 1;
         loop {
             match read().await {
-                Err(lost) if is_lost_race(&lost) => {
+                Err(error) if is_serialization_failure(&error) => {
                     tokio::time::sleep(jitter(tries)).await;
                     tries += 1;
                 }
@@ -72,7 +72,7 @@ where
             }
         }
     };
-    tokio::time::timeout(READ, answer)
+    tokio::time::timeout(READ_TIMEOUT, result)
         .await
         .unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
 }

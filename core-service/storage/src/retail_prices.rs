@@ -1,4 +1,4 @@
-//! The uses of promised prices: one each, recorded in the transaction that creates the delivery.
+//! Uses of quotes: each quote is used at most once, in the transaction that creates the delivery.
 
 use domain::{
     delivery::Delivery,
@@ -12,8 +12,8 @@ use super::{
     entity::retail_price_use::{ActiveModel, Column, Entity},
 };
 
-/// Records that a delivery uses a promised price, unless another one has; whether it was
-/// recorded. Of two that do so at once, one waits for the other's end.
+/// Records that a delivery uses a quote, unless another one already uses it. Returns whether it was
+/// recorded. Of two concurrent uses, one waits for the other transaction.
 pub async fn use_once(
     transaction: &impl ConnectionTrait,
     retail_price_id: Uuid,
@@ -33,7 +33,7 @@ pub async fn use_once(
     Ok(rows > 0)
 }
 
-/// The delivery that a promised price was used for.
+/// The delivery that used a quote.
 pub async fn find_use(
     connection: &impl ConnectionTrait,
     store_id: StoreId,

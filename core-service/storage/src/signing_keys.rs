@@ -1,4 +1,4 @@
-//! The keys that sign access tokens, sealed.
+//! The encrypted keys that sign access tokens.
 
 use jiff::Timestamp;
 use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder};
@@ -12,7 +12,7 @@ use super::{
 pub struct StoredSigningKey {
     /// RFC 7638 thumbprint: the token's `kid`.
     pub id: String,
-    pub sealed_private_key: Vec<u8>,
+    pub encrypted_private_key: Vec<u8>,
     pub created_at: Timestamp,
 }
 
@@ -27,7 +27,7 @@ pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<StoredSigning
         .map(|row| {
             Ok(StoredSigningKey {
                 id: row.id,
-                sealed_private_key: row.sealed_private_key,
+                encrypted_private_key: row.encrypted_private_key,
                 created_at: row.created_at.try_into()?,
             })
         })
@@ -40,7 +40,7 @@ pub async fn insert(
 ) -> Result<(), Error> {
     let row = ActiveModel {
         id: Set(key.id.clone()),
-        sealed_private_key: Set(key.sealed_private_key.clone()),
+        encrypted_private_key: Set(key.encrypted_private_key.clone()),
         created_at: Set(key.created_at.into()),
     };
     Entity::insert(row)

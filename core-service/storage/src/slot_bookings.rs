@@ -1,4 +1,4 @@
-//! Places taken in slots of limited capacity, counted in the transaction that takes one.
+//! Bookings of slots of limited capacity, counted in the transaction that books.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use super::{
     },
 };
 
-/// How many places are taken in slots that end later than an instant.
+/// The number of bookings of each slot that ends after an instant.
 pub async fn counts(
     connection: &impl ConnectionTrait,
     (store_id, time_slot_id): (StoreId, TimeSlotId),
@@ -45,8 +45,8 @@ pub async fn counts(
         .collect()
 }
 
-/// Takes a place, if one is left: one conditional statement, so that concurrent bookings never
-/// exceed the capacity. Whether one was left.
+/// Books a slot unless it is full: one conditional statement, so that concurrent bookings never
+/// exceed the capacity. Returns whether it was booked.
 pub async fn book(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
@@ -78,8 +78,8 @@ pub async fn book(
     Ok(rows > 0)
 }
 
-/// Gives a place back.
-pub async fn give_back(
+/// Releases a booking.
+pub async fn release(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
     booking: Booking,

@@ -1,4 +1,4 @@
-//! Stores.
+//! Reads and writes stores.
 
 use domain::{
     id::StoreId,
@@ -16,7 +16,7 @@ pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Opti
     row.map(Store::try_from).transpose()
 }
 
-/// As [`find`], and nobody else changes it until the transaction ends.
+/// As [`find`], locked until the transaction ends.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     id: StoreId,
@@ -28,7 +28,7 @@ pub async fn find_and_lock(
     row.map(Store::try_from).transpose()
 }
 
-/// Makes those who change what belongs to a store follow one another.
+/// Serializes transactions that change data of a store.
 pub async fn lock(transaction: &impl ConnectionTrait, id: StoreId) -> Result<(), Error> {
     find_and_lock(transaction, id).await.map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Time slots, as the operator wrote them.
+//! Time slots, stored as the operator's TOML.
 
 use domain::id::{StoreId, TimeSlotId};
 use jiff::Timestamp;
@@ -17,12 +17,12 @@ pub struct StoredTimeSlot {
     pub store_id: StoreId,
     pub id: TimeSlotId,
     pub display_name: String,
-    /// TOML.
+    /// The rules of the slot, as TOML.
     pub definition: String,
     pub updated_at: Timestamp,
 }
 
-/// The slot a store offers by default: its oldest.
+/// The default slot of a store: its oldest.
 pub async fn find_default(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -35,7 +35,7 @@ pub async fn find_default(
     row.map(StoredTimeSlot::try_from).transpose()
 }
 
-/// A store's own time slot.
+/// A time slot of this store.
 pub async fn find(
     connection: &impl ConnectionTrait,
     store_id: StoreId,

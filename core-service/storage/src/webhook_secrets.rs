@@ -1,4 +1,4 @@
-//! The secrets of webhooks, sealed, in the rows of their webhooks.
+//! The encrypted secrets of webhooks, in the rows of their webhooks.
 
 use domain::{
     id::{StoreId, WebhookId},
@@ -26,7 +26,7 @@ pub async fn find(
     row.map(of).transpose()
 }
 
-/// Writes a webhook's secrets.
+/// Saves a webhook's secrets.
 pub async fn save(
     transaction: &impl ConnectionTrait,
     (store_id, id): (StoreId, WebhookId),
@@ -36,8 +36,8 @@ pub async fn save(
     let row = ActiveModel {
         store_id: Set(store_id.0),
         id: Set(id.0),
-        sealed_secret: Set(secrets.newest().to_vec()),
-        sealed_retired_secrets: Set(pack(secrets.retired())?),
+        encrypted_secret: Set(secrets.newest().to_vec()),
+        encrypted_retired_secrets: Set(pack(secrets.retired())?),
         overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
         ..Default::default()
     };
@@ -50,16 +50,20 @@ pub async fn save(
 
 /// The secrets in a row.
 pub(super) fn of(row: Model) -> Result<Secrets, Error> {
-    let retired = match &row.sealed_retired_secrets {
+    let retired = match &row.encrypted_retired_secrets {
         Some(packed) => unpack(packed)
-            .ok_or_else(|| Error::inconsistent("webhooks", "retired secrets cut off"))?,
+            .ok_or_else(|| Error::inconsistent("webhooks", "truncated retired secrets"))?,
         None => Vec::new(),
     };
     let overlap_ends_at = instant::optional(row.overlap_ends_at)?;
-    Ok(Secrets::stored(row.sealed_secret, retired, overlap_ends_at))
+    Ok(Secrets::stored(
+        row.encrypted_secret,
+        retired,
+        overlap_ends_at,
+    ))
 }
 
-/// Secrets as one value, each behind its length in two bytes; none if there are none.
+/// Packs secrets into one value, each prefixed with its length in two bytes; `None` if empty.
 pub(super) fn pack(secrets: &[Vec<u8>]) -> Result<Option<Vec<u8>>, Error> {
     let mut packed = Vec::new();
     for secret in secrets {
@@ -87,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_unpacked_as_they_were_packed() {
+    fn packed_secrets_are_unpacked_unchanged() {
         for secrets in [
             vec![],
             vec![b"a".to_vec()],

@@ -1,4 +1,4 @@
-//! Zones: each version holds all of them, so that readers need one row.
+//! Zones: each version is one row with all of them.
 
 use domain::zone::Zones;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ pub struct StoredZones {
     pub created_at: Timestamp,
 }
 
-/// The last version; none if there never was a zone.
+/// The last version; `None` if there never was a zone.
 pub async fn find_current(connection: &impl ConnectionTrait) -> Result<Option<StoredZones>, Error> {
     let row = Entity::find()
         .order_by_desc(Column::Version)
@@ -27,7 +27,7 @@ pub async fn find_current(connection: &impl ConnectionTrait) -> Result<Option<St
     row.map(StoredZones::try_from).transpose()
 }
 
-/// The last version's number; none if there never was a zone.
+/// The last version's number; `None` if there never was a zone.
 pub async fn current_version(connection: &impl ConnectionTrait) -> Result<Option<i64>, Error> {
     let version = Entity::find()
         .select_only()
@@ -39,7 +39,7 @@ pub async fn current_version(connection: &impl ConnectionTrait) -> Result<Option
     Ok(version)
 }
 
-/// Adds a version. Of two that are the next to the same one, the later fails by its key.
+/// Adds a version. Of two concurrent successors of a version, one fails with a unique violation.
 pub async fn insert(connection: &impl ConnectionTrait, stored: &StoredZones) -> Result<(), Error> {
     let row = ActiveModel {
         version: Set(stored.version),
@@ -57,7 +57,7 @@ impl TryFrom<Model> for StoredZones {
 
     fn try_from(row: Model) -> Result<Self, Self::Error> {
         let zones = Zones::parse(&row.definition)
-            .map_err(|mistake| Error::inconsistent("zone_sets", mistake))?;
+            .map_err(|error| Error::inconsistent("zone_sets", error))?;
         Ok(Self {
             version: row.version,
             zones,

@@ -1,48 +1,48 @@
-//! Why a service gave no answer.
+//! Why a call failed.
 
 use std::time::Duration;
 
 use http::{StatusCode, uri::InvalidUri};
 use hyper_util::client::legacy;
 
-/// All of these may be gone later, but for `Url`.
+/// All but `Url` may be transient.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the address cannot be called")]
+    #[error("the URL is not a valid request URI")]
     Url(#[source] InvalidUri),
-    #[error("too many calls are under way")]
+    #[error("too many requests in flight")]
     Busy,
-    /// It failed too often, or asked for it.
-    #[error("the service is left alone for another {0:?}")]
-    Resting(Duration),
-    #[error("no answer within {0:?}")]
+    /// After consecutive failures, or a `Retry-After`.
+    #[error("the circuit breaker is open for another {0:?}")]
+    CircuitOpen(Duration),
+    #[error("no response within {0:?}")]
     Timeout(Duration),
-    #[error("no answer")]
-    NoAnswer(#[source] legacy::Error),
-    #[error("the answer breaks off")]
-    BrokenAnswer(#[source] hyper::Error),
-    #[error("the answer is longer than {0} bytes")]
-    TooLarge(usize),
-    #[error("answered with {status}")]
+    #[error("no response")]
+    NoResponse(#[source] legacy::Error),
+    #[error("the response is incomplete")]
+    IncompleteResponse(#[source] hyper::Error),
+    #[error("the response is longer than {0} bytes")]
+    ResponseTooLarge(usize),
+    #[error("the response status is {status}")]
     Status {
         status: StatusCode,
-        /// What the service asked for.
+        /// The response's `Retry-After`.
         retry_after: Option<Duration>,
     },
 }
 
 impl Error {
-    /// When another try may do better, where that is known.
+    /// When a retry may succeed, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Resting(wait) => Some(*wait),
+            Self::CircuitOpen(wait) => Some(*wait),
             Self::Status { retry_after, .. } => *retry_after,
             Self::Url(_)
             | Self::Busy
             | Self::Timeout(_)
-            | Self::NoAnswer(_)
-            | Self::BrokenAnswer(_)
-            | Self::TooLarge(_) => None,
+            | Self::NoResponse(_)
+            | Self::IncompleteResponse(_)
+            | Self::ResponseTooLarge(_) => None,
         }
     }
 }

@@ -1,15 +1,20 @@
-//! The client against services that answer well, badly and not at all.
+//! The client against valid, malformed and missing responses.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use url::Url;
 
 use super::{
-    fixture::{Reply, Service},
+    test_server::{Reply, TestServer},
     *,
 };
 
-/// For tests that do not wait for it.
+/// For tests in which no call times out.
 const LIMITS: Limits = Limits {
-    deadline: Duration::from_mins(1),
-    in_flight: 2,
-    largest_answer: 100,
+    timeout: Duration::from_mins(1),
+    concurrency: 2,
+    max_response_bytes: 100,
 };
 
 fn client(limits: Limits) -> Client {
@@ -21,8 +26,8 @@ fn text(status: u16, text: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn an_answer_about_the_question_is_an_answer() {
-    let service = Service::start(|target, _| match target {
+async fn a_success_or_a_client_error_is_a_response() {
+    let server = TestServer::start(|target, _| match target {
         "/a?q=1" => text(200, "good"),
         _ => text(400, "bad"),
     })
@@ -33,91 +38,97 @@ async fn an_answer_about_the_question_is_an_answer() {
         ("/a?q=1", StatusCode::OK, "good"),
         ("/b", StatusCode::BAD_REQUEST, "bad"),
     ] {
-        let answer = client.get(&service.url.join(path).unwrap()).await.unwrap();
-        assert_eq!((answer.status, &answer.body[..]), (status, body.as_bytes()));
+        let response = client.get(&server.url.join(path).unwrap()).await.unwrap();
+        assert_eq!(
+            (response.status, &response.body[..]),
+            (status, body.as_bytes())
+        );
     }
-    assert_eq!(service.targets(), ["/a?q=1", "/b"]);
+    assert_eq!(server.targets(), ["/a?q=1", "/b"]);
 }
 
 #[tokio::test]
-async fn whatever_else_a_service_answers_is_an_error() {
-    let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
-    let announced = b"HTTP/1.1 200 OK\r\ncontent-length: 101\r\n\r\n".to_vec();
-    let service = Service::start(move |target, _| match target {
+async fn every_other_response_is_an_error() {
+    let incomplete = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
+    let declared = b"HTTP/1.1 200 OK\r\ncontent-length: 101\r\n\r\n".to_vec();
+    let server = TestServer::start(move |target, _| match target {
         "/moved" => text(302, ""),
         "/failed" => text(500, ""),
         "/late" => text(408, ""),
-        "/broken" => Reply::Bytes(broken.clone()),
-        "/announced" => Reply::Bytes(announced.clone()),
+        "/incomplete" => Reply::Bytes(incomplete.clone()),
+        "/declared" => Reply::Bytes(declared.clone()),
         "/endless" => Reply::Endless,
         "/garbage" => Reply::Bytes(b"SSH-2.0-OpenSSH_9.6\r\n\r\n".to_vec()),
-        _ => Reply::Nothing,
+        _ => Reply::Close,
     })
     .await;
 
     for (path, expected) in [
-        ("/moved", "answered with 302 Found"),
-        ("/failed", "answered with 500 Internal Server Error"),
-        ("/late", "answered with 408 Request Timeout"),
-        ("/broken", "the answer breaks off"),
-        ("/announced", "the answer is longer than 100 bytes"),
-        ("/endless", "the answer is longer than 100 bytes"),
-        ("/garbage", "no answer"),
-        ("/nothing", "no answer"),
+        ("/moved", "the response status is 302 Found"),
+        (
+            "/failed",
+            "the response status is 500 Internal Server Error",
+        ),
+        ("/late", "the response status is 408 Request Timeout"),
+        ("/incomplete", "the response is incomplete"),
+        ("/declared", "the response is longer than 100 bytes"),
+        ("/endless", "the response is longer than 100 bytes"),
+        ("/garbage", "no response"),
+        ("/closed", "no response"),
     ] {
-        let url = service.url.join(path).unwrap();
+        let url = server.url.join(path).unwrap();
         let error = client(LIMITS).get(&url).await.unwrap_err();
         assert_eq!(error.to_string(), expected, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_is_closed_under_a_question_is_tried_once_more() {
-    let service = Service::start(|_, before| match before {
-        0 => Reply::Nothing,
+async fn a_request_on_a_closed_connection_is_retried_once() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::Close,
         _ => text(200, "here"),
     })
     .await;
 
-    let answer = client(LIMITS).get(&service.url).await.unwrap();
+    let response = client(LIMITS).get(&server.url).await.unwrap();
 
-    assert_eq!(&answer.body[..], b"here");
-    assert_eq!(service.targets().len(), 2);
+    assert_eq!(&response.body[..], b"here");
+    assert_eq!(server.targets().len(), 2);
 }
 
 #[tokio::test]
-async fn a_service_that_says_nothing_costs_no_more_than_the_deadline_and_no_turn_for_ever() {
-    let service = Service::start(|_, before| match before {
-        0 => Reply::Silence,
+async fn a_service_that_hangs_costs_the_timeout_and_releases_its_permit() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::Hang,
         _ => text(200, ""),
     })
     .await;
     let client = client(Limits {
-        deadline: Duration::from_secs(3),
-        in_flight: 1,
+        timeout: Duration::from_secs(3),
+        concurrency: 1,
         ..LIMITS
     });
 
-    let (first, second) = tokio::join!(client.get(&service.url), async {
-        // After the first has the only turn.
+    let (first, second) = tokio::join!(client.get(&server.url), async {
+        // After the first call has the only permit.
         tokio::task::yield_now().await;
-        client.get(&service.url).await
+        client.get(&server.url).await
     });
 
     assert!(matches!(first, Err(Error::Timeout(_))), "{first:?}");
     assert!(matches!(second, Err(Error::Busy)), "{second:?}");
-    assert!(client.get(&service.url).await.is_ok());
+    assert!(client.get(&server.url).await.is_ok());
 }
 
 #[tokio::test]
-async fn no_more_calls_are_under_way_than_may_be() {
-    let service = Service::start(|_, _| Reply::Silence).await;
+async fn calls_in_flight_stay_within_the_concurrency_limit() {
+    let server = TestServer::start(|_, _| Reply::Hang).await;
     let client = client(Limits {
-        deadline: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
         ..LIMITS
     });
 
-    let results = futures_util::future::join_all((0..4).map(|_| client.get(&service.url))).await;
+    let results = futures_util::future::join_all((0..4).map(|_| client.get(&server.url))).await;
 
     let busy = |result: &Result<_, _>| matches!(result, Err(Error::Busy));
     assert!(results.iter().all(Result::is_err));
@@ -125,40 +136,40 @@ async fn no_more_calls_are_under_way_than_may_be() {
         results.iter().filter(|result| busy(result)).count() >= 2,
         "{results:?}"
     );
-    assert!(service.targets().len() <= 2);
+    assert!(server.targets().len() <= 2);
 }
 
 #[tokio::test]
-async fn a_service_that_fails_again_and_again_is_left_alone() {
-    let service = Service::start(|_, _| text(500, "")).await;
+async fn consecutive_failures_stop_the_calls() {
+    let server = TestServer::start(|_, _| text(500, "")).await;
     let client = client(LIMITS);
 
     for _ in 0..10 {
-        client.get(&service.url).await.unwrap_err();
+        client.get(&server.url).await.unwrap_err();
     }
 
-    assert_eq!(service.targets().len(), 5);
-    let error = client.get(&service.url).await.unwrap_err();
-    assert!(matches!(error, Error::Resting(_)), "{error}");
+    assert_eq!(server.targets().len(), 5);
+    let error = client.get(&server.url).await.unwrap_err();
+    assert!(matches!(error, Error::CircuitOpen(_)), "{error}");
 }
 
 #[tokio::test]
-async fn a_service_that_asks_for_time_is_given_it() {
-    let wait = b"HTTP/1.1 429 -\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
-    let service = Service::start(move |_, _| Reply::Bytes(wait.to_vec())).await;
+async fn retry_after_is_respected() {
+    let throttled = b"HTTP/1.1 429 -\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
+    let server = TestServer::start(move |_, _| Reply::Bytes(throttled.to_vec())).await;
     let client = client(LIMITS);
 
-    let asked = client.get(&service.url).await.unwrap_err();
-    let error = client.get(&service.url).await.unwrap_err();
+    let throttled = client.get(&server.url).await.unwrap_err();
+    let error = client.get(&server.url).await.unwrap_err();
 
-    assert_eq!(asked.retry_after(), Some(Duration::from_mins(1)));
-    let rest = error.retry_after().unwrap();
-    assert!(rest > Duration::from_secs(30) && rest <= Duration::from_mins(1));
-    assert_eq!(service.targets().len(), 1);
+    assert_eq!(throttled.retry_after(), Some(Duration::from_mins(1)));
+    let wait = error.retry_after().unwrap();
+    assert!(wait > Duration::from_secs(30) && wait <= Duration::from_mins(1));
+    assert_eq!(server.targets().len(), 1);
 }
 
 #[tokio::test]
-async fn what_was_asked_is_not_in_the_error() {
+async fn the_error_does_not_contain_the_url() {
     let unreachable: Url = "http://127.0.0.1:1/search?q=24+Rue+de+la+Paix"
         .parse()
         .unwrap();
@@ -169,9 +180,9 @@ async fn what_was_asked_is_not_in_the_error() {
 }
 
 #[test]
-fn a_service_has_seconds_and_not_forever() {
-    assert_eq!(parse_deadline("500ms"), Ok(Duration::from_millis(500)));
+fn a_timeout_is_positive_and_at_most_twenty_seconds() {
+    assert_eq!(parse_timeout("500ms"), Ok(Duration::from_millis(500)));
     for wrong in ["", "0s", "-1s", "2", "21s", "1 century"] {
-        assert!(parse_deadline(wrong).is_err(), "{wrong}");
+        assert!(parse_timeout(wrong).is_err(), "{wrong}");
     }
 }

@@ -1,13 +1,18 @@
-//! A core's URL.
+//! The URL of a core, and the socket addresses behind it.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+    sync::Arc,
+};
 
 use url::{Host, Url};
 
-/// What port a core listens on unless told otherwise.
-const PORT: u16 = 50051;
+/// The port in a URL without one.
+const DEFAULT_PORT: u16 = 50051;
 
-/// Where a core is, or several under one name: `http://HOST:PORT`, or `https` for TLS.
+/// `http://HOST:PORT` of one core, or of several behind one host name; `https` for TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreUrl {
     host: Host,
@@ -15,10 +20,9 @@ pub struct CoreUrl {
     is_tls: bool,
 }
 
+/// A text that is not the URL of a core.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "`{0}` is no address of a core: write it as http://HOST:PORT, or https://HOST:PORT for TLS"
-)]
+#[error("`{0}` is not a core url: write it as http://HOST:PORT, or https://HOST:PORT for TLS")]
 pub struct InvalidCoreUrl(String);
 
 impl CoreUrl {
@@ -30,7 +34,7 @@ impl CoreUrl {
         self.port
     }
 
-    /// Without the brackets of an IPv6 address.
+    /// The host name or address; an IPv6 address is without brackets.
     pub fn host(&self) -> String {
         match &self.host {
             Host::Domain(name) => name.clone(),
@@ -39,7 +43,7 @@ impl CoreUrl {
         }
     }
 
-    /// The address, if the host is one and not a name.
+    /// The address, unless the host is a name.
     pub fn ip(&self) -> Option<IpAddr> {
         match self.host {
             Host::Domain(_) => None,
@@ -48,7 +52,7 @@ impl CoreUrl {
         }
     }
 
-    /// Whether it is on this machine, so that nobody else sees what passes.
+    /// Whether the host is this machine, so that traffic does not leave it.
     pub fn is_loopback(&self) -> bool {
         match &self.host {
             Host::Domain(name) => name == "localhost",
@@ -62,22 +66,22 @@ impl FromStr for CoreUrl {
     type Err = InvalidCoreUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidCoreUrl> {
-        let wrong = || InvalidCoreUrl(text.to_owned());
-        let url = Url::parse(text).map_err(|_| wrong())?;
+        let invalid = || InvalidCoreUrl(text.to_owned());
+        let url = Url::parse(text).map_err(|_| invalid())?;
         let is_tls = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        let is_bare = url.username().is_empty()
+        let is_origin = url.username().is_empty()
             && url.password().is_none()
             && matches!(url.path(), "" | "/")
             && url.query().is_none()
             && url.fragment().is_none();
-        if !is_bare {
-            return Err(wrong());
+        if !is_origin {
+            return Err(invalid());
         }
-        // The schemes' own ports are kept out of URLs: 80 and 443 must be told from none.
+        // `Url` drops an explicit port 80 or 443; the text shows whether there is one.
         let authority = text.split("://").nth(1).unwrap_or_default();
         let has_port = authority
             .trim_end_matches('/')
@@ -85,8 +89,8 @@ impl FromStr for CoreUrl {
             .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
         let port = url.port_or_known_default().filter(|_| has_port);
         Ok(Self {
-            host: url.host().ok_or_else(wrong)?.to_owned(),
-            port: port.unwrap_or(PORT),
+            host: url.host().ok_or_else(invalid)?.to_owned(),
+            port: port.unwrap_or(DEFAULT_PORT),
             is_tls,
         })
     }
@@ -99,12 +103,35 @@ impl fmt::Display for CoreUrl {
     }
 }
 
+/// One socket address of a core, with its URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreAddr {
+    pub(crate) url: Arc<CoreUrl>,
+    pub(crate) addr: SocketAddr,
+}
+
+impl CoreAddr {
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+/// The URL, followed by the address if the URL has a host name.
+impl fmt::Display for CoreAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.url.ip() {
+            Some(_) => write!(f, "{}", self.url),
+            None => write!(f, "{} at {}", self.url, self.addr),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_url_has_a_scheme_a_host_and_perhaps_a_port() {
+    fn a_url_has_a_scheme_a_host_and_an_optional_port() {
         for (text, expected) in [
             ("http://127.0.0.1:50051", "http://127.0.0.1:50051"),
             ("http://127.0.0.1:50051/", "http://127.0.0.1:50051"),
@@ -119,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_what_would_be_right() {
+    fn any_other_text_is_rejected_with_the_expected_form() {
         for text in [
             "",
             "core",
@@ -135,14 +162,14 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "`{text}` is no address of a core: write it as http://HOST:PORT, or https://HOST:PORT for TLS"
+                    "`{text}` is not a core url: write it as http://HOST:PORT, or https://HOST:PORT for TLS"
                 )
             );
         }
     }
 
     #[test]
-    fn loopback_is_known_by_its_addresses_and_its_name() {
+    fn loopback_addresses_and_localhost_are_loopback() {
         for (text, expected) in [
             ("http://127.0.0.1:1", true),
             ("http://127.9.9.9:1", true),

@@ -1,14 +1,16 @@
-//! How a core is called: by its URL, over TLS where that says so, at every address its name has.
+//! Client side of the connection to cores: discovery by host name, TLS, and readable errors.
 
-mod connecting;
+mod config;
+mod connector;
 mod core_url;
 mod cores;
-mod failure;
-mod membership;
+mod discovery;
+mod error_chain;
 mod tls;
 
-pub use connecting::ConnectError;
-pub use core_url::{CoreUrl, InvalidCoreUrl};
-pub use cores::{CoreAddr, CoreConfig, Cores, Error};
-pub use failure::{causes, is_caused_by, tls_advice};
-pub use membership::{Membership, Resolve};
+pub use config::CoreConfig;
+pub use connector::ConnectError;
+pub use core_url::{CoreAddr, CoreUrl, InvalidCoreUrl};
+pub use cores::{Cores, Error};
+pub use discovery::Discovery;
+pub use error_chain::{causes, is_caused_by, tls_advice};

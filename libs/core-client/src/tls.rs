@@ -1,14 +1,14 @@
-//! What a core is called over TLS with.
+//! TLS client settings for calls to cores.
 
 use std::{path::PathBuf, sync::Arc};
 
-use process::tls::{self, Watched};
+use process::tls::{self, Reloading};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::cores::CoreConfig;
+use crate::config::CoreConfig;
 
-/// Authorities and our own certificate, as the files hold them now.
-pub(crate) fn open(config: &CoreConfig) -> Result<Watched<ClientConfig>, tls::Error> {
+/// Certificate authorities and the client certificate, reloaded when their files change.
+pub(crate) fn open(config: &CoreConfig) -> Result<Reloading<ClientConfig>, tls::Error> {
     let authorities = config.core_tls_ca.clone();
     let identity = config
         .core_tls_certificate
@@ -18,7 +18,7 @@ pub(crate) fn open(config: &CoreConfig) -> Result<Watched<ClientConfig>, tls::Er
         .iter()
         .flat_map(|(certificate, key)| [certificate, key]);
     let paths = authorities.iter().chain(own).cloned().collect();
-    Watched::open(paths, move || client(&authorities, identity.as_ref()))
+    Reloading::open(paths, move || client(&authorities, identity.as_ref()))
 }
 
 fn client(
@@ -32,14 +32,14 @@ fn client(
     let mut client = match identity {
         Some((certificate, key)) => builder
             .with_client_auth_cert(tls::certificates(certificate)?, tls::private_key(key)?)
-            .map_err(|source| tls::identity_mistake(key, certificate, source))?,
+            .map_err(|source| tls::identity_error(key, certificate, source))?,
         None => builder.with_no_client_auth(),
     };
     client.alpn_protocols = vec![b"h2".to_vec()];
     Ok(client)
 }
 
-/// Those in the files; the system's, if no file is named.
+/// The authorities in the files; the system's if there are no files.
 fn roots(authorities: &[PathBuf]) -> Result<RootCertStore, tls::Error> {
     let mut roots = RootCertStore::empty();
     for path in authorities {
@@ -48,7 +48,7 @@ fn roots(authorities: &[PathBuf]) -> Result<RootCertStore, tls::Error> {
     if authorities.is_empty() {
         let system = rustls_native_certs::load_native_certs();
         for error in &system.errors {
-            tracing::warn!(%error, "part of the system's certificate authorities cannot be read");
+            tracing::warn!(%error, "cannot read part of the system's certificate authorities");
         }
         roots.add_parsable_certificates(system.certs);
     }

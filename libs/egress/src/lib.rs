@@ -1,10 +1,10 @@
-//! Which addresses a request made on a client's behalf may reach. Pure: core asks when a webhook
-//! is registered, the dispatcher's connector whenever it connects.
+//! Restricts the addresses that requests to client-supplied URLs may reach. Core
+//! checks when a webhook is registered, the dispatcher for every connection. Pure.
 
 mod network;
 mod policy;
 mod routable;
 
 pub use network::{Network, NetworkError};
-pub use policy::{MAX_URL_LENGTH, Policy, Refused, UrlError};
+pub use policy::{Denied, MAX_URL_LENGTH, Policy, UrlError};
 pub use routable::is_globally_routable;

@@ -7,9 +7,9 @@ use std::{
     str::FromStr,
 };
 
-/// A range of addresses: `127.0.0.0/8`, `::1/128`, or a bare address for itself alone.
+/// A range of addresses: `127.0.0.0/8`, `::1/128`, or a single address without a prefix.
 ///
-/// An IPv4 network holds the IPv4-mapped IPv6 spellings of its addresses too.
+/// An IPv4 network contains the IPv4-mapped IPv6 forms of its addresses too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     first: IpAddr,
@@ -49,7 +49,7 @@ impl Network {
         }
     }
 
-    /// An IPv6 network by the leading segments of its first address.
+    /// An IPv6 network from the leading two segments of its first address.
     pub(crate) const fn v6(leading: [u16; 2], prefix: u8) -> Self {
         let [a, b] = leading;
         Self {
@@ -71,7 +71,7 @@ impl Network {
         }
     }
 
-    /// `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+    /// Converts an IPv4-mapped network: `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
     fn unmapped(self) -> Self {
         match (self.first.to_canonical(), self.prefix.checked_sub(96)) {
             (IpAddr::V4(first), Some(prefix)) if self.first.is_ipv6() => Self {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_holds_the_addresses_that_share_its_prefix() {
+    fn a_network_contains_the_addresses_that_share_its_prefix() {
         for (text, inside, outside) in [
             ("127.0.0.0/8", "127.255.255.255", "128.0.0.0"),
             ("10.1.2.3", "10.1.2.3", "10.1.2.4"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_network_is_told_what_would_be_right() {
+    fn an_invalid_network_is_rejected_with_the_expected_form() {
         for (text, message) in [
             (
                 "",
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(bits: u32, prefix in 0u8..=32) {
+        fn a_displayed_network_parses_back(bits: u32, prefix in 0u8..=32) {
             let first = Ipv4Addr::from_bits(bits & mask_v4(prefix));
             let network = network(&format!("{first}/{prefix}"));
             prop_assert_eq!(network.to_string().parse(), Ok(network));
@@ -228,7 +228,7 @@ mod tests {
         fn a_flipped_bit_leaves_the_network_only_within_the_prefix(
             bits: u128, prefix in 0u8..=128, flipped in 0u32..128,
         ) {
-            // 2000::/3, so that no address is a mapped one.
+            // 2000::/3, so that no address is IPv4-mapped.
             let bits = bits & mask_v6(prefix) >> 3 | 1 << 125;
             let first = Ipv6Addr::from_bits(bits & mask_v6(prefix));
             let network = network(&format!("{first}/{prefix}"));

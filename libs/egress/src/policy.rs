@@ -1,4 +1,4 @@
-//! What the operator permits, and the judgement of URLs and addresses by it.
+//! The operator's policy, and checks of URLs and addresses against it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,30 +6,30 @@ use url::{Host, ParseError, Url};
 
 use crate::{Network, is_globally_routable};
 
-/// The longest accepted URL, in bytes as written.
+/// The maximum length of a URL in bytes, before normalization.
 pub const MAX_URL_LENGTH: usize = 2048;
 
-/// What requests on a client's behalf may reach. The default is https to the public internet.
+/// Where requests to client-supplied URLs may go. The default is https to the public internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Whether plain `http://` is accepted.
     pub allow_http: bool,
-    /// Networks that may be called although they are not on the public internet.
+    /// Allowed networks that are not on the public internet.
     pub allowed_networks: Vec<Network>,
-    /// Ports that may not be called. Port 0 never may.
-    pub refused_ports: Vec<u16>,
+    /// Denied ports. Port 0 is always denied.
+    pub denied_ports: Vec<u16>,
 }
 
-/// Why an address may not be called.
+/// Why an address is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error("address {0} is not on the public internet: name a host that is")]
+pub enum Denied {
+    #[error("address {0} is not on the public internet: use a public host")]
     Address(IpAddr),
-    #[error("port {0} may not be used: choose another, such as 443")]
+    #[error("port {0} is not allowed: use another, such as 443")]
     Port(u16),
 }
 
-/// Why a URL may not be called. The texts are for the client that sent it.
+/// Why a URL is denied. The messages are shown to the client that sent it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("has {0} bytes: at most {MAX_URL_LENGTH} are allowed")]
@@ -44,21 +44,21 @@ pub enum UrlError {
     Zone,
     #[error("is not https: only https:// is allowed")]
     Insecure,
-    #[error("contains a user name or password: leave out what is before `@`")]
+    #[error("contains a user name or password: remove the part before `@`")]
     Credentials,
-    #[error("contains a fragment: leave out `#` and what follows")]
+    #[error("contains a fragment: remove `#` and what follows")]
     Fragment,
     #[error("host `{0}` is not a domain name: labels of 1 to 63 characters, 253 in all")]
     HostName(String),
-    #[error("host `{0}` is this machine: name a host on the public internet")]
+    #[error("host `{0}` is this machine: use a host on the public internet")]
     Localhost(String),
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Denied(#[from] Denied),
 }
 
 impl Policy {
-    /// Reads an absolute URL and judges all that can be judged without resolving its host; a
-    /// name is judged by its addresses when it is called.
+    /// Parses an absolute URL and checks everything that needs no name resolution. The addresses
+    /// of a host name are checked for each connection.
     pub fn check_url(&self, text: &str) -> Result<Url, UrlError> {
         let url = parse(text)?;
         if url.scheme() == "http" && !self.allow_http {
@@ -83,9 +83,9 @@ impl Policy {
         Ok(url)
     }
 
-    /// Judges an address by itself. Allowed networks are compared with the address as it is
-    /// (IPv4-mapped ones unmapped), not with one tunnelled inside it.
-    pub fn check_ip(&self, ip: IpAddr) -> Result<(), Refused> {
+    /// Checks an IP address. Allowed networks are matched against the address itself (unmapped if
+    /// IPv4-mapped), not against an IPv4 address embedded by a tunnel.
+    pub fn check_ip(&self, ip: IpAddr) -> Result<(), Denied> {
         let allowed = self
             .allowed_networks
             .iter()
@@ -93,35 +93,35 @@ impl Policy {
         if allowed || is_globally_routable(ip) {
             Ok(())
         } else {
-            Err(Refused::Address(ip.to_canonical()))
+            Err(Denied::Address(ip.to_canonical()))
         }
     }
 
-    /// Judges what a socket is about to connect to.
-    pub fn check_addr(&self, addr: SocketAddr) -> Result<(), Refused> {
+    /// Checks the address and port of a socket.
+    pub fn check_addr(&self, addr: SocketAddr) -> Result<(), Denied> {
         self.check_ip(addr.ip())?;
         self.check_port(addr.port())
     }
 
-    fn check_port(&self, port: u16) -> Result<(), Refused> {
-        if port == 0 || self.refused_ports.contains(&port) {
-            return Err(Refused::Port(port));
+    fn check_port(&self, port: u16) -> Result<(), Denied> {
+        if port == 0 || self.denied_ports.contains(&port) {
+            return Err(Denied::Port(port));
         }
         Ok(())
     }
 
     fn check_name(&self, name: &str) -> Result<(), UrlError> {
-        let relative = name.strip_suffix('.').unwrap_or(name);
-        let sound = relative.len() <= 253
-            && relative
+        let without_dot = name.strip_suffix('.').unwrap_or(name);
+        let valid = without_dot.len() <= 253
+            && without_dot
                 .split('.')
                 .all(|label| (1..=63).contains(&label.len()));
-        if !sound {
+        if !valid {
             return Err(UrlError::HostName(name.to_owned()));
         }
 
-        // RFC 6761 section 6.3: these names are the loopback interface wherever they are resolved.
-        let local = relative == "localhost" || relative.ends_with(".localhost");
+        // RFC 6761 section 6.3: these names always resolve to loopback.
+        let local = without_dot == "localhost" || without_dot.ends_with(".localhost");
         let loopback = [
             IpAddr::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -133,7 +133,7 @@ impl Policy {
     }
 }
 
-/// The WHATWG reading of a URL, without its tolerance for texts that are not quite one.
+/// Parses a URL by the WHATWG rules, without their tolerance for malformed texts.
 fn parse(text: &str) -> Result<Url, UrlError> {
     if text.len() > MAX_URL_LENGTH {
         return Err(UrlError::TooLong(text.len()));
@@ -144,10 +144,10 @@ fn parse(text: &str) -> Result<Url, UrlError> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Err(UrlError::NotAbsolute);
     };
-    let known = ["http", "https"]
+    let is_http = ["http", "https"]
         .iter()
-        .any(|known| scheme.eq_ignore_ascii_case(known));
-    if !known || rest.starts_with(['/', '\\']) {
+        .any(|allowed| scheme.eq_ignore_ascii_case(allowed));
+    if !is_http || rest.starts_with(['/', '\\']) {
         return Err(UrlError::NotAbsolute);
     }
     Url::parse(text).map_err(|error| match error {
@@ -162,15 +162,15 @@ mod tests {
 
     use super::*;
 
-    fn demo() -> Policy {
+    fn permissive() -> Policy {
         Policy {
             allow_http: true,
             allowed_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
-            refused_ports: vec![25],
+            denied_ports: vec![25],
         }
     }
 
-    fn refusal(policy: &Policy, text: &str) -> String {
+    fn error(policy: &Policy, text: &str) -> String {
         policy.check_url(text).unwrap_err().to_string()
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_is_not_one_is_told_what_would_be_right() {
+    fn an_invalid_url_is_rejected_with_a_fix() {
         let absolute = "is not an absolute url: write it as https://host/path";
         let characters = "contains white space or a control character: percent-encode it";
         for (text, message) in [
@@ -217,15 +217,15 @@ mod tests {
             ),
             (
                 "https://u@example.com/",
-                "contains a user name or password: leave out what is before `@`",
+                "contains a user name or password: remove the part before `@`",
             ),
             (
                 "https://:p@example.com/",
-                "contains a user name or password: leave out what is before `@`",
+                "contains a user name or password: remove the part before `@`",
             ),
             (
                 "https://example.com/#",
-                "contains a fragment: leave out `#` and what follows",
+                "contains a fragment: remove `#` and what follows",
             ),
             (
                 "https://[fe80::1%25eth0]/",
@@ -245,22 +245,22 @@ mod tests {
             ),
             (
                 "https://example.com:0/",
-                "port 0 may not be used: choose another, such as 443",
+                "port 0 is not allowed: use another, such as 443",
             ),
         ] {
-            assert_eq!(refusal(&Policy::default(), text), message, "{text}");
+            assert_eq!(error(&Policy::default(), text), message, "{text}");
         }
 
         let long = format!("https://example.com/{}", "a".repeat(2029));
         assert_eq!(
-            refusal(&Policy::default(), &long),
+            error(&Policy::default(), &long),
             "has 2049 bytes: at most 2048 are allowed"
         );
         assert!(Policy::default().check_url(&long[..2048]).is_ok());
     }
 
     #[test]
-    fn every_spelling_of_a_private_address_is_refused() {
+    fn every_form_of_a_private_address_is_denied() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -274,17 +274,17 @@ mod tests {
             "[::ffff:7f00:1]",
         ] {
             assert_eq!(
-                refusal(&Policy::default(), &format!("https://{host}/")),
-                "address 127.0.0.1 is not on the public internet: name a host that is",
+                error(&Policy::default(), &format!("https://{host}/")),
+                "address 127.0.0.1 is not on the public internet: use a public host",
                 "{host}"
             );
         }
         for host in ["localhost", "LOCALHOST", "localhost.", "a.b.localhost"] {
-            let message = refusal(&Policy::default(), &format!("https://{host}/"));
+            let message = error(&Policy::default(), &format!("https://{host}/"));
             assert_eq!(
                 message,
                 format!(
-                    "host `{}` is this machine: name a host on the public internet",
+                    "host `{}` is this machine: use a host on the public internet",
                     host.to_lowercase()
                 )
             );
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_may_allow_networks_and_refuse_ports() {
+    fn an_operator_can_allow_networks_and_deny_ports() {
         for text in [
             "http://127.0.0.1:8080/",
             "http://2130706433/",
@@ -300,48 +300,52 @@ mod tests {
             "http://[::1]/",
             "http://localhost/",
         ] {
-            assert!(demo().check_url(text).is_ok(), "{text}");
+            assert!(permissive().check_url(text).is_ok(), "{text}");
         }
         assert_eq!(
-            refusal(&demo(), "http://10.0.0.1/"),
-            "address 10.0.0.1 is not on the public internet: name a host that is"
+            error(&permissive(), "http://10.0.0.1/"),
+            "address 10.0.0.1 is not on the public internet: use a public host"
         );
         assert_eq!(
-            refusal(&demo(), "http://example.com:25/"),
-            "port 25 may not be used: choose another, such as 443"
+            error(&permissive(), "http://example.com:25/"),
+            "port 25 is not allowed: use another, such as 443"
         );
     }
 
     #[test]
-    fn a_tunnel_to_an_allowed_network_stays_closed() {
+    fn a_tunnel_to_an_allowed_network_is_denied() {
         for text in ["64:ff9b::7f00:1", "2002:7f00:1::"] {
             let ip: IpAddr = text.parse().unwrap();
-            assert_eq!(demo().check_ip(ip), Err(Refused::Address(ip)));
+            assert_eq!(permissive().check_ip(ip), Err(Denied::Address(ip)));
         }
     }
 
     #[test]
-    fn a_socket_is_judged_by_its_address_and_its_port() {
+    fn a_socket_is_checked_by_its_address_and_its_port() {
         for (text, expected) in [
             ("8.8.8.8:443", Ok(())),
-            ("8.8.8.8:25", Err(Refused::Port(25))),
-            ("8.8.8.8:0", Err(Refused::Port(0))),
+            ("8.8.8.8:25", Err(Denied::Port(25))),
+            ("8.8.8.8:0", Err(Denied::Port(0))),
             (
                 "10.0.0.1:443",
-                Err(Refused::Address(Ipv4Addr::new(10, 0, 0, 1).into())),
+                Err(Denied::Address(Ipv4Addr::new(10, 0, 0, 1).into())),
             ),
             ("[::1]:80", Ok(())),
         ] {
-            assert_eq!(demo().check_addr(text.parse().unwrap()), expected, "{text}");
+            assert_eq!(
+                permissive().check_addr(text.parse().unwrap()),
+                expected,
+                "{text}"
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn no_spelling_of_an_address_changes_its_judgement(bits: u32) {
+        fn every_form_of_an_address_gives_the_same_result(bits: u32) {
             let ip = Ipv4Addr::from_bits(bits);
             let [a, b, c, d] = ip.octets();
-            let expected = Policy::default().check_ip(IpAddr::V4(ip)).map_err(UrlError::Refused);
+            let expected = Policy::default().check_ip(IpAddr::V4(ip)).map_err(UrlError::Denied);
 
             for host in [
                 format!("{ip}"),
@@ -351,22 +355,22 @@ mod tests {
                 format!("{a:#x}.0{b:o}.{}", u32::from(c) << 8 | u32::from(d)),
                 format!("[::ffff:{ip}]"),
             ] {
-                let judged = Policy::default().check_url(&format!("https://{host}/")).map(drop);
-                prop_assert_eq!(&judged, &expected, "{}", host);
+                let result = Policy::default().check_url(&format!("https://{host}/")).map(drop);
+                prop_assert_eq!(&result, &expected, "{}", host);
             }
         }
 
         #[test]
-        fn any_text_is_either_refused_or_a_url_without_traps(
+        fn any_text_is_either_denied_or_a_safe_url(
             text in r"(https?:[/\\]{0,3})?[a-z0-9.@:#%\[\]/\\\PC]{0,40}",
         ) {
-            if let Ok(url) = demo().check_url(&text) {
+            if let Ok(url) = permissive().check_url(&text) {
                 prop_assert!(matches!(url.scheme(), "http" | "https"));
                 prop_assert!(url.username().is_empty() && url.password().is_none());
                 prop_assert!(url.fragment().is_none());
                 match url.host() {
-                    Some(Host::Ipv4(ip)) => prop_assert!(demo().check_ip(ip.into()).is_ok()),
-                    Some(Host::Ipv6(ip)) => prop_assert!(demo().check_ip(ip.into()).is_ok()),
+                    Some(Host::Ipv4(ip)) => prop_assert!(permissive().check_ip(ip.into()).is_ok()),
+                    Some(Host::Ipv6(ip)) => prop_assert!(permissive().check_ip(ip.into()).is_ok()),
                     Some(Host::Domain(name)) => prop_assert!(!name.is_empty()),
                     None => prop_assert!(false, "no host in {url}"),
                 }

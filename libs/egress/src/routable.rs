@@ -1,4 +1,4 @@
-//! Which addresses are on the public internet, by the IANA special-purpose registries.
+//! Tells public from special-purpose addresses by the IANA registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,14 +32,15 @@ const NOT_GLOBAL_V6: [Network; 3] = [
 
 /// Whether an address is on the public internet.
 ///
-/// IPv4-mapped, 6to4 and NAT64 addresses are judged by the IPv4 address within.
+/// IPv4-mapped, 6to4 and NAT64 addresses are classified by the embedded IPv4 address.
 pub fn is_globally_routable(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_global_v4(ip),
-        IpAddr::V6(ip) => match inner_v4(ip) {
-            Some(inner) => is_global_v4(inner),
+        IpAddr::V6(ip) => match embedded_v4(ip) {
+            Some(embedded) => is_global_v4(embedded),
             None => {
-                holds(GLOBAL_V6, ip) && !NOT_GLOBAL_V6.iter().any(|network| holds(*network, ip))
+                contains(GLOBAL_V6, ip)
+                    && !NOT_GLOBAL_V6.iter().any(|network| contains(*network, ip))
             }
         },
     }
@@ -51,13 +52,13 @@ fn is_global_v4(ip: Ipv4Addr) -> bool {
         .any(|network| network.contains(IpAddr::V4(ip)))
 }
 
-fn holds(network: Network, ip: Ipv6Addr) -> bool {
+fn contains(network: Network, ip: Ipv6Addr) -> bool {
     network.contains(IpAddr::V6(ip))
 }
 
-/// The IPv4 address that packets for `ip` end at: mapped, 6to4 (`2002::/16`, RFC 3056) or
+/// The IPv4 address to which packets for `ip` go: mapped, 6to4 (`2002::/16`, RFC 3056) or
 /// NAT64 (`64:ff9b::/96`, RFC 6052).
-fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let embedded =
         |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match ip.segments() {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn special_purpose_ranges_end_where_their_registry_says() {
+    fn special_purpose_ranges_have_the_bounds_of_their_registry() {
         for (first, last) in [
             ("0.0.0.0", "0.255.255.255"),
             ("10.0.0.0", "10.255.255.255"),
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_within_another_decides() {
+    fn an_embedded_address_decides() {
         for (text, expected) in [
             ("::ffff:8.8.8.8", true),
             ("::ffff:127.0.0.1", false),
@@ -153,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_to_embed_an_ipv4_address_is_judged_alike(bits: u32) {
+        fn every_embedding_of_an_ipv4_address_gives_the_same_result(bits: u32) {
             let inner = Ipv4Addr::from_bits(bits);
             let [a, b, c, d] = inner.octets();
             let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -171,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn what_the_standard_library_calls_local_is_never_routable(bits: u32, bits6: u128) {
+        fn addresses_local_by_the_standard_library_are_never_routable(bits: u32, bits6: u128) {
             let (v4, v6) = (Ipv4Addr::from_bits(bits), Ipv6Addr::from_bits(bits6));
             if v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
                 || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()

@@ -1,11 +1,11 @@
-//! The one place that reads the time: from the system, or set by hand in tests.
+//! The only place that reads the time: the system clock, or a manual clock in tests.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-/// Where "now" comes from. Clones tell the same time.
+/// A source of the current time. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -16,17 +16,17 @@ enum Source {
 }
 
 impl Clock {
-    /// The system's clock.
+    /// The system clock.
     pub fn system() -> Self {
         Self(Source::System)
     }
 
-    /// A clock that stands still until it is set.
+    /// A clock that changes only when it is set.
     pub fn manual(now: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(watch::Sender::new(now))))
     }
 
-    /// Now, in whole microseconds: what is stored is what was decided with.
+    /// The current time in whole microseconds, the precision of stored times.
     pub fn now(&self) -> Timestamp {
         let now = match &self.0 {
             #[expect(clippy::disallowed_methods, reason = "this is the clock")]
@@ -36,36 +36,36 @@ impl Clock {
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
 
-    /// Sets a manual clock. The system's is left alone.
+    /// Sets a manual clock. Has no effect on the system clock.
     pub fn set(&self, now: Timestamp) {
         if let Source::Manual(sender) = &self.0 {
             sender.send_replace(now);
         }
     }
 
-    /// Moves a manual clock.
+    /// Advances a manual clock.
     pub fn advance(&self, by: SignedDuration) {
         if let Ok(later) = self.now().checked_add(by) {
             self.set(later);
         }
     }
 
-    /// The moves of the clock from here on.
-    pub fn moves(&self) -> Moves {
-        Moves(match &self.0 {
+    /// Subscribes to changes of a manual clock.
+    pub fn changes(&self) -> ClockChanges {
+        ClockChanges(match &self.0 {
             Source::System => None,
             Source::Manual(now) => Some(now.subscribe()),
         })
     }
 }
 
-/// Moves of a clock, of which none is missed: what happens while nobody waits ends the next wait.
+/// Changes of a manual clock. A change between two waits completes the second one.
 #[derive(Debug)]
-pub struct Moves(Option<watch::Receiver<Timestamp>>);
+pub struct ClockChanges(Option<watch::Receiver<Timestamp>>);
 
-impl Moves {
-    /// Waits until the clock was set since the last wait; for ever with the system's, or one that
-    /// is no more. Nothing is lost by giving up the wait.
+impl ClockChanges {
+    /// Waits until the clock has been set since the last wait. Never completes for the system
+    /// clock or a dropped manual clock. Cancel-safe.
     pub async fn next(&mut self) {
         if let Some(now) = &mut self.0
             && now.changed().await.is_ok()
@@ -83,26 +83,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_move_between_two_waits_ends_the_second_and_no_third() {
+    fn a_change_between_two_waits_completes_only_the_second() {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let mut moves = clock.moves();
+        let mut changes = clock.changes();
         let second = SignedDuration::from_secs(1);
-        assert_eq!(moves.next().now_or_never(), None);
+        assert_eq!(changes.next().now_or_never(), None);
         clock.advance(second);
-        assert_eq!(moves.next().now_or_never(), Some(()));
-        // Whoever waited is at work: both happen before it waits again.
+        assert_eq!(changes.next().now_or_never(), Some(()));
+        // Two changes before the next wait complete one wait.
         clock.advance(second);
         clock.advance(second);
-        assert_eq!(moves.next().now_or_never(), Some(()));
-        assert_eq!(moves.next().now_or_never(), None);
-        // It was before these were asked for.
-        assert_eq!(clock.moves().next().now_or_never(), None);
+        assert_eq!(changes.next().now_or_never(), Some(()));
+        assert_eq!(changes.next().now_or_never(), None);
+        // A new subscription does not see earlier changes.
+        assert_eq!(clock.changes().next().now_or_never(), None);
     }
 
     #[test]
-    fn the_clock_of_the_system_has_no_moves_nor_has_one_that_is_no_more() {
-        assert_eq!(Clock::system().moves().next().now_or_never(), None);
-        let mut gone = Clock::manual(Timestamp::UNIX_EPOCH).moves();
-        assert_eq!(gone.next().now_or_never(), None);
+    fn the_system_clock_and_a_dropped_clock_never_change() {
+        assert_eq!(Clock::system().changes().next().now_or_never(), None);
+        let mut dropped = Clock::manual(Timestamp::UNIX_EPOCH).changes();
+        assert_eq!(dropped.next().now_or_never(), None);
     }
 }

@@ -1,49 +1,49 @@
-//! What must not stand on a command line: everybody on the machine can read it.
+//! Rejects secrets on the command line, which every user of the machine can read.
 
 use std::ffi::OsStr;
 
 use clap::{ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use url::Url;
 
-/// A flag whose value may hold a secret. The same value in the environment is well.
+/// A flag whose value may contain a secret. The same value is accepted from the environment.
 #[derive(Clone, Copy, Debug)]
-pub struct MayHoldSecret {
-    /// The argument's id.
+pub struct SecretFlag {
+    /// The id of the argument.
     pub argument: &'static str,
-    /// Whether a value does.
-    pub holds_secret: fn(&str) -> bool,
-    /// What the secret is.
+    /// Whether a value contains a secret.
+    pub contains_secret: fn(&str) -> bool,
+    /// The kind of secret, for the error message.
     pub secret: &'static str,
-    /// Where it belongs.
+    /// The alternative, for the error message.
     pub instead: &'static str,
 }
 
-pub const DATABASE_URL: MayHoldSecret = MayHoldSecret {
+pub const DATABASE_URL: SecretFlag = SecretFlag {
     argument: "database_url",
-    holds_secret: has_password,
+    contains_secret: has_password,
     secret: "a password",
     instead: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
 };
 
-/// Ends the program as clap does after a usage error (status 2) if a flag holds a secret.
-pub fn refuse_secrets(command: &mut Command, matches: &ArgMatches, flags: &[MayHoldSecret]) {
+/// Exits with clap's usage error (status 2) if a flag on the command line contains a secret.
+pub fn reject_secrets(command: &mut Command, matches: &ArgMatches, flags: &[SecretFlag]) {
     for flag in flags {
-        if is_shown(matches, flag) {
-            let MayHoldSecret {
+        if contains_secret(matches, flag) {
+            let SecretFlag {
                 secret, instead, ..
             } = flag;
             let name = long_name(command, flag.argument);
             command
                 .error(
                     ErrorKind::ValueValidation,
-                    format!("{secret} in --{name} shows in the list of processes: {instead}"),
+                    format!("{secret} in --{name} is visible in the process list: {instead}"),
                 )
                 .exit();
         }
     }
 }
 
-/// How the flag is written, in the program or in the first subcommand that has it.
+/// The long name of a flag of the program or of one of its subcommands.
 fn long_name(command: &Command, argument: &str) -> String {
     std::iter::once(command)
         .chain(command.get_subcommands())
@@ -54,8 +54,8 @@ fn long_name(command: &Command, argument: &str) -> String {
         .to_owned()
 }
 
-/// Whether a secret was said in a flag, of the program or of a subcommand.
-fn is_shown(matches: &ArgMatches, flag: &MayHoldSecret) -> bool {
+/// Whether the command line of the program or of a subcommand contains a secret in a flag.
+fn contains_secret(matches: &ArgMatches, flag: &SecretFlag) -> bool {
     let argument = flag.argument;
     let here = matches.try_contains_id(argument).is_ok()
         && matches.value_source(argument) == Some(ValueSource::CommandLine)
@@ -64,10 +64,10 @@ fn is_shown(matches: &ArgMatches, flag: &MayHoldSecret) -> bool {
             .into_iter()
             .flatten()
             .filter_map(OsStr::to_str)
-            .any(flag.holds_secret);
+            .any(flag.contains_secret);
     here || matches
         .subcommand()
-        .is_some_and(|(_, matches)| is_shown(matches, flag))
+        .is_some_and(|(_, matches)| contains_secret(matches, flag))
 }
 
 fn has_password(url: &str) -> bool {
@@ -83,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_seen_in_a_flag_wherever_the_flag_is() {
+    fn a_password_is_found_in_a_flag_of_the_program_or_a_subcommand() {
         let url = || Arg::new("database_url").long("database-url");
         let command = Command::new("core-service")
             .arg(url())
             .subcommand(Command::new("bootstrap").arg(url()));
-        let shown = |arguments: &[&str]| {
+        let is_found = |arguments: &[&str]| {
             let matches = command.clone().get_matches_from(arguments);
-            is_shown(&matches, &DATABASE_URL)
+            contains_secret(&matches, &DATABASE_URL)
         };
 
         for wrong in [
@@ -102,7 +102,7 @@ mod tests {
             ],
             &["", "bootstrap", "--database-url=postgres://:pass@host/x"],
         ] {
-            assert!(shown(wrong), "{wrong:?}");
+            assert!(is_found(wrong), "{wrong:?}");
         }
         for right in [
             &["", "--database-url=postgres://delivery@host/delivery"][..],
@@ -110,7 +110,7 @@ mod tests {
             &["", "bootstrap"],
             &[""],
         ] {
-            assert!(!shown(right), "{right:?}");
+            assert!(!is_found(right), "{right:?}");
         }
     }
 }

@@ -1,31 +1,31 @@
-//! How many files and sockets this process may have open.
+//! The limit of open files and sockets of this process.
 
-/// Kept for everything that is not a client's connection: listeners, cores, databases, files.
-const OTHERS: u64 = 128;
+/// Reserved for everything but client connections: listeners, cores, databases, files.
+const RESERVED: u64 = 128;
 
-/// Raises the limit as far as the system lets it be raised without privileges, and gives it.
-pub fn raise() -> u64 {
+/// Raises the soft limit to the hard limit and returns it.
+pub fn raise_limit() -> u64 {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => limit,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files cannot be raised");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             rlimit::Resource::NOFILE.get_soft().unwrap_or(u64::MAX)
         }
     }
 }
 
-/// Warns if so many connections of clients can't be open at once, though a setting says so.
+/// Warns if a setting allows more client connections than the limit does.
 pub fn warn_if_below(connections: usize, limit: u64, setting: &str) {
     if let Some(reachable) = shortage(connections, limit) {
         tracing::warn!(
-            "{setting} is {connections}, but the system lets this process open {limit} files: about {reachable} connections will do; raise the limit (ulimit -n, LimitNOFILE=) or lower {setting}"
+            "{setting} is {connections}, but the limit of {limit} open files is enough for only {reachable} connections: raise the limit (ulimit -n, LimitNOFILE=) or lower {setting}"
         );
     }
 }
 
-/// How many connections there can be, if fewer.
+/// The number of connections the limit allows, if it is fewer than configured.
 fn shortage(connections: usize, limit: u64) -> Option<u64> {
-    let reachable = limit.saturating_sub(OTHERS);
+    let reachable = limit.saturating_sub(RESERVED);
     let wanted = u64::try_from(connections).unwrap_or(u64::MAX);
     (wanted > reachable).then_some(reachable)
 }
@@ -35,17 +35,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_raised_to_what_the_system_allows() {
+    fn the_soft_limit_is_raised_to_the_hard_limit() {
         let (_, hard) = rlimit::Resource::NOFILE.get().unwrap();
 
-        let limit = raise();
+        let limit = raise_limit();
 
         assert_eq!(rlimit::Resource::NOFILE.get_soft().unwrap(), limit);
         assert_eq!(limit, hard);
     }
 
     #[test]
-    fn connections_are_short_where_other_files_need_the_rest() {
+    fn reserved_files_reduce_the_possible_connections() {
         assert_eq!(shortage(8192, 1_048_576), None);
         assert_eq!(shortage(896, 1024), None);
         assert_eq!(shortage(897, 1024), Some(896));

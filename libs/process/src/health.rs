@@ -1,5 +1,5 @@
-//! `/healthz`, `/readyz` and, of programs that count anything, `/metrics` on a listener of their
-//! own, for programs that serve no HTTP otherwise.
+//! Serves `/healthz`, `/readyz` and optionally `/metrics` on a separate listener, for programs
+//! without an HTTP API.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,39 +17,39 @@ use tokio::{
     time::timeout,
 };
 
-/// Whoever asks has little patience.
+/// Limit for a readiness check; probes have short timeouts.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a prober may take to ask, and stay to ask again.
+/// Limit for reading a request head, including idle time between requests.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Probers are few; more is an attack.
-const CONNECTIONS: usize = 64;
+/// The maximum number of connections; probes need few.
+const MAX_CONNECTIONS: usize = 64;
 
-/// After an accept failed for want of resources, which only time brings back.
+/// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What Prometheus and its kind ask for.
+/// The media type of metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Whether a program can do its work.
+/// The readiness check of a program.
 pub trait Readiness: Send + Sync + 'static {
-    /// Nothing, or in one sentence why not.
+    /// Returns the reason, in one sentence, if the program is not ready.
     fn check(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-/// What a program has counted since its start, as `OpenMetrics` text.
+/// Renders the metrics of a program as `OpenMetrics` text.
 pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A listener that has its address, but answers only once it runs.
-pub struct Health {
+/// A bound listener; it answers once [`HealthListener::run`] is called.
+pub struct HealthListener {
     listener: TcpListener,
     addr: SocketAddr,
     metrics: Option<Metrics>,
 }
 
-impl Health {
-    /// Listens; port 0 takes any free one.
+impl HealthListener {
+    /// Binds the listener; port 0 is any free port.
     pub async fn bind(addr: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
@@ -60,22 +60,23 @@ impl Health {
         })
     }
 
-    /// Answers to `/metrics` too.
+    /// Serves `/metrics` too.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = Some(metrics);
         self
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Answers until it is dropped: also while the program ends, for then it is not ready.
+    /// Serves requests until the future is dropped; also during a shutdown, when the program is
+    /// alive but not ready.
     pub async fn run(self, readiness: Arc<impl Readiness>) {
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
-        let connections = Arc::new(Semaphore::new(CONNECTIONS));
+        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
@@ -87,7 +88,7 @@ impl Health {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -101,8 +102,8 @@ async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Optio
         let metrics = metrics.clone();
         async move {
             let (parts, _) = request.into_parts();
-            let asked = (&parts.method, parts.uri.path());
-            Ok::<_, Infallible>(answer(asked, &*readiness, metrics.as_ref(), CHECK_TIMEOUT).await)
+            let target = (&parts.method, parts.uri.path());
+            Ok::<_, Infallible>(respond(target, &*readiness, metrics.as_ref(), CHECK_TIMEOUT).await)
         }
     });
     let served = http1::Builder::new()
@@ -111,54 +112,57 @@ async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Optio
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection closed with an error");
     }
 }
 
-async fn answer(
+async fn respond(
     (method, path): (&Method, &str),
     readiness: &impl Readiness,
     metrics: Option<&Metrics>,
-    patience: Duration,
+    check_timeout: Duration,
 ) -> Response<Full<Bytes>> {
-    let known = match metrics {
-        Some(_) => "/healthz, /readyz and /metrics",
-        None => "/healthz and /readyz",
+    let paths = match metrics {
+        Some(_) => "/healthz, /readyz or /metrics",
+        None => "/healthz or /readyz",
     };
     if !matches!(
         (path, metrics),
         ("/healthz" | "/readyz", _) | ("/metrics", Some(_))
     ) {
-        return text(StatusCode::NOT_FOUND, &format!("there are {known}"));
+        return text(StatusCode::NOT_FOUND, &format!("not found: use {paths}"));
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD it");
+        let mut response = text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method not allowed: use GET or HEAD",
+        );
         response
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
     if let ("/metrics", Some(metrics)) = (path, metrics) {
-        return plain(StatusCode::OK, OPEN_METRICS, metrics());
+        return response(StatusCode::OK, OPEN_METRICS, metrics());
     }
     if path == "/healthz" {
         return text(StatusCode::OK, "ok");
     }
-    match timeout(patience, readiness.check()).await {
+    match timeout(check_timeout, readiness.check()).await {
         Ok(Ok(())) => text(StatusCode::OK, "ok"),
-        Ok(Err(why)) => text(StatusCode::SERVICE_UNAVAILABLE, &why),
+        Ok(Err(reason)) => text(StatusCode::SERVICE_UNAVAILABLE, &reason),
         Err(_) => text(
             StatusCode::SERVICE_UNAVAILABLE,
-            &format!("whether it is ready could not be told within {patience:?}"),
+            &format!("the readiness check did not complete within {check_timeout:?}"),
         ),
     }
 }
 
-fn text(status: StatusCode, sentence: &str) -> Response<Full<Bytes>> {
-    plain(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+fn text(status: StatusCode, message: &str) -> Response<Full<Bytes>> {
+    response(status, "text/plain; charset=utf-8", format!("{message}\n"))
 }
 
-fn plain(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+fn response(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -173,48 +177,54 @@ mod tests {
 
     use super::*;
 
-    struct Says(Result<(), String>);
+    struct FixedReadiness(Result<(), String>);
 
-    impl Readiness for Says {
+    impl Readiness for FixedReadiness {
         async fn check(&self) -> Result<(), String> {
             self.0.clone()
         }
     }
 
-    struct Silent;
+    struct HangingReadiness;
 
-    impl Readiness for Silent {
+    impl Readiness for HangingReadiness {
         async fn check(&self) -> Result<(), String> {
             std::future::pending().await
         }
     }
 
-    async fn listener() -> Health {
-        Health::bind(([127, 0, 0, 1], 0).into()).await.unwrap()
+    async fn listener() -> HealthListener {
+        HealthListener::bind(([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap()
     }
 
-    /// Status line and body of the answer to one request over a socket.
-    async fn ask(health: Health, readiness: impl Readiness, request: &str) -> (String, String) {
+    /// Status line and body of the response to one request over a socket.
+    async fn fetch(
+        health: HealthListener,
+        readiness: impl Readiness,
+        request: &str,
+    ) -> (String, String) {
         let addr = health.addr();
         let running = tokio::spawn(health.run(Arc::new(readiness)));
         let mut stream = TcpStream::connect(addr).await.unwrap();
         let request = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
         running.abort();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let status = head.lines().next().unwrap();
         (status.to_owned(), body.to_owned())
     }
 
     #[tokio::test]
-    async fn a_process_is_healthy_and_says_in_a_sentence_why_it_is_not_ready() {
-        let ready = || Says(Ok(()));
-        let unready = || Says(Err("the database does not answer".to_owned()));
+    async fn a_running_process_is_healthy_and_gives_the_reason_it_is_not_ready() {
+        let ready = || FixedReadiness(Ok(()));
+        let unready = || FixedReadiness(Err("the database does not answer".to_owned()));
         let not_found = "HTTP/1.1 404 Not Found";
         let unavailable = "HTTP/1.1 503 Service Unavailable";
-        for (says, request, status, body) in [
+        for (readiness, request, status, body) in [
             (ready(), "GET /healthz", "HTTP/1.1 200 OK", "ok\n"),
             (unready(), "GET /healthz", "HTTP/1.1 200 OK", "ok\n"),
             (ready(), "GET /readyz?verbose", "HTTP/1.1 200 OK", "ok\n"),
@@ -229,47 +239,47 @@ mod tests {
                 ready(),
                 "GET /metrics",
                 not_found,
-                "there are /healthz and /readyz\n",
+                "not found: use /healthz or /readyz\n",
             ),
             (
                 ready(),
                 "POST /readyz",
                 "HTTP/1.1 405 Method Not Allowed",
-                "GET or HEAD it\n",
+                "method not allowed: use GET or HEAD\n",
             ),
         ] {
-            let answer = ask(listener().await, says, request).await;
-            assert_eq!(answer, (status.to_owned(), body.to_owned()), "{request}");
+            let response = fetch(listener().await, readiness, request).await;
+            assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");
         }
     }
 
     #[tokio::test]
-    async fn a_process_that_counts_tells_it_and_one_that_is_not_ready_too() {
-        let unready = || Says(Err("the database does not answer".to_owned()));
+    async fn metrics_are_served_even_by_a_process_that_is_not_ready() {
+        let unready = || FixedReadiness(Err("the database does not answer".to_owned()));
         for (request, status, body) in [
             ("GET /metrics", "HTTP/1.1 200 OK", "errors_total 3\n# EOF\n"),
             (
                 "GET /",
                 "HTTP/1.1 404 Not Found",
-                "there are /healthz, /readyz and /metrics\n",
+                "not found: use /healthz, /readyz or /metrics\n",
             ),
             (
                 "POST /metrics",
                 "HTTP/1.1 405 Method Not Allowed",
-                "GET or HEAD it\n",
+                "method not allowed: use GET or HEAD\n",
             ),
         ] {
             let health = listener().await;
             let health = health.with_metrics(Arc::new(|| "errors_total 3\n# EOF\n".to_owned()));
-            let answer = ask(health, unready(), request).await;
-            assert_eq!(answer, (status.to_owned(), body.to_owned()), "{request}");
+            let response = fetch(health, unready(), request).await;
+            assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");
         }
     }
 
     #[tokio::test]
-    async fn a_check_without_end_is_not_ready() {
-        let asked = (&Method::GET, "/readyz");
-        let response = answer(asked, &Silent, None, Duration::ZERO).await;
+    async fn a_readiness_check_that_hangs_means_not_ready() {
+        let target = (&Method::GET, "/readyz");
+        let response = respond(target, &HangingReadiness, None, Duration::ZERO).await;
 
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     }

@@ -1,13 +1,13 @@
-//! What every program of the platform owes whoever runs it: logs, a sentence when it can't go
-//! on, an end when it is told to, health, and care with secrets.
+//! Code that all programs of the platform share: clock, command line, logs, health checks, graceful
+//! shutdown, random numbers, durations and secrets in settings, and TLS files.
 
 pub mod clock;
 pub mod command_line;
+pub mod duration;
 pub mod file_descriptors;
 pub mod health;
 pub mod logs;
 pub mod random;
 pub mod secret_file;
-pub mod sentence;
 pub mod shutdown;
 pub mod tls;

@@ -1,10 +1,10 @@
-//! Logs, as lines on stderr.
+//! What a program writes to stderr: its logs, and the error that ends it.
 
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
 
-/// Writes them from a level on, such as `info`, unless `RUST_LOG` says otherwise.
+/// Logs to stderr from a level on, such as `info`, unless `RUST_LOG` is set.
 pub fn to_stderr(level: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(
@@ -13,4 +13,35 @@ pub fn to_stderr(level: &str) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
+}
+
+/// The error and its causes on one line. A cause that an outer message already contains is not
+/// repeated.
+pub fn error_message(error: &anyhow::Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_reported_once() {
+        let error = anyhow!("refused")
+            .context("cannot connect: refused")
+            .context("cannot start");
+
+        assert_eq!(
+            error_message(&error),
+            "cannot start: cannot connect: refused"
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! Randomness from the operating system, for keys, secrets and jitter.
+//! Random numbers from the operating system, for keys, secrets and jitter.
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -8,17 +8,17 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .expect("the operating system always has randomness once it has started");
+        .expect("the operating system provides random bytes");
     bytes
 }
 
-/// `N` random bytes as text of `[A-Za-z0-9_-]`, which no encoding of forms or headers changes.
+/// `N` random bytes as text of `[A-Za-z0-9_-]`, which needs no escaping in forms or headers.
 pub fn token<const N: usize>() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes::<N>())
 }
 
-/// A number from 0 up to, not including, a limit; 0 for the limit 0. Good for jitter: the bias
-/// of the remainder is far below what matters there.
+/// A random number below a limit; 0 for the limit 0. The bias of the remainder is negligible for
+/// jitter.
 pub fn below(limit: u64) -> u64 {
     u64::from_le_bytes(bytes()).checked_rem(limit).unwrap_or(0)
 }

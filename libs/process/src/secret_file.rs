@@ -1,4 +1,4 @@
-//! Files with secrets: small, and nobody else's to read.
+//! Reads files with secrets, if other users cannot read them.
 
 use std::{
     fs::File,
@@ -7,28 +7,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Far beyond any key, password or certificate chain; a device file has no end.
-const LARGEST: u64 = 1024 * 1024;
+/// The most bytes read from a file; larger than any key, password or certificate chain.
+const MAX_SIZE: u64 = 1024 * 1024;
 
-/// Permissions of the group's members to write and of everybody else.
-const NOT_OWN: u32 = 0o077;
+/// Permission bits that a file must not have: any for the group or others.
+const FORBIDDEN: u32 = 0o077;
 
-/// What of them a file of root's must not have: it may be given to a group to read.
-const NOT_ROOTS: u32 = 0o037;
+/// The same for a file owned by root, which a group may read.
+const FORBIDDEN_FOR_ROOT: u32 = 0o037;
 
-/// Why a secret can't be taken from a file.
+/// Why a secret cannot be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {path}")]
     Read { path: PathBuf, source: io::Error },
     #[error(
-        "{path} may be read by others (mode {mode:04o}), and it holds a secret: chmod 600 {path}"
+        "{path} contains a secret and is accessible to other users (mode {mode:04o}): run chmod 600 {path}"
     )]
     Exposed { path: PathBuf, mode: u32 },
 }
 
-/// Reads the text of a file that others may not read. As `PostgreSQL` has it for its keys: mode
-/// 0600 or less, or 0640 or less if it is root's.
+/// Reads a text file. Its mode must be 0600 or stricter, or 0640 or stricter if root owns it: the
+/// rule of `PostgreSQL` for key files.
 pub fn read(path: &Path) -> Result<String, Error> {
     let failed = |source| Error::Read {
         path: path.to_owned(),
@@ -36,19 +36,19 @@ pub fn read(path: &Path) -> Result<String, Error> {
     };
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    let refused = if metadata.uid() == 0 {
-        NOT_ROOTS
+    let forbidden = if metadata.uid() == 0 {
+        FORBIDDEN_FOR_ROOT
     } else {
-        NOT_OWN
+        FORBIDDEN
     };
-    if metadata.mode() & refused != 0 {
+    if metadata.mode() & forbidden != 0 {
         return Err(Error::Exposed {
             path: path.to_owned(),
             mode: metadata.mode() & 0o7777,
         });
     }
     let mut text = String::new();
-    file.take(LARGEST)
+    file.take(MAX_SIZE)
         .read_to_string(&mut text)
         .map_err(failed)?;
     Ok(text)
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_read_only_where_others_cannot_read_it() {
+    fn a_secret_is_read_only_if_other_users_cannot_access_the_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "secret\n").unwrap();
         let with_mode = |mode| {
@@ -81,14 +81,14 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "{path} may be read by others (mode {wrong:04o}), and it holds a secret: chmod 600 {path}"
+                    "{path} contains a secret and is accessible to other users (mode {wrong:04o}): run chmod 600 {path}"
                 )
             );
         }
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn an_error_names_a_missing_file() {
         let error = read(Path::new("/nowhere/secret")).unwrap_err();
 
         assert_eq!(error.to_string(), "cannot read /nowhere/secret");

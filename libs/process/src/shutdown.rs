@@ -1,16 +1,16 @@
-//! The end of a program: SIGTERM and Ctrl-C.
+//! Graceful shutdown on SIGTERM and Ctrl-C.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What a shell expects of a process that a signal ended: 128 and the signal's number.
+/// Exit statuses after a signal by shell convention: 128 plus the signal number.
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-/// Cancelled by SIGTERM and Ctrl-C, from now on. A second one ends the process at once, with
-/// what is in flight, with status 143 or 130.
+/// A token that SIGTERM or Ctrl-C cancels. A second signal exits at once with status 143 or 130
+/// and abandons work in flight.
 pub fn on_signal() -> io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -22,7 +22,9 @@ pub fn on_signal() -> io::Result<CancellationToken> {
             _ = interrupt.recv() => {}
         }
         signalled.cancel();
-        tracing::warn!("finishing what is in flight; another Ctrl-C or SIGTERM ends it now");
+        tracing::warn!(
+            "shutting down and draining work in flight; a second Ctrl-C or SIGTERM exits at once"
+        );
         let status = tokio::select! {
             _ = terminate.recv() => TERMINATED,
             _ = interrupt.recv() => INTERRUPTED,

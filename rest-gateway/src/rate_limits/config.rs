@@ -1,16 +1,15 @@
-//! What may be set: how many requests, and whose word counts about where they come from.
+//! Settings of the rate limits and the trusted proxies.
 
 use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
 
 use clap::Args;
 use egress::Network;
-use jiff::SignedDuration;
+use process::duration;
 
-/// How many requests are taken from whom.
+/// Rate limits and trusted proxies.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct RateLimitConfig {
-    /// How many requests an API client may make, such as `6000/1m`, or `off`. Each gateway counts
-    /// for itself
+    /// Requests per API client, such as `6000/1m`, or `off`; each gateway counts separately
     #[arg(
         long = "rate-limit-client",
         env = "DELIVERY_RATE_LIMIT_CLIENT",
@@ -20,7 +19,7 @@ pub struct RateLimitConfig {
     )]
     pub client: RateLimit,
 
-    /// How many access tokens may be asked for from one address
+    /// Access token requests per address
     #[arg(
         long = "rate-limit-token-address",
         env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS",
@@ -30,7 +29,7 @@ pub struct RateLimitConfig {
     )]
     pub token_address: RateLimit,
 
-    /// How many access tokens an API client may ask for
+    /// Access token requests per API client
     #[arg(
         long = "rate-limit-token-client",
         env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT",
@@ -40,8 +39,8 @@ pub struct RateLimitConfig {
     )]
     pub token_client: RateLimit,
 
-    /// Networks of the proxies in front (CIDR), whose `Forwarded` and `X-Forwarded-For` are
-    /// believed; may be repeated or separated by commas
+    /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
+    /// may be repeated or separated by commas
     #[arg(
         long = "trusted-proxies",
         env = "DELIVERY_TRUSTED_PROXIES",
@@ -54,21 +53,21 @@ pub struct RateLimitConfig {
 
 impl Default for RateLimitConfig {
     fn default() -> Self {
-        let a_minute = |requests| RateLimit::Every {
+        let per_minute = |requests| RateLimit::Every {
             requests,
             window: Duration::from_mins(1),
         };
         Self {
-            client: NonZeroU32::new(6000).map_or(RateLimit::Off, a_minute),
-            token_address: NonZeroU32::new(600).map_or(RateLimit::Off, a_minute),
-            token_client: NonZeroU32::new(60).map_or(RateLimit::Off, a_minute),
+            client: NonZeroU32::new(6000).map_or(RateLimit::Off, per_minute),
+            token_address: NonZeroU32::new(600).map_or(RateLimit::Off, per_minute),
+            token_client: NonZeroU32::new(60).map_or(RateLimit::Off, per_minute),
             trusted_proxies: Vec::new(),
         }
     }
 }
 
 impl RateLimitConfig {
-    /// As much as anybody likes.
+    /// No limits.
     pub fn off() -> Self {
         Self {
             client: RateLimit::Off,
@@ -79,7 +78,7 @@ impl RateLimitConfig {
     }
 }
 
-/// A limit: so many requests at once, and as many again in each window, evenly.
+/// A number of requests per window. It is also the burst size, and is replenished evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimit {
     Off,
@@ -94,24 +93,23 @@ impl FromStr for RateLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const MOST: SignedDuration = SignedDuration::from_hours(24);
+        const MAX_WINDOW: Duration = Duration::from_hours(24);
 
         if text == "off" {
             return Ok(Self::Off);
         }
         let wrong = || {
             format!(
-                "`{text}` is not a limit: give requests and seconds, such as `6000/60s`, or `off`"
+                "`{text}` is not a rate limit: write requests per time, such as `6000/60s`, or `off`"
             )
         };
         let (requests, window) = text.split_once('/').ok_or_else(wrong)?;
         let requests = requests.parse().map_err(|_| wrong())?;
-        let window: SignedDuration = window.parse().map_err(|_| wrong())?;
-        let whole = window.subsec_nanos() == 0 && window.is_positive() && window <= MOST;
-        match Duration::try_from(window) {
-            Ok(window) if whole => Ok(Self::Every { requests, window }),
-            _ => Err(wrong()),
+        let window = duration::parse_up_to(MAX_WINDOW, window).map_err(|_| wrong())?;
+        if window.subsec_nanos() > 0 {
+            return Err(wrong());
         }
+        Ok(Self::Every { requests, window })
     }
 }
 
@@ -129,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_read_as_it_is_written() {
+    fn a_limit_is_parsed_from_its_text() {
         for text in ["off", "1/1s", "6000/60s", "4294967295/86400s"] {
             assert_eq!(text.parse::<RateLimit>().unwrap().to_string(), text);
         }

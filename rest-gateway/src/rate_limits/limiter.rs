@@ -1,4 +1,4 @@
-//! A budget of requests for each key, in bounded memory.
+//! Counts requests per key against a quota, in bounded memory.
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 
@@ -9,31 +9,31 @@ use governor::{
     state::{InMemoryState, NotKeyed},
 };
 
-use super::{config::RateLimit, seconds_up, standings::Standing};
+use super::{config::RateLimit, headers::LimitStatus};
 
-/// How many budgets are kept. Those that are used most stay, so that nobody can have another's
-/// forgotten by making many.
-const KEPT: u64 = 100_000;
+/// Keys in memory. The most frequently used stay, so a client cannot evict the others by using
+/// many keys.
+const MAX_KEYS: u64 = 100_000;
 
-/// What is left of a budget, now that a request was taken from it.
+/// The result of counting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Budget {
-    pub(super) standing: Standing,
-    /// How long to wait, if nothing was left.
-    pub(super) wait: Option<Duration>,
+pub(super) struct Decision {
+    pub(super) status: LimitStatus,
+    /// How long to wait if the quota is exhausted; none if the request is allowed.
+    pub(super) retry_after: Option<Duration>,
 }
 
 type Bucket<C> = RateLimiter<NotKeyed, InMemoryState, C, StateInformationMiddleware>;
 
-/// Counts; or does not, where there is no limit.
-pub(super) struct Limiter<K, C: Clock = governor::clock::DefaultClock>(Option<Counting<K, C>>);
+/// Limits requests per key; disabled if the limit is off.
+pub(super) struct Limiter<K, C: Clock = governor::clock::DefaultClock>(Option<Buckets<K, C>>);
 
-struct Counting<K, C: Clock> {
+struct Buckets<K, C: Clock> {
     policy: &'static str,
     quota: Quota,
     window: Duration,
     clock: C,
-    buckets: moka::sync::Cache<K, Arc<Bucket<C>>>,
+    by_key: moka::sync::Cache<K, Arc<Bucket<C>>>,
 }
 
 impl<K, C> Limiter<K, C>
@@ -48,54 +48,60 @@ where
         };
         let quota = Quota::with_period(window / requests.get());
         Self(quota.map(|quota| {
-            Counting {
+            Buckets {
                 policy,
                 quota: quota.allow_burst(requests),
                 window,
                 clock,
-                // A budget nobody has touched for a window is whole again, as a new one is.
-                buckets: moka::sync::Cache::builder()
-                    .max_capacity(KEPT)
+                // A bucket that is unused for a window is full again, like a new one.
+                by_key: moka::sync::Cache::builder()
+                    .max_capacity(MAX_KEYS)
                     .time_to_idle(window)
                     .build(),
             }
         }))
     }
 
-    /// Takes a request from a key's budget; none where nothing is counted.
-    pub(super) fn check(&self, key: K) -> Option<Budget> {
-        let counting = self.0.as_ref()?;
-        let bucket = counting
-            .buckets
-            .get_with(key, || Arc::new(counting.new_bucket()));
-        Some(counting.take(&bucket))
+    /// Counts a request; none if the limiter is disabled.
+    pub(super) fn check(&self, key: K) -> Option<Decision> {
+        let buckets = self.0.as_ref()?;
+        let bucket = buckets
+            .by_key
+            .get_with(key, || Arc::new(buckets.new_bucket()));
+        Some(buckets.take(&bucket))
     }
 }
 
-impl<K, C: Clock + Clone> Counting<K, C> {
+impl<K, C: Clock + Clone> Buckets<K, C> {
     fn new_bucket(&self) -> Bucket<C> {
         RateLimiter::direct_with_clock(self.quota, self.clock.clone()).with_middleware()
     }
 
-    fn take(&self, bucket: &Bucket<C>) -> Budget {
-        let (remaining, wait) = match bucket.check() {
+    fn take(&self, bucket: &Bucket<C>) -> Decision {
+        let (remaining, retry_after) = match bucket.check() {
             Ok(state) => (state.remaining_burst_capacity(), None),
-            Err(refused) => (0, Some(refused.wait_time_from(self.clock.now()))),
+            Err(not_until) => (0, Some(not_until.wait_time_from(self.clock.now()))),
         };
         let quota = self.quota.burst_size().get();
         let used = quota.saturating_sub(remaining);
-        let until_whole = self.quota.replenish_interval().saturating_mul(used);
-        Budget {
-            standing: Standing {
+        let until_full = self.quota.replenish_interval().saturating_mul(used);
+        Decision {
+            status: LimitStatus {
                 policy: self.policy,
                 quota,
                 window: self.window.as_secs(),
                 remaining,
-                reset: seconds_up(wait.unwrap_or(until_whole)),
+                reset: seconds_rounded_up(retry_after.unwrap_or(until_full)),
             },
-            wait,
+            retry_after,
         }
     }
+}
+
+/// Whole seconds, rounded up, so that a client that waits as long does not retry too early.
+pub(super) fn seconds_rounded_up(duration: Duration) -> u64 {
+    let started = u64::from(duration.subsec_nanos() > 0);
+    duration.as_secs().saturating_add(started).max(1)
 }
 
 #[cfg(test)]
@@ -108,8 +114,8 @@ mod tests {
         Limiter::new("test", limit.parse().unwrap(), clock.clone())
     }
 
-    fn standing(remaining: u32, reset: u64) -> Standing {
-        Standing {
+    fn status(remaining: u32, reset: u64) -> LimitStatus {
+        LimitStatus {
             policy: "test",
             quota: 3,
             window: 60,
@@ -119,38 +125,38 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_used_up_and_comes_back_evenly() {
+    fn a_quota_is_used_up_and_replenished_evenly() {
         let clock = FakeRelativeClock::default();
         let limiter = limiter("3/1m", &clock);
-        let left = |remaining, reset| {
-            Some(Budget {
-                standing: standing(remaining, reset),
-                wait: None,
+        let allowed = |remaining, reset| {
+            Some(Decision {
+                status: status(remaining, reset),
+                retry_after: None,
             })
         };
-        let nothing = |wait: u64| {
-            Some(Budget {
-                standing: standing(0, wait),
-                wait: Some(Duration::from_secs(wait)),
+        let exhausted = |wait: u64| {
+            Some(Decision {
+                status: status(0, wait),
+                retry_after: Some(Duration::from_secs(wait)),
             })
         };
 
-        assert_eq!(limiter.check("a"), left(2, 20));
-        assert_eq!(limiter.check("a"), left(1, 40));
-        assert_eq!(limiter.check("a"), left(0, 60));
-        assert_eq!(limiter.check("a"), nothing(20));
-        assert_eq!(limiter.check("b"), left(2, 20));
+        assert_eq!(limiter.check("a"), allowed(2, 20));
+        assert_eq!(limiter.check("a"), allowed(1, 40));
+        assert_eq!(limiter.check("a"), allowed(0, 60));
+        assert_eq!(limiter.check("a"), exhausted(20));
+        assert_eq!(limiter.check("b"), allowed(2, 20));
         clock.advance(Duration::from_secs(15));
-        assert_eq!(limiter.check("a"), nothing(5));
+        assert_eq!(limiter.check("a"), exhausted(5));
         clock.advance(Duration::from_secs(5));
-        assert_eq!(limiter.check("a"), left(0, 60));
-        assert_eq!(limiter.check("a"), nothing(20));
+        assert_eq!(limiter.check("a"), allowed(0, 60));
+        assert_eq!(limiter.check("a"), exhausted(20));
         clock.advance(Duration::from_hours(1));
-        assert_eq!(limiter.check("a"), left(2, 20));
+        assert_eq!(limiter.check("a"), allowed(2, 20));
     }
 
     #[test]
-    fn nothing_is_counted_where_there_is_no_limit() {
+    fn no_request_is_counted_if_the_limit_is_off() {
         let limiter = limiter("off", &FakeRelativeClock::default());
 
         assert_eq!(limiter.check("a"), None);

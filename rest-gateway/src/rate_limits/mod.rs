@@ -1,17 +1,15 @@
-//! How many requests each may make: API clients of the API, and addresses and clients of the token
-//! endpoint. What is counted, this gateway counts for itself: behind a balancer, a client has
-//! as many budgets as there are gateways.
+//! Rate limits: per API client, and per address and credentials at the token endpoint. Each
+//! gateway counts separately: behind a load balancer, limits multiply by the number of gateways.
 
-mod address;
+mod client_address;
 mod config;
-mod known_clients;
+mod headers;
 mod limiter;
-mod standings;
+mod token_owners;
 
 use std::{
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
-    time::Duration,
 };
 
 use egress::Network;
@@ -20,28 +18,28 @@ use http::{header::AUTHORIZATION, request::Parts};
 use sha2::{Digest, Sha256};
 
 pub use self::config::{RateLimit, RateLimitConfig};
-use self::limiter::{Budget, Limiter};
+use self::limiter::{Decision, Limiter, seconds_rounded_up};
 pub(crate) use self::{
-    address::Peer,
-    known_clients::{KnownClients, Token},
-    standings::{Standings, layer},
+    client_address::PeerAddr,
+    headers::{LimitStatuses, layer},
+    token_owners::{TokenOwners, UnverifiedToken},
 };
 use crate::error::Error;
 
-/// The budgets, and who is who.
+/// All limiters, and the clients of known tokens.
 pub(crate) struct RateLimits {
-    clients: Limiter<Sender>,
+    clients: Limiter<QuotaOwner>,
     token_addresses: Limiter<IpAddr>,
     token_clients: Limiter<[u8; 32]>,
-    known_clients: KnownClients,
+    token_owners: TokenOwners,
     trusted_proxies: Vec<Network>,
 }
 
-/// Whose budget a request of the API is taken from.
+/// Whose quota an API request counts against.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Sender {
+enum QuotaOwner {
     Client(Arc<str>),
-    /// Of whoever is not known yet.
+    /// Of a client that is not known yet.
     Address(IpAddr),
 }
 
@@ -52,55 +50,59 @@ impl RateLimits {
             clients: Limiter::new("client", config.client, clock.clone()),
             token_addresses: Limiter::new("token-address", config.token_address, clock.clone()),
             token_clients: Limiter::new("token-client", config.token_client, clock),
-            known_clients: KnownClients::new(),
+            token_owners: TokenOwners::new(),
             trusted_proxies: config.trusted_proxies.clone(),
         }
     }
 
-    pub(crate) fn known_clients(&self) -> &KnownClients {
-        &self.known_clients
+    pub(crate) fn token_owners(&self) -> &TokenOwners {
+        &self.token_owners
     }
 
-    /// Takes a request from its sender's budget; fails if there is nothing left of that.
+    /// Counts a request; fails if its quota is exhausted.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Error> {
+        let statuses = request.extensions.get::<LimitStatuses>();
         let path = request.uri.path();
         if path == "/oauth2/token" {
             let address = self.address(request);
-            return settle(self.token_addresses.check(address), request);
+            return apply(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
-            return settle(self.clients.check(self.sender(request)), request);
+            return apply(self.clients.check(self.quota_owner(request)), statuses);
         }
         Ok(())
     }
 
-    /// Takes a request from the budget of whoever has these credentials. Who guesses secrets
-    /// takes nothing from the client: each guess is somebody else's.
+    /// Counts a token request against the quota of its credentials. Guessed secrets do not use up
+    /// the client's quota: every pair of key and secret has its own.
     pub(crate) fn check_credentials(
         &self,
-        standings: Option<&Standings>,
+        statuses: Option<&LimitStatuses>,
         (api_key, api_secret): (&str, &str),
     ) -> Result<(), Error> {
         let credentials = Sha256::new()
             .chain_update(Sha256::digest(api_key))
             .chain_update(api_secret)
             .finalize();
-        note(self.token_clients.check(credentials.into()), standings)
+        apply(self.token_clients.check(credentials.into()), statuses)
     }
 
-    fn sender(&self, request: &Parts) -> Sender {
+    fn quota_owner(&self, request: &Parts) -> QuotaOwner {
         request
             .headers
             .get(AUTHORIZATION)
-            .and_then(|value| self.known_clients.find(value.as_bytes()))
-            .map_or_else(|| Sender::Address(self.address(request)), Sender::Client)
+            .and_then(|value| self.token_owners.find(value.as_bytes()))
+            .map_or_else(
+                || QuotaOwner::Address(self.address(request)),
+                QuotaOwner::Client,
+            )
     }
 
-    /// IPv6 addresses are given out by networks: each is as its first half.
+    /// The client's address; of IPv6 only the /64 network, the usual assignment to one client.
     fn address(&self, request: &Parts) -> IpAddr {
-        let peer = request.extensions.get::<Peer>();
+        let peer = request.extensions.get::<PeerAddr>();
         let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |peer| peer.0);
-        let address = address::of_client(peer, &request.headers, &self.trusted_proxies);
+        let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);
         match address {
             IpAddr::V6(ip) => {
                 let [a, b, c, d, ..] = ip.segments();
@@ -111,29 +113,23 @@ impl RateLimits {
     }
 }
 
-fn settle(budget: Option<Budget>, request: &Parts) -> Result<(), Error> {
-    note(budget, request.extensions.get::<Standings>())
-}
-
-/// Notes what the client is to be told of a budget; fails if it is used up.
-fn note(budget: Option<Budget>, standings: Option<&Standings>) -> Result<(), Error> {
-    let Some(Budget { standing, wait }) = budget else {
+/// Records a limit's status for the response headers; fails if the quota is exhausted.
+fn apply(decision: Option<Decision>, statuses: Option<&LimitStatuses>) -> Result<(), Error> {
+    let Some(Decision {
+        status,
+        retry_after,
+    }) = decision
+    else {
         return Ok(());
     };
-    if let Some(standings) = standings {
-        standings.add(standing);
+    if let Some(statuses) = statuses {
+        statuses.add(status);
     }
-    match wait {
+    match retry_after {
         None => Ok(()),
-        Some(wait) => Err(Error::rate_limited(
-            (standing.quota, standing.window),
-            seconds_up(wait),
+        Some(retry_after) => Err(Error::rate_limited(
+            (status.quota, status.window),
+            seconds_rounded_up(retry_after),
         )),
     }
-}
-
-/// Whole seconds, upwards: who comes back as told is not too early.
-fn seconds_up(duration: Duration) -> u64 {
-    let begun = u64::from(duration.subsec_nanos() > 0);
-    duration.as_secs().saturating_add(begun).max(1)
 }

@@ -1,12 +1,12 @@
-//! Addresses, as they stand in tasks.
+//! Addresses in tasks and stores.
 
 use proto::{AddressDraft, LatLng, iri};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    body_reader::{Object, ViolationCollector},
     error::Error,
-    report::{Object, Report},
 };
 
 #[derive(Debug, Serialize)]
@@ -43,7 +43,7 @@ impl TryFrom<proto::Address> for Address {
     fn try_from(address: proto::Address) -> Result<Self, Error> {
         let lat_lng = address
             .lat_lng
-            .ok_or_else(|| Error::incomplete("an address's point"))?;
+            .ok_or_else(|| Error::incomplete("an address's location"))?;
         Ok(Self {
             iri: (!address.name.is_empty()).then(|| iri::of(&address.name)),
             ld_type: "http://schema.org/Place",
@@ -65,26 +65,26 @@ impl TryFrom<proto::Address> for Address {
 }
 
 /// Reads an address object.
-pub(super) fn read(address: &Object<'_>, report: &mut Report) -> AddressDraft {
+pub(super) fn read(address: &Object<'_>, violations: &mut ViolationCollector) -> AddressDraft {
     AddressDraft {
-        street_address: address.text("streetAddress", "street_address", report),
-        lat_lng: read_point(address, report),
-        place_name: address.text("name", "place_name", report),
-        contact_name: address.text("contactName", "contact_name", report),
+        street_address: address.text("streetAddress", "street_address", violations),
+        lat_lng: read_location(address, violations),
+        place_name: address.text("name", "place_name", violations),
+        contact_name: address.text("contactName", "contact_name", violations),
         telephone: match address.get("telephone") {
-            // What an empty PHP field becomes.
+            // PHP clients send `false` for an empty field.
             Some(Value::Bool(false)) => None,
-            _ => address.text("telephone", "telephone", report),
+            _ => address.text("telephone", "telephone", violations),
         },
-        description: address.text("description", "description", report),
-        postal_code: address.text("postalCode", "postal_code", report),
-        address_locality: address.text("addressLocality", "address_locality", report),
-        address_country: address.text("addressCountry", "address_country", report),
+        description: address.text("description", "description", violations),
+        postal_code: address.text("postalCode", "postal_code", violations),
+        address_locality: address.text("addressLocality", "address_locality", violations),
+        address_country: address.text("addressCountry", "address_country", violations),
     }
 }
 
-/// Reads `latLng`, or `geo` if that is what there is.
-fn read_point(address: &Object<'_>, report: &mut Report) -> Option<LatLng> {
+/// Reads `latLng`, or else `geo`.
+fn read_location(address: &Object<'_>, violations: &mut ViolationCollector) -> Option<LatLng> {
     const FIELD: &str = "lat_lng";
 
     if let Some(value) = address.get("latLng") {
@@ -92,7 +92,7 @@ fn read_point(address: &Object<'_>, report: &mut Report) -> Option<LatLng> {
             .as_array()
             .and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
         let Some(&[latitude, longitude]) = numbers.as_deref() else {
-            report.add(
+            violations.add(
                 address.path(FIELD),
                 "WRONG_TYPE",
                 "must be an array of two numbers, latitude then longitude",
@@ -106,10 +106,10 @@ fn read_point(address: &Object<'_>, report: &mut Report) -> Option<LatLng> {
     }
 
     let value = address.get("geo")?;
-    report.choose(address.path(FIELD), "geo");
+    violations.name_field(address.path(FIELD), "geo");
     let number = |member: &str| value.get(member).and_then(Value::as_f64);
     let (Some(latitude), Some(longitude)) = (number("latitude"), number("longitude")) else {
-        report.add(
+        violations.add(
             address.path(FIELD),
             "WRONG_TYPE",
             "must be an object with the numbers `latitude` and `longitude`",

@@ -1,18 +1,18 @@
-//! `/errors/{code}`: the page to which the `type` of an error leads.
+//! `/errors/{code}`: the page that the `type` of an error links to.
 
 use std::sync::Arc;
 
 use crate::{
     error::Error,
     error_codes::{self, ErrorCode},
+    gateway::{Gateway, HandlerResult},
     request::Request,
     resources::docs_page,
-    routes::{Answer, Gateway},
 };
 use bytes::Bytes;
 
 /// `GET /errors/{code}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let code = error_codes::find(&request.parameter).ok_or_else(Error::no_such_path)?;
 
     let html = page(code, &gateway.platform_name);
@@ -26,15 +26,15 @@ fn page(code: &ErrorCode, platform_name: &str) -> String {
         title,
         meaning,
         cause,
-        cure,
+        solution,
         retryable,
     } = code;
     let platform_name = escape(platform_name);
-    let (meaning, cause, cure) = (mark_up(meaning), mark_up(cause), mark_up(cure));
+    let (meaning, cause, solution) = (to_html(meaning), to_html(cause), to_html(solution));
     let retryable = if *retryable {
         "Yes: the same request may succeed later."
     } else {
-        "No: the same request will fail again."
+        "No: the same request fails again."
     };
     format!(
         "<!DOCTYPE html>\n\
@@ -53,17 +53,17 @@ fn page(code: &ErrorCode, platform_name: &str) -> String {
          <dl>\n\
          <dt>Meaning</dt><dd>{meaning}</dd>\n\
          <dt>Cause</dt><dd>{cause}</dd>\n\
-         <dt>Cure</dt><dd>{cure}</dd>\n\
+         <dt>Solution</dt><dd>{solution}</dd>\n\
          <dt>Retryable</dt><dd>{retryable}</dd>\n\
          </dl>\n\
-         <p><a href=\"../api/docs\">The API</a></p>\n\
+         <p><a href=\"../api/docs\">API documentation</a></p>\n\
          </body>\n\
          </html>\n"
     )
 }
 
-/// HTML of a text in which backquotes stand around what is code.
-fn mark_up(text: &str) -> String {
+/// Converts a text with code in backquotes to HTML.
+fn to_html(text: &str) -> String {
     let mut html = String::new();
     for (index, part) in text.split('`').enumerate() {
         if index % 2 == 0 {
@@ -88,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_backquotes_is_code_and_nothing_is_markup() {
+    fn backquotes_become_code_elements_and_html_is_escaped() {
         assert_eq!(
-            mark_up("Send `Bearer <access_token>` & wait"),
+            to_html("Send `Bearer <access_token>` & wait"),
             "Send <code>Bearer &lt;access_token&gt;</code> &amp; wait"
         );
     }

@@ -10,12 +10,12 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    collection::{self, Position},
+    body_reader::ViolationCollector,
+    collection::{self, Pagination},
     error::Error,
+    gateway::{Gateway, HandlerResult},
     json_ld::{self, Node, Zone},
-    report::Report,
     request::Request,
-    routes::{Answer, Gateway},
 };
 
 const CONTEXT: &str = "/api/contexts/Event";
@@ -26,14 +26,14 @@ struct Event {
     #[serde(flatten)]
     node: Node,
     number: i64,
-    /// As in a notification, and the next.
+    /// Named as in notifications, like `object`.
     #[serde(rename = "event")]
     name: String,
     object: String,
     created_at: String,
 }
 
-/// A page of the log, and how far the log goes.
+/// A page of the event log, with the first and last number of the log.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
@@ -43,33 +43,33 @@ struct Page {
     last_number: i64,
 }
 
-/// `GET /api/events`: in order, a page at a time.
-pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
-    let mut report = Report::default();
-    let page_size = collection::read_page_size(&request, &mut report);
-    let after = read_after(&request, &mut report);
+/// `GET /api/events`: oldest first, paginated.
+pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let mut violations = ViolationCollector::default();
+    let page_size = collection::read_page_size(&request, &mut violations);
+    let after = read_after(&request, &mut violations);
 
     let message = ListEventsRequest {
         store: String::new(),
         after,
         page_size,
-        violations: report.violations(),
+        violations: violations.to_proto(),
     };
     let page = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             EventsClient::new(core).list_events(message).await
         })
         .await
-        .map_err(|error| report.explain(error))?;
+        .map_err(|error| violations.translate(error))?;
 
     let last = page.events.last().map_or(page.after, |event| event.number);
-    let position = Position {
+    let pagination = Pagination {
         parameter: "after",
         query: collection::page_query(page_size),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),
         previous: String::new(),
-        // Where there is more now. What comes later is found after the last number seen.
+        // None on the last page; later events follow after the last number of this page.
         next: if last < page.last_number {
             last.to_string()
         } else {
@@ -82,38 +82,38 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> Answer {
             CONTEXT,
             "/api/events",
             events.collect::<Result<Vec<_>, _>>()?,
-            &position,
+            &pagination,
         ),
         first_number: page.first_number,
         last_number: page.last_number,
     })
 }
 
-fn read_after(request: &Request, report: &mut Report) -> Option<i64> {
+fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<i64> {
     const FIELD: &str = "after";
 
-    let text = collection::read_once(request, (FIELD, FIELD), report)?;
+    let text = collection::read_once(request, (FIELD, FIELD), violations)?;
     let after = text.parse().ok();
     if after.is_none() {
-        report.add(FIELD, "WRONG_TYPE", "must be 0 or the number of an event");
+        violations.add(FIELD, "WRONG_TYPE", "must be 0 or the number of an event");
     }
     after
 }
 
 /// `GET /api/events/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = GetEventRequest {
         name: Collection::Events.name(&request.parameter),
     };
     let event = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             EventsClient::new(core).get_event(message).await
         })
         .await?;
 
     let mut event = Event::try_from(event)?;
-    event.node.stands_alone(CONTEXT);
+    event.node.set_context(CONTEXT);
     json_ld::ok(&event)
 }
 
@@ -122,7 +122,7 @@ impl TryFrom<proto::Event> for Event {
 
     fn try_from(event: proto::Event) -> Result<Self, Error> {
         Ok(Self {
-            node: Node::of("Event", Collection::Events, &event.name),
+            node: Node::new("Event", Collection::Events, &event.name),
             number: event.number,
             name: event.event,
             object: iri::of(&event.object),

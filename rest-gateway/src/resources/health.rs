@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`, for whoever keeps the gateway running.
+//! `/healthz` and `/readyz`: health checks for orchestrators and load balancers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,41 +11,42 @@ use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
 
 use crate::{
-    core::{Call, Repeat},
+    core_pool::{CallOptions, Retry},
     error::Error,
+    gateway::{Gateway, HandlerResult},
     request::Request,
-    routes::{Answer, Gateway},
 };
 
-/// Whoever asks has more to ask than this.
+/// Shorter than the usual timeout of a health check.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// `GET /healthz`: the process answers.
-pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> Answer {
+/// `GET /healthz`: succeeds while the process runs.
+pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> HandlerResult {
     Ok(text(StatusCode::OK, "ok\n"))
 }
 
-/// `GET /readyz`: so does a core, and its database, and the process has not been told to end.
-pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
+/// `GET /readyz`: succeeds while a core with its database is reachable and the gateway is not
+/// draining.
+pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     if gateway.draining.is_cancelled() {
         return Ok(text(
             StatusCode::SERVICE_UNAVAILABLE,
-            "this gateway is ending\n",
+            "this gateway is shutting down\n",
         ));
     }
-    let call = Call {
+    let options = CallOptions {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
-        ..request.anonymous_call()
+        ..request.anonymous_call_options()
     };
     let message = ListPublicKeysRequest {};
     gateway
         .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
+        .call(options, Retry::Safe, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
         .await
         .map_err(|error| match error {
-            // Not in time is not ready, whatever the reason.
+            // A timeout counts as not ready.
             Error::Timeout => Error::not_ready(),
             other => other,
         })?;
@@ -53,8 +54,8 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> Answer {
     Ok(text(StatusCode::OK, "ok\n"))
 }
 
-fn text(status: StatusCode, sentence: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(sentence.as_bytes()));
+fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(body.as_bytes()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(

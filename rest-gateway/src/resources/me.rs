@@ -1,4 +1,4 @@
-//! `/api/me`: who calls.
+//! `/api/me`: the calling client.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    gateway::{Gateway, HandlerResult},
     json_ld,
     request::Request,
-    routes::{Answer, Gateway},
 };
 
 #[derive(Debug, Serialize)]
@@ -27,16 +27,16 @@ struct ApiApp {
     name: String,
     /// None for the platform's own programs.
     store: Option<String>,
-    /// Existing clients look for one; here only stores have clients.
+    /// Always null; existing clients read it.
     shop: Option<String>,
 }
 
 /// `GET /api/me`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = GetCurrentApiClientRequest {};
     let client = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             ApiClientsClient::new(core)
                 .get_current_api_client(message)
                 .await

@@ -1,17 +1,17 @@
-//! `/api/settings`: what the platform is to all its shops.
+//! `/api/settings`: the platform's settings.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::{
+    gateway::{Gateway, HandlerResult},
     json_ld,
     platform::PlatformConfig,
     request::Request,
-    routes::{Answer, Gateway},
 };
 
-/// The names are those that existing clients read.
+/// The response; existing clients read these member names.
 #[derive(Debug, Serialize)]
 struct Settings<'a> {
     #[serde(rename = "@context")]
@@ -29,13 +29,13 @@ struct Settings<'a> {
 }
 
 /// `GET /api/settings`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
     let PlatformConfig {
         timezone,
         locale,
         country,
         currency,
-        latlng,
+        map_center,
     } = &gateway.platform;
     json_ld::ok(&Settings {
         context: "/api/contexts/Settings",
@@ -46,6 +46,6 @@ pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> Answer {
         locale,
         timezone,
         currency_code: currency.code(),
-        latlng: latlng.to_string(),
+        latlng: map_center.to_string(),
     })
 }

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
+    gateway::{Gateway, HandlerResult},
     json_ld,
     request::Request,
     resources::addresses::Address,
-    routes::{Answer, Gateway},
 };
 
 #[derive(Debug, Serialize)]
@@ -28,22 +28,22 @@ struct Store {
     ld_type: &'static str,
     id: String,
     name: String,
-    /// No store is ever disabled; its clients are.
+    /// Always true: clients are disabled, not stores.
     enabled: bool,
     address: Option<Address>,
-    /// The default one.
+    /// The default time slot.
     time_slot: Option<String>,
     time_slots: Vec<String>,
 }
 
 /// `GET /api/stores/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = GetStoreRequest {
         name: Collection::Stores.name(&request.parameter),
     };
     let store = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             StoresClient::new(core).get_store(message).await
         })
         .await?;

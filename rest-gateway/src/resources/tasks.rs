@@ -11,21 +11,21 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    core::Repeat,
+    core_pool::Retry,
     error::Error,
+    gateway::{Gateway, HandlerResult},
     json_ld::{self, Zone},
     request::Request,
     resources::addresses::Address,
-    routes::{Answer, Gateway},
 };
 
-/// A task, alone or in its delivery.
+/// A task, as a resource or embedded in its delivery.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Task {
     #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
     context: Option<&'static str>,
-    /// None in a preview, nor an `id`.
+    /// None in a preview, like `id`.
     #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
     iri: Option<String>,
     #[serde(rename = "@type")]
@@ -37,16 +37,16 @@ pub(super) struct Task {
     address: Address,
     after: String,
     before: String,
-    /// The old name of `after`, which some clients read.
+    /// The former name of `after`, which some clients read.
     done_after: String,
-    /// The old name of `before`.
+    /// The former name of `before`.
     done_before: String,
     comments: String,
     weight: Option<i64>,
     packages: Vec<Package>,
     tags: Vec<String>,
     metadata: BTreeMap<String, String>,
-    /// Null in a preview, and the next.
+    /// Null in a preview, like `updated_at`.
     created_at: Option<String>,
     updated_at: Option<String>,
     cancelled_at: Option<String>,
@@ -59,23 +59,23 @@ struct Package {
 }
 
 /// `GET /api/tasks/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = GetTaskRequest {
         name: Collection::Tasks.name(&request.parameter),
     };
     let task = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             TasksClient::new(core).get_task(message).await
         })
         .await?;
 
-    json_ld::ok(&Task::try_from(task)?.alone())
+    json_ld::ok(&Task::try_from(task)?.with_context())
 }
 
 /// `PUT /api/tasks/{id}/done`
-pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Answer {
-    let call = request.call()?;
+pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let options = request.call_options()?;
     let message = CompleteTaskRequest {
         name: Collection::Tasks.name(&request.parameter),
     };
@@ -83,16 +83,16 @@ pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Answer 
 
     let task = gateway
         .core
-        .call(call, Repeat::Harmless, message, |core, message| async {
+        .call(options, Retry::Safe, message, |core, message| async {
             TasksClient::new(core).complete_task(message).await
         })
         .await?;
 
-    json_ld::ok(&Task::try_from(task)?.alone())
+    json_ld::ok(&Task::try_from(task)?.with_context())
 }
 
 impl Task {
-    fn alone(self) -> Self {
+    fn with_context(self) -> Self {
         Self {
             context: Some("/api/contexts/Task"),
             ..self

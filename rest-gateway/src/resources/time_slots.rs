@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
+    gateway::{Gateway, HandlerResult},
     json_ld,
     request::Request,
-    routes::{Answer, Gateway},
 };
 
 #[derive(Debug, Serialize)]
@@ -65,19 +65,19 @@ struct OpeningHoursSpecification {
     opens: String,
     closes: String,
     day_of_week: Vec<&'static str>,
-    /// The first and the last of the dates a row of closed days is about.
+    /// The first and last date of a closed period.
     valid_from: Option<String>,
     valid_through: Option<String>,
 }
 
 /// `GET /api/time_slots/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = GetTimeSlotRequest {
         name: Collection::TimeSlots.name(&request.parameter),
     };
     let time_slot = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             TimeSlotsClient::new(core).get_time_slot(message).await
         })
         .await?;
@@ -85,51 +85,55 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> Answer {
     json_ld::ok(&TimeSlot::from(time_slot))
 }
 
-/// `GET /api/time_slots/choices`: the default slot's.
-pub(crate) async fn list_default_choices(gateway: Arc<Gateway>, request: Request) -> Answer {
+/// `GET /api/time_slots/choices`: of the default time slot.
+pub(crate) async fn list_default_choices(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let iri = "/api/time_slots/choices".to_owned();
     list(gateway, request, (iri, String::new())).await
 }
 
 /// `GET /api/time_slots/{id}/choices`
-pub(crate) async fn list_choices(gateway: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn list_choices(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let name = Collection::TimeSlots.name(&request.parameter);
     let iri = format!("{}/choices", iri::of(&name));
     list(gateway, request, (iri, name)).await
 }
 
-async fn list(gateway: Arc<Gateway>, request: Request, (iri, name): (String, String)) -> Answer {
+async fn list(
+    gateway: Arc<Gateway>,
+    request: Request,
+    (iri, name): (String, String),
+) -> HandlerResult {
     let message = ListTimeSlotChoicesRequest {
         name,
         accept_language: accept_language(&request),
     };
-    let response = gateway
+    let listed = gateway
         .core
-        .read(&request, message, |core, message| async {
+        .read(request.call_options()?, message, |core, message| async {
             TimeSlotsClient::new(core)
                 .list_time_slot_choices(message)
                 .await
         })
         .await?;
 
-    let choices = response.choices.into_iter().map(TimeSlotChoice::try_from);
-    let mut answer = json_ld::ok(&TimeSlotChoices {
+    let choices = listed.choices.into_iter().map(TimeSlotChoice::try_from);
+    let mut response = json_ld::ok(&TimeSlotChoices {
         context: "/api/contexts/TimeSlotChoices",
         iri,
         ld_type: "TimeSlotChoices",
         choices: choices.collect::<Result<_, _>>()?,
     })?;
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     headers.append(VARY, HeaderValue::from_static("accept-language"));
-    if let Ok(language) = HeaderValue::from_str(&response.language)
+    if let Ok(language) = HeaderValue::from_str(&listed.language)
         && !language.is_empty()
     {
         headers.insert(CONTENT_LANGUAGE, language);
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// The header's lines as one, which is the same (RFC 9110 §5.3).
+/// Joins all lines of the header (RFC 9110 §5.3).
 fn accept_language(request: &Request) -> String {
     let lines = request.headers().get_all(ACCEPT_LANGUAGE).iter();
     let lines: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();

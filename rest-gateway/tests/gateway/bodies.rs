@@ -1,16 +1,17 @@
-//! Bodies that mean harm, or mean nothing.
+//! Malformed, oversized and slow request bodies.
 
 use proto::{CreateDeliveryRequest, DeliveryDraft, Violation};
 use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::{ErrorDetails, FieldViolation};
 
-use crate::harness::{Client, Platform, samples::refusal_with};
+use crate::harness::{Client, Platform, samples::core_status_with};
 
-/// Posts a body to a core that refuses what was reported to it, and finds a dropoff missing.
-async fn violations(body: impl Into<bytes::Bytes>, reported: &[(&str, &str)]) -> Value {
+/// Posts a body, asserts the violations sent to core, and returns those of the response. Core
+/// adds a missing dropoff.
+async fn violations(body: impl Into<bytes::Bytes>, expected: &[(&str, &str)]) -> Value {
     let platform = Platform::start().await;
-    let found = reported
+    let found = expected
         .iter()
         .chain(&[("dropoff", "REQUIRED")])
         .map(|(field, reason)| FieldViolation {
@@ -20,7 +21,7 @@ async fn violations(body: impl Into<bytes::Bytes>, reported: &[(&str, &str)]) ->
             localized_message: None,
         })
         .collect::<Vec<_>>();
-    platform.core.will_refuse(refusal_with(
+    platform.core.will_fail(core_status_with(
         Code::InvalidArgument,
         "VALIDATION_FAILED",
         "violations",
@@ -31,12 +32,12 @@ async fn violations(body: impl Into<bytes::Bytes>, reported: &[(&str, &str)]) ->
 
     assert_eq!(reply.status, 400, "{}", reply.text());
     let request: CreateDeliveryRequest = platform.core.received();
-    let told: Vec<_> = request
+    let sent: Vec<_> = request
         .violations
         .iter()
         .map(|Violation { field, reason, .. }| (field.as_str(), reason.as_str()))
         .collect();
-    assert_eq!(told, reported);
+    assert_eq!(sent, expected);
     reply.json()["violations"].clone()
 }
 
@@ -71,7 +72,7 @@ async fn a_body_that_is_not_an_object_has_that_one_violation() {
 }
 
 #[tokio::test]
-async fn a_repeated_key_is_named_as_it_was_written() {
+async fn a_repeated_key_is_reported_under_the_clients_name() {
     let violations = violations(
         r#"{"pickup": {"my_own": 1, "my_own": 2}, "pickup": {}}"#,
         &[("pickup.my_own", "REPEATED"), ("pickup", "REPEATED")],
@@ -89,7 +90,7 @@ async fn a_repeated_key_is_named_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn more_violations_than_anybody_reads_are_cut_off() {
+async fn at_most_100_violations_are_reported() {
     let packages = vec![json!({"type": 1}); 1000];
     let key = "k".repeat(100_000);
     let body = json!({"dropoff": {"metadata": {key: 1}, "packages": packages}});
@@ -110,7 +111,7 @@ async fn more_violations_than_anybody_reads_are_cut_off() {
 }
 
 #[tokio::test]
-async fn a_long_key_is_shown_by_its_beginning() {
+async fn a_long_key_is_truncated_in_its_violation() {
     let key = "k".repeat(100_000);
     let body = format!(r#"{{"{key}": 1, "{key}": 2}}"#);
     let platform = Platform::start().await;
@@ -122,14 +123,14 @@ async fn a_long_key_is_shown_by_its_beginning() {
         reply.json()["violations"],
         json!([{
             "propertyPath": format!("{}…", "k".repeat(200)),
-            "message": "is there more than once",
+            "message": "must occur only once",
             "code": "repeated",
         }])
     );
 }
 
 #[tokio::test]
-async fn a_large_body_nobody_wants_does_not_cost_the_answer() {
+async fn a_large_body_that_is_not_needed_does_not_prevent_the_response() {
     let platform = Platform::start().await;
     for (path, content_type, status) in [
         ("/nowhere", "application/json", 404),
@@ -175,10 +176,10 @@ async fn a_body_over_the_limit_is_413_and_one_at_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_before_it_is_sent_if_the_client_waits() {
+async fn a_body_over_the_limit_is_rejected_before_it_is_sent_if_the_client_expects_100_continue() {
     let platform = Platform::start().await;
 
-    let answer = platform
+    let response = platform
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
@@ -186,17 +187,17 @@ async fn a_body_over_the_limit_is_refused_before_it_is_sent_if_the_client_waits(
         )
         .await;
 
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_408() {
+async fn a_body_that_does_not_arrive_in_time_is_408() {
     let platform = Platform::start_with(|config| {
         config.read_timeout = std::time::Duration::from_millis(100);
     })
     .await;
 
-    let answer = platform
+    let response = platform
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
@@ -204,6 +205,9 @@ async fn a_body_that_does_not_come_is_408() {
         )
         .await;
 
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(answer.contains("\"code\":\"request_timeout\""), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    assert!(
+        response.contains("\"code\":\"request_timeout\""),
+        "{response}"
+    );
 }

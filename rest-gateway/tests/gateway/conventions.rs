@@ -1,4 +1,4 @@
-//! What holds for every request: media types, request ids, HEAD, what core is told.
+//! Conventions of every request: media types, request ids, `HEAD`, metadata of calls to core.
 
 use http::Method;
 use proto::{GetTaskRequest, task};
@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use crate::harness::{
     Client, Platform,
-    samples::{ID, delivery, refusal, task},
+    samples::{ID, core_status, delivery, task},
 };
 
 fn task_path() -> String {
@@ -15,7 +15,7 @@ fn task_path() -> String {
 }
 
 #[tokio::test]
-async fn a_resource_is_labelled_as_it_was_asked_for() {
+async fn a_resource_has_the_media_type_that_was_accepted() {
     let platform = Platform::start().await;
     for (accept, content_type) in [
         ("*/*", "application/ld+json; charset=utf-8"),
@@ -27,7 +27,7 @@ async fn a_resource_is_labelled_as_it_was_asked_for() {
             "application/json",
         ),
     ] {
-        platform.core.will_answer(task(task::Kind::Pickup));
+        platform.core.will_respond(task(task::Kind::Pickup));
 
         let reply = platform.client.get_accepting(&task_path(), accept).await;
 
@@ -39,7 +39,7 @@ async fn a_resource_is_labelled_as_it_was_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_accepted_is_not_done() {
+async fn a_request_that_accepts_no_offered_media_type_is_406_and_not_executed() {
     let platform = Platform::start().await;
 
     let request = platform
@@ -59,7 +59,7 @@ async fn what_cannot_be_accepted_is_not_done() {
 }
 
 #[tokio::test]
-async fn an_error_is_a_problem_when_that_is_preferred() {
+async fn an_error_is_a_problem_if_that_is_preferred() {
     let platform = Platform::start().await;
     for (accept, content_type) in [
         (
@@ -74,20 +74,20 @@ async fn an_error_is_a_problem_when_that_is_preferred() {
     ] {
         platform
             .core
-            .will_refuse(refusal(Code::NotFound, "NOT_FOUND", "told"));
+            .will_fail(core_status(Code::NotFound, "NOT_FOUND", "the reason"));
 
         let reply = platform.client.get_accepting(&task_path(), accept).await;
 
         assert_eq!(reply.status, 404, "{accept}");
         assert_eq!(reply.header("content-type"), Some(content_type));
-        assert_eq!(reply.error()["detail"], "told");
+        assert_eq!(reply.error()["detail"], "the reason");
     }
 }
 
 #[tokio::test]
 async fn a_get_request_may_carry_a_content_type() {
     let platform = Platform::start().await;
-    platform.core.will_answer(task(task::Kind::Pickup));
+    platform.core.will_respond(task(task::Kind::Pickup));
 
     let request = platform
         .client
@@ -105,8 +105,8 @@ async fn head_is_get_without_body() {
         Client::new(platform.gateway.addr),
         Client::http2(platform.gateway.addr),
     ] {
-        platform.core.will_answer(task(task::Kind::Pickup));
-        platform.core.will_answer(task(task::Kind::Pickup));
+        platform.core.will_respond(task(task::Kind::Pickup));
+        platform.core.will_respond(task(task::Kind::Pickup));
 
         let get = client.get(&task_path()).await;
         let head = client.method(Method::HEAD, &task_path()).await;
@@ -122,9 +122,9 @@ async fn head_is_get_without_body() {
 }
 
 #[tokio::test]
-async fn core_is_told_who_asks_and_how_long_it_may_take() {
+async fn core_receives_the_token_the_request_id_and_the_timeout() {
     let platform = Platform::start().await;
-    platform.core.will_answer(task(task::Kind::Pickup));
+    platform.core.will_respond(task(task::Kind::Pickup));
 
     let request = platform
         .client
@@ -143,9 +143,9 @@ async fn core_is_told_who_asks_and_how_long_it_may_take() {
 }
 
 #[tokio::test]
-async fn a_request_without_token_is_core_s_to_judge() {
+async fn a_request_without_token_is_forwarded_to_core() {
     let platform = Platform::start().await;
-    platform.core.will_refuse(Status::unauthenticated("none"));
+    platform.core.will_fail(Status::unauthenticated("none"));
 
     let reply = platform.client.get(&task_path()).await;
 
@@ -155,7 +155,7 @@ async fn a_request_without_token_is_core_s_to_judge() {
 }
 
 #[tokio::test]
-async fn ids_are_decoded_and_left_to_core() {
+async fn ids_are_decoded_and_forwarded_to_core() {
     let platform = Platform::start().await;
     for (path, name) in [
         ("/api/tasks/a%2Fb", "tasks/a/b"),
@@ -165,7 +165,7 @@ async fn ids_are_decoded_and_left_to_core() {
     ] {
         platform
             .core
-            .will_refuse(refusal(Code::NotFound, "NOT_FOUND", "told"));
+            .will_fail(core_status(Code::NotFound, "NOT_FOUND", "the reason"));
 
         let reply = platform.client.get(path).await;
 
@@ -175,9 +175,9 @@ async fn ids_are_decoded_and_left_to_core() {
 }
 
 #[tokio::test]
-async fn a_well_formed_request_id_is_repeated_and_another_replaced() {
+async fn a_well_formed_request_id_is_returned_and_a_malformed_one_replaced() {
     let platform = Platform::start().await;
-    for (sent, kept) in [
+    for (sent, is_returned) in [
         (vec!["shop-7"], true),
         (vec![ID], true),
         (vec!["two words"], false),
@@ -192,7 +192,7 @@ async fn a_well_formed_request_id_is_repeated_and_another_replaced() {
         let reply = platform.client.send(request, "").await;
 
         let id = reply.header("x-request-id").unwrap();
-        if kept {
+        if is_returned {
             assert_eq!(id, sent[0]);
         } else {
             let id = uuid::Uuid::try_parse(id).unwrap();
@@ -202,7 +202,7 @@ async fn a_well_formed_request_id_is_repeated_and_another_replaced() {
 }
 
 #[tokio::test]
-async fn a_body_says_that_it_is_json() {
+async fn a_body_must_be_declared_as_json() {
     let platform = Platform::start().await;
     for (content_type, status) in [
         (Some("application/ld+json"), 201),
@@ -213,7 +213,7 @@ async fn a_body_says_that_it_is_json() {
         (Some(""), 415),
         (None, 415),
     ] {
-        platform.core.will_answer(delivery());
+        platform.core.will_respond(delivery());
 
         let mut request = platform.client.request(Method::POST, "/api/deliveries");
         if let Some(content_type) = content_type {
@@ -229,7 +229,7 @@ async fn a_body_says_that_it_is_json() {
 }
 
 #[tokio::test]
-async fn a_compressed_body_is_not_read() {
+async fn a_compressed_body_is_rejected() {
     let platform = Platform::start().await;
 
     let request = platform

@@ -10,13 +10,13 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 use crate::harness::{
     PUBLIC_URL, Platform,
-    samples::{ID, NOON, delivery, delivery_json, instant, refusal, refusal_with},
+    samples::{ID, NOON, core_status, core_status_with, delivery, delivery_json, instant},
 };
 
 #[tokio::test]
 async fn a_created_delivery_is_201_with_its_location_and_both_tasks() {
     let platform = Platform::start().await;
-    platform.core.will_answer(delivery());
+    platform.core.will_respond(delivery());
 
     let body = json!({"dropoff": {"address": "24 Rue de la Paix", "before": "tomorrow 12:00"}});
     let reply = platform
@@ -37,7 +37,7 @@ async fn a_created_delivery_is_201_with_its_location_and_both_tasks() {
 }
 
 #[tokio::test]
-async fn violations_come_back_all_at_once_in_the_clients_words() {
+async fn all_violations_are_returned_with_the_clients_names() {
     let platform = Platform::start().await;
     let violation = |field: &str| FieldViolation {
         field: field.to_owned(),
@@ -45,7 +45,7 @@ async fn violations_come_back_all_at_once_in_the_clients_words() {
         reason: "SOME_REASON".to_owned(),
         localized_message: None,
     };
-    platform.core.will_refuse(refusal_with(
+    platform.core.will_fail(core_status_with(
         Code::InvalidArgument,
         "VALIDATION_FAILED",
         "3 violations",
@@ -84,7 +84,7 @@ async fn violations_come_back_all_at_once_in_the_clients_words() {
             "hydra:title": "An error occurred",
             "hydra:description": lines,
             "type": format!("{PUBLIC_URL}/errors/validation_failed"),
-            "title": "The request breaks rules",
+            "title": "Invalid request",
             "status": 400,
             "detail": lines,
             "code": "validation_failed",
@@ -99,9 +99,9 @@ async fn violations_come_back_all_at_once_in_the_clients_words() {
 }
 
 #[tokio::test]
-async fn a_delivery_can_be_read_again() {
+async fn a_delivery_can_be_read() {
     let platform = Platform::start().await;
-    platform.core.will_answer(Delivery {
+    platform.core.will_respond(Delivery {
         price: None,
         cancel_time: instant(NOON),
         ..delivery()
@@ -121,9 +121,9 @@ async fn a_delivery_can_be_read_again() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_core_sends_without_a_task_is_an_internal_error() {
+async fn a_delivery_without_a_task_from_core_is_an_internal_error() {
     let platform = Platform::start().await;
-    platform.core.will_answer(Delivery {
+    platform.core.will_respond(Delivery {
         pickup: None,
         ..delivery()
     });
@@ -135,11 +135,11 @@ async fn a_delivery_that_core_sends_without_a_task_is_an_internal_error() {
 }
 
 #[tokio::test]
-async fn a_cancelled_delivery_is_204_and_one_under_way_is_409() {
+async fn cancelling_a_delivery_is_204_and_409_if_a_task_is_done() {
     let platform = Platform::start().await;
     let path = format!("/api/deliveries/{ID}");
 
-    platform.core.will_answer(delivery());
+    platform.core.will_respond(delivery());
     let reply = platform.client.method(Method::DELETE, &path).await;
     assert_eq!((reply.status.as_u16(), reply.text()), (204, ""));
     assert_eq!(
@@ -149,7 +149,7 @@ async fn a_cancelled_delivery_is_204_and_one_under_way_is_409() {
         }
     );
 
-    platform.core.will_refuse(refusal(
+    platform.core.will_fail(core_status(
         Code::FailedPrecondition,
         "TASK_DONE",
         "a task of the delivery is done",
@@ -160,7 +160,7 @@ async fn a_cancelled_delivery_is_204_and_one_under_way_is_409() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_is_not_made_has_no_identity() {
+async fn a_delivery_preview_has_no_id() {
     let platform = Platform::start().await;
     let mut preview = delivery();
     let mut expected = delivery_json();
@@ -183,7 +183,7 @@ async fn a_delivery_that_is_not_made_has_no_identity() {
         shown["updatedAt"] = Value::Null;
         shown["address"].as_object_mut().unwrap().remove("@id");
     }
-    platform.core.will_answer(preview);
+    platform.core.will_respond(preview);
 
     let body = json!({"dropoff": {"address": "24 Rue de la Paix", "weight": "heavy"}});
     let reply = platform
@@ -199,13 +199,13 @@ async fn a_delivery_that_is_not_made_has_no_identity() {
 }
 
 #[tokio::test]
-async fn a_reference_that_is_taken_is_409_and_names_who_has_it() {
+async fn a_taken_external_reference_is_409_and_names_the_existing_delivery() {
     let platform = Platform::start().await;
     let mut details = ErrorDetails::new();
     let existing = HashMap::from([("existing".to_owned(), format!("deliveries/{ID}"))]);
     details.set_error_info("EXTERNAL_REFERENCE_TAKEN", proto::ERROR_DOMAIN, existing);
     let taken = Status::with_error_details(Code::AlreadyExists, "is taken", details);
-    platform.core.will_refuse(taken);
+    platform.core.will_fail(taken);
 
     let reply = platform.client.post("/api/deliveries", "{}").await;
 

@@ -1,4 +1,4 @@
-//! What of a body reaches core (specification, "Delivery creation payload").
+//! How a body becomes core's message (specification, "Delivery creation payload").
 
 use std::collections::HashMap;
 
@@ -6,14 +6,15 @@ use proto::{
     AddressDraft, CreateDeliveryRequest, DeliveryDraft, LatLng, Package, TaskDraft, Violation,
     task_draft::Address,
 };
+use rest_gateway::{ViolationCollector, read_delivery_draft};
 use serde_json::{Value, json};
 
 use crate::harness::{Platform, samples::delivery};
 
-/// What core is asked when this is posted.
+/// The request that core receives for a body.
 async fn request_of(body: Value) -> CreateDeliveryRequest {
     let platform = Platform::start().await;
-    platform.core.will_answer(delivery());
+    platform.core.will_respond(delivery());
 
     let reply = platform
         .client
@@ -24,7 +25,7 @@ async fn request_of(body: Value) -> CreateDeliveryRequest {
     platform.core.received()
 }
 
-/// What is reported to core of a dropoff.
+/// The violations that core receives for a dropoff.
 async fn violations_of(dropoff: Value) -> Vec<(String, String)> {
     let request = request_of(json!({ "dropoff": dropoff })).await;
     let violations = request.violations.into_iter();
@@ -69,7 +70,7 @@ async fn every_member_of_the_payload_reaches_core() {
             "metadata": {"order": "42"},
         },
         "externalReference": "Order 42",
-        "retailPrice": "/api/retail_prices/sealed",
+        "retailPrice": "/api/retail_prices/quote",
     }))
     .await;
 
@@ -109,7 +110,7 @@ async fn every_member_of_the_payload_reaches_core() {
                 metadata: HashMap::from([("order".to_owned(), "42".to_owned())]),
             }),
             external_reference: Some("Order 42".to_owned()),
-            retail_price: Some("retail_prices/sealed".to_owned()),
+            retail_price: Some("retail_prices/quote".to_owned()),
         }),
         violations: vec![],
         idempotency: None,
@@ -198,7 +199,7 @@ async fn tags_are_an_array_or_a_text_separated_by_spaces() {
 }
 
 #[tokio::test]
-async fn what_php_makes_of_nothing_is_nothing() {
+async fn empty_php_values_are_absent() {
     let request = request_of(json!({
         "pickup": [],
         "dropoff": {"address": {"telephone": false}, "metadata": [], "weight": 500.0},
@@ -282,7 +283,7 @@ async fn every_member_of_the_wrong_type_is_reported_to_core() {
 }
 
 #[tokio::test]
-async fn a_quantity_no_message_can_hold_is_out_of_range() {
+async fn a_quantity_beyond_u32_is_out_of_range() {
     for quantity in [json!(-1), json!(4_294_967_296_i64)] {
         let violations = violations_of(json!({"packages": [{"quantity": quantity}]})).await;
 
@@ -310,10 +311,29 @@ async fn pickup_and_dropoff_are_objects() {
         CreateDeliveryRequest {
             delivery: Some(DeliveryDraft::default()),
             violations: vec![
-                violation("pickup", "must be an object, not a text"),
+                violation("pickup", "must be an object, not a string"),
                 violation("dropoff", "must be an object, not a number"),
             ],
             idempotency: None,
         }
     );
+}
+
+#[test]
+fn an_invalid_body_is_read_as_far_as_possible() {
+    let body = br#"{"dropoff": {"address": 5, "doneBefore": "tomorrow"}}"#;
+    let mut collector = ViolationCollector::default();
+
+    let delivery = read_delivery_draft(body, &mut collector);
+
+    let dropoff = delivery.dropoff.as_ref().unwrap();
+    assert_eq!(dropoff.before.as_deref(), Some("tomorrow"));
+    let violations = collector.to_proto();
+    let fields: Vec<_> = violations
+        .iter()
+        .map(|violation| &violation.field)
+        .collect();
+    assert_eq!(fields, ["dropoff.address"]);
+    assert_eq!(collector.path("dropoff.before"), "dropoff.doneBefore");
+    assert_eq!(collector.path("dropoff.time_slot"), "dropoff.timeSlot");
 }

@@ -1,4 +1,4 @@
-//! Every row of the table of errors: a status of core's → an answer.
+//! Every row of the error table: core's status → response.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,18 +7,18 @@ use tonic_types::ErrorDetails;
 
 use crate::harness::{
     PUBLIC_URL, Platform, Reply,
-    samples::{ID, refusal, refusal_with},
+    samples::{ID, core_status, core_status_with},
 };
 
-/// The answer when core refuses with a status.
+/// The response to a status of core.
 async fn reply_to(status: Status) -> Reply {
     let platform = Platform::start().await;
-    platform.core.will_refuse(status);
+    platform.core.will_fail(status);
 
     platform.client.get(&format!("/api/tasks/{ID}")).await
 }
 
-fn error_json(status: u16, code: &str, detail: &str) -> Value {
+pub(crate) fn error_json(status: u16, code: &str, detail: &str) -> Value {
     json!({
         "@context": "/api/contexts/Error",
         "@type": "hydra:Error",
@@ -31,8 +31,8 @@ fn error_json(status: u16, code: &str, detail: &str) -> Value {
     })
 }
 
-/// The error of an answer without its title and `retryable`, which have a test of their own.
-fn shape(reply: &Reply) -> Value {
+/// The error of a response without `title` and `retryable`, which other tests check.
+pub(crate) fn shape(reply: &Reply) -> Value {
     let mut error = reply.error();
     let members = error.as_object_mut().unwrap();
     assert!(members.remove("title").unwrap().is_string());
@@ -41,53 +41,53 @@ fn shape(reply: &Reply) -> Value {
 }
 
 #[tokio::test]
-async fn each_status_of_core_is_one_answer() {
-    const OURS: &str = "something went wrong on our side";
+async fn each_status_of_core_has_one_response() {
+    const INTERNAL: &str = "something went wrong on our side";
     for (code, reason, status, error_code, detail) in [
         (
             Code::Unauthenticated,
             "TOKEN_MISSING",
             401,
             "token_missing",
-            "told",
+            "why",
         ),
         (
             Code::Unauthenticated,
             "TOKEN_INVALID",
             401,
             "token_invalid",
-            "told",
+            "why",
         ),
         (
             Code::Unauthenticated,
             "TOKEN_EXPIRED",
             401,
             "token_expired",
-            "told",
+            "why",
         ),
         (
             Code::PermissionDenied,
             "INSUFFICIENT_SCOPE",
             403,
             "insufficient_scope",
-            "told",
+            "why",
         ),
-        (Code::NotFound, "NOT_FOUND", 404, "not_found", "told"),
+        (Code::NotFound, "NOT_FOUND", 404, "not_found", "why"),
         (
             Code::FailedPrecondition,
             "DELIVERY_CANCELLED",
             409,
             "delivery_cancelled",
-            "told",
+            "why",
         ),
-        (Code::FailedPrecondition, "", 409, "conflict", "told"),
-        (Code::AlreadyExists, "CONFLICT", 409, "conflict", "told"),
+        (Code::FailedPrecondition, "", 409, "conflict", "why"),
+        (Code::AlreadyExists, "CONFLICT", 409, "conflict", "why"),
         (
             Code::ResourceExhausted,
             "TOO_MANY_WEBHOOKS",
             429,
             "too_many_webhooks",
-            "told",
+            "why",
         ),
         (
             Code::ResourceExhausted,
@@ -122,14 +122,14 @@ async fn each_status_of_core_is_one_answer() {
             "",
             504,
             "deadline_exceeded",
-            "the answer was not ready in time",
+            "the response was not ready in time",
         ),
-        (Code::Internal, "INTERNAL", 500, "internal", OURS),
-        (Code::Unknown, "", 500, "internal", OURS),
-        (Code::Unimplemented, "", 500, "internal", OURS),
-        (Code::DataLoss, "", 500, "internal", OURS),
+        (Code::Internal, "INTERNAL", 500, "internal", INTERNAL),
+        (Code::Unknown, "", 500, "internal", INTERNAL),
+        (Code::Unimplemented, "", 500, "internal", INTERNAL),
+        (Code::DataLoss, "", 500, "internal", INTERNAL),
     ] {
-        let reply = reply_to(refusal(code, reason, "told")).await;
+        let reply = reply_to(core_status(code, reason, "why")).await;
 
         assert_eq!(reply.status, status, "{code:?} {reason}");
         assert_eq!(shape(&reply), error_json(status, error_code, detail));
@@ -142,7 +142,7 @@ async fn each_status_of_core_is_one_answer() {
 
 #[tokio::test]
 async fn the_whole_body_of_an_error() {
-    let reply = reply_to(refusal(
+    let reply = reply_to(core_status(
         Code::NotFound,
         "NOT_FOUND",
         "there is no such task",
@@ -156,28 +156,33 @@ async fn the_whole_body_of_an_error() {
 }
 
 #[tokio::test]
-async fn a_code_that_is_new_is_passed_on_and_explained_in_general() {
-    let reply = reply_to(refusal(Code::FailedPrecondition, "SOMETHING_NEW", "told")).await;
+async fn an_unknown_code_is_forwarded_with_the_type_of_its_status() {
+    let reply = reply_to(core_status(
+        Code::FailedPrecondition,
+        "SOMETHING_NEW",
+        "why",
+    ))
+    .await;
 
-    let mut expected = error_json(409, "something_new", "told");
+    let mut expected = error_json(409, "something_new", "why");
     expected["type"] = json!(format!("{PUBLIC_URL}/errors/conflict"));
     assert_eq!(shape(&reply), expected);
 }
 
 #[tokio::test]
-async fn an_invalid_argument_without_violations_is_one_of_the_whole_body() {
-    let reply = reply_to(Status::invalid_argument("told")).await;
+async fn an_invalid_argument_without_violations_becomes_one_violation_of_the_whole_body() {
+    let reply = reply_to(Status::invalid_argument("why")).await;
 
     assert_eq!(reply.status, 400);
     assert_eq!(reply.json()["@type"], "ConstraintViolationList");
     assert_eq!(
         reply.json()["violations"],
-        json!([{"propertyPath": "", "message": "told", "code": ""}])
+        json!([{"propertyPath": "", "message": "why", "code": ""}])
     );
 }
 
 #[tokio::test]
-async fn who_sent_a_token_is_told_what_is_wrong_with_it() {
+async fn a_rejected_token_gets_a_challenge_with_the_error() {
     for (code, reason, challenge) in [
         (
             Code::Unauthenticated,
@@ -195,15 +200,15 @@ async fn who_sent_a_token_is_told_what_is_wrong_with_it() {
             r#"Bearer error="insufficient_scope", scope="tasks:all""#,
         ),
     ] {
-        let reply = reply_to(refusal(code, reason, "it's \"over\"")).await;
+        let reply = reply_to(core_status(code, reason, "it's \"over\"")).await;
 
         assert_eq!(reply.header("www-authenticate"), Some(challenge));
     }
 }
 
 #[tokio::test]
-async fn a_refusal_that_names_no_scope_challenges_for_none() {
-    let reply = reply_to(Status::permission_denied("told")).await;
+async fn a_missing_scope_without_a_name_gets_a_challenge_without_scope() {
+    let reply = reply_to(Status::permission_denied("why")).await;
 
     assert_eq!(reply.status, 403);
     assert_eq!(
@@ -213,7 +218,7 @@ async fn a_refusal_that_names_no_scope_challenges_for_none() {
 }
 
 #[tokio::test]
-async fn who_is_to_come_back_is_told_when() {
+async fn a_retryable_error_has_a_retry_after() {
     use std::time::Duration;
 
     let after = |delay| ErrorDetails::with_retry_info(Some(delay));
@@ -241,68 +246,9 @@ async fn who_is_to_come_back_is_told_when() {
         (Code::Unavailable, "", after(Duration::from_secs(9)), "9"),
         (Code::Unavailable, "", ErrorDetails::new(), "1"),
     ] {
-        let reply = reply_to(refusal_with(code, reason, "told", details)).await;
+        let reply = reply_to(core_status_with(code, reason, "why", details)).await;
 
         assert_eq!(reply.header("retry-after"), Some(seconds), "{reason}");
-    }
-}
-
-#[tokio::test]
-async fn every_error_has_a_page_at_its_type() {
-    let platform = Platform::start().await;
-    platform
-        .core
-        .will_refuse(refusal(Code::NotFound, "NOT_FOUND", "told"));
-
-    let error = platform.client.get("/api/tasks/1").await.json();
-    let path = error["type"].as_str().unwrap().strip_prefix(PUBLIC_URL);
-    let page = platform.client.get(path.unwrap()).await;
-    let missing = platform.client.get("/errors/none").await;
-
-    assert_eq!(page.status, 200);
-    assert_eq!(
-        page.header("content-type"),
-        Some("text/html; charset=utf-8")
-    );
-    for part in [
-        "<title>Not found · Service API</title>",
-        "<code>not_found</code>, HTTP 404 Not Found",
-        "<dt>Meaning</dt><dd>There is nothing here that you may see.</dd>",
-        "<dt>Cause</dt>",
-        "<dd>Use the addresses (<code>@id</code>) that the API gave you, as they are.</dd>",
-        "<dt>Retryable</dt><dd>No: the same request will fail again.</dd>",
-    ] {
-        assert!(page.text().contains(part), "{part}");
-    }
-    assert_eq!(missing.status, 404);
-    assert_eq!(
-        shape(&missing),
-        error_json(404, "not_found", "there is nothing here")
-    );
-}
-
-#[tokio::test]
-async fn every_code_has_a_page_that_says_meaning_cause_cure_and_whether_to_retry() {
-    let platform = Platform::start().await;
-    let documentation = platform.client.get("/api/docs.json").await.json();
-    let codes = &documentation["paths"]["/errors/{code}"]["get"]["parameters"][0]["schema"]["enum"];
-    let codes = codes.as_array().unwrap();
-    assert!(codes.len() > 20, "{codes:?}");
-    for code in codes {
-        let code = code.as_str().unwrap();
-
-        let page = platform.client.get(&format!("/errors/{code}")).await;
-
-        assert_eq!(page.status, 200, "{code}");
-        assert!(page.text().contains(&format!("<code>{code}</code>, HTTP ")));
-        for term in ["Meaning", "Cause", "Cure", "Retryable"] {
-            let said = format!("<dt>{term}</dt><dd>");
-            let (_, rest) = page.text().split_once(&said).unwrap();
-            assert!(
-                rest.len() > 20 && !rest.starts_with("</dd>"),
-                "{term} of {code}"
-            );
-        }
     }
 }
 
@@ -326,7 +272,7 @@ async fn an_unknown_path_is_404() {
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(
             shape(&reply),
-            error_json(404, "not_found", "there is nothing here")
+            error_json(404, "not_found", "there is no resource at this path")
         );
     }
     assert!(!platform.core.was_called());
@@ -357,7 +303,7 @@ async fn another_method_of_a_known_path_is_405() {
         assert_eq!(reply.status, 405, "{method} {path}");
         assert_eq!(reply.header("allow"), Some(allow));
         if method != Method::HEAD {
-            let detail = format!("the method is not one of {allow}");
+            let detail = format!("the method must be one of {allow}");
             assert_eq!(
                 shape(&reply),
                 error_json(405, "method_not_allowed", &detail)
@@ -367,30 +313,30 @@ async fn another_method_of_a_known_path_is_405() {
 }
 
 #[tokio::test]
-async fn an_authorization_that_is_no_text_is_refused_here() {
+async fn a_malformed_authorization_header_is_rejected_without_a_call_to_core() {
     let platform = Platform::start().await;
 
     let request = platform
         .client
         .request(Method::GET, "/api/tasks/1")
         .header("authorization", &b"Bearer \xff"[..]);
-    let garbled = platform.client.send(request, "").await;
+    let not_ascii = platform.client.send(request, "").await;
     let request = platform
         .client
         .request(Method::GET, "/api/tasks/1")
         .header("authorization", "Bearer a")
         .header("authorization", "Bearer b");
-    let twice = platform.client.send(request, "").await;
+    let repeated = platform.client.send(request, "").await;
 
     let request = platform
         .client
         .request(Method::GET, "/api/tasks/1")
         .header("authorization", format!("Bearer {}", "a".repeat(9000)));
-    let long = platform.client.send(request, "").await;
+    let too_long = platform.client.send(request, "").await;
 
     let detail =
-        "the Authorization header is not one line of at most 8192 visible ASCII characters";
-    for reply in [garbled, twice, long] {
+        "the Authorization header must be one line of at most 8192 visible ASCII characters";
+    for reply in [not_ascii, repeated, too_long] {
         assert_eq!(reply.status, 401);
         assert_eq!(shape(&reply), error_json(401, "token_invalid", detail));
         assert_eq!(

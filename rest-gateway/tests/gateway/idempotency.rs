@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: what core is told of it, and what the client is told of core's answer.
+//! `Idempotency-Key`: requests to core and replayed responses.
 
 use http::Method;
 use proto::{
@@ -15,7 +15,7 @@ use tonic_types::ErrorDetails;
 use crate::harness::{
     Client, FakeCore, Gateway, Platform, Reply,
     client::LD_JSON,
-    samples::{ID, NOON, delivery, delivery_json, instant, refusal, refusal_with},
+    samples::{ID, NOON, core_status, core_status_with, delivery, delivery_json, instant},
 };
 
 async fn post(client: &Client, path: &str, keys: &[&str], body: &str) -> Reply {
@@ -36,14 +36,14 @@ fn webhook() -> Webhook {
 }
 
 #[tokio::test]
-async fn core_is_told_the_key_and_a_hash_of_method_address_and_body() {
+async fn core_receives_the_key_and_a_hash_of_method_url_and_body() {
     let platform = Platform::start().await;
     for (path, body) in [
         ("/api/webhooks", "{\"event\": \"delivery.completed\"}"),
         ("/api/webhooks", "{\"event\":\"delivery.completed\"}"),
         ("/api/webhooks?x=1", "{\"event\":\"delivery.completed\"}"),
     ] {
-        platform.core.will_answer(webhook());
+        platform.core.will_respond(webhook());
 
         let reply = post(&platform.client, path, &["order 42"], body).await;
 
@@ -65,10 +65,10 @@ async fn core_is_told_the_key_and_a_hash_of_method_address_and_body() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_given_before_says_so_and_differs_in_nothing_else() {
+async fn a_replayed_response_is_marked_and_otherwise_identical() {
     let platform = Platform::start().await;
-    platform.core.will_answer(delivery());
-    platform.core.will_answer_again(delivery());
+    platform.core.will_respond(delivery());
+    platform.core.will_replay(delivery());
 
     let first = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
     let again = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
@@ -88,7 +88,7 @@ async fn an_answer_that_was_given_before_says_so_and_differs_in_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_malformed_key_is_a_violation_beside_all_others() {
+async fn a_malformed_key_is_reported_with_all_other_violations() {
     let platform = Platform::start().await;
     let too_long = "k".repeat(256);
     let wrong = "must be 1 to 255 printable ASCII characters";
@@ -97,7 +97,7 @@ async fn a_malformed_key_is_a_violation_beside_all_others() {
         (&["clé"], wrong),
         (&["a\tb"], wrong),
         (&[too_long.as_str()], wrong),
-        (&["a", "a"], "is there more than once"),
+        (&["a", "a"], "must occur only once"),
     ] {
         platform.core.will_return_violations();
 
@@ -137,8 +137,8 @@ async fn a_malformed_key_is_a_violation_beside_all_others() {
 async fn a_key_of_another_request_is_422() {
     let platform = Platform::start().await;
     let reason = "IDEMPOTENCY_KEY_REUSED";
-    let status = refusal(Code::FailedPrecondition, reason, "take a new key");
-    platform.core.will_refuse(status);
+    let status = core_status(Code::FailedPrecondition, reason, "use a new key");
+    platform.core.will_fail(status);
 
     let reply = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
 
@@ -150,11 +150,11 @@ async fn a_key_of_another_request_is_422() {
             "@context": "/api/contexts/Error",
             "@type": "hydra:Error",
             "hydra:title": "An error occurred",
-            "hydra:description": "take a new key",
+            "hydra:description": "use a new key",
             "type": "https://delivery.example/errors/idempotency_key_reused",
             "title": "Idempotency key used for another request",
             "status": 422,
-            "detail": "take a new key",
+            "detail": "use a new key",
             "code": "idempotency_key_reused",
             "retryable": false,
         })
@@ -162,12 +162,12 @@ async fn a_key_of_another_request_is_422() {
 }
 
 #[tokio::test]
-async fn a_key_of_a_request_that_has_not_ended_is_409_and_says_when_to_come_back() {
+async fn a_key_of_a_request_in_flight_is_409_with_a_retry_after() {
     let platform = Platform::start().await;
     let details = ErrorDetails::with_retry_info(Some(std::time::Duration::from_secs(1)));
     let reason = "IDEMPOTENCY_KEY_IN_USE";
-    let status = refusal_with(Code::Aborted, reason, "still being worked on", details);
-    platform.core.will_refuse(status);
+    let status = core_status_with(Code::Aborted, reason, "still in flight", details);
+    platform.core.will_fail(status);
 
     let reply = post(&platform.client, "/api/deliveries", &["k"], "{}").await;
 
@@ -179,12 +179,12 @@ async fn a_key_of_a_request_that_has_not_ended_is_409_and_says_when_to_come_back
 }
 
 #[tokio::test]
-async fn a_call_with_a_key_that_is_lost_on_its_way_is_repeated_at_another_core() {
+async fn a_call_with_a_key_and_no_response_is_retried_on_another_core() {
     let (first, second) = (FakeCore::start().await, FakeCore::start().await);
     let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]).await;
     let client = Client::new(gateway.addr);
     first.will_panic();
-    second.will_answer_again(delivery());
+    second.will_replay(delivery());
 
     let reply = post(&client, "/api/deliveries", &["k"], "{}").await;
 
@@ -196,17 +196,16 @@ async fn a_call_with_a_key_that_is_lost_on_its_way_is_repeated_at_another_core()
     );
 }
 
-/// What changes webhooks, and what they are told, can be repeated as what creates them can.
 #[tokio::test]
-async fn what_is_done_to_a_webhook_can_be_repeated() {
-    macro_rules! assert_repeatable {
-        ($path:expr, $body:expr, $answer:expr, $request:ty) => {
+async fn webhook_changes_accept_an_idempotency_key() {
+    macro_rules! assert_idempotent {
+        ($path:expr, $body:expr, $response:expr, $request:ty) => {
             let platform = Platform::start().await;
             let (path, body) = ($path, $body);
-            platform.core.will_answer_again($answer);
+            platform.core.will_replay($response);
 
             let reply = post(&platform.client, &path, &["k"], body).await;
-            platform.core.will_refuse(refusal(Code::NotFound, "", ""));
+            platform.core.will_fail(core_status(Code::NotFound, "", ""));
             post(&platform.client, &path, &[], body).await;
 
             assert_eq!(reply.status, 200, "{path}");
@@ -235,32 +234,31 @@ async fn what_is_done_to_a_webhook_can_be_repeated() {
         ..WebhookNotification::default()
     };
 
-    assert_repeatable!(webhook_at("enable"), "", webhook(), EnableWebhookRequest);
-    assert_repeatable!(webhook_at("enable"), "{}", webhook(), EnableWebhookRequest);
-    assert_repeatable!(
+    assert_idempotent!(webhook_at("enable"), "", webhook(), EnableWebhookRequest);
+    assert_idempotent!(webhook_at("enable"), "{}", webhook(), EnableWebhookRequest);
+    assert_idempotent!(
         webhook_at("disable"),
         "{}",
         webhook(),
         DisableWebhookRequest
     );
     let confirm = webhook_at("confirm_secret");
-    assert_repeatable!(confirm, "{}", webhook(), ConfirmWebhookSecretRequest);
+    assert_idempotent!(confirm, "{}", webhook(), ConfirmWebhookSecretRequest);
     let rotate = webhook_at("rotate_secret");
-    assert_repeatable!(rotate.clone(), "", webhook(), RotateWebhookSecretRequest);
-    assert_repeatable!(rotate, overlap, webhook(), RotateWebhookSecretRequest);
-    assert_repeatable!(
+    assert_idempotent!(rotate.clone(), "", webhook(), RotateWebhookSecretRequest);
+    assert_idempotent!(rotate, overlap, webhook(), RotateWebhookSecretRequest);
+    assert_idempotent!(
         webhook_at("recover"),
         since,
         recovery,
         RecoverWebhookRequest
     );
     let resend = format!("/api/notifications/{ID}/resend");
-    assert_repeatable!(resend, "{}", notification, ResendWebhookNotificationRequest);
+    assert_idempotent!(resend, "{}", notification, ResendWebhookNotificationRequest);
 }
 
-/// There is no need to ask core.
 #[tokio::test]
-async fn a_malformed_key_of_a_request_without_content_is_a_violation() {
+async fn a_malformed_key_of_a_request_without_body_is_rejected_without_a_call_to_core() {
     let platform = Platform::start().await;
     for action in ["enable", "disable", "confirm_secret"] {
         let path = format!("/api/webhooks/{ID}/{action}");
@@ -272,7 +270,7 @@ async fn a_malformed_key_of_a_request_without_content_is_a_violation() {
             reply.json()["violations"],
             json!([{
                 "propertyPath": "Idempotency-Key",
-                "message": "is there more than once",
+                "message": "must occur only once",
                 "code": "invalid_idempotency_key",
             }]),
             "{action}"

@@ -1,4 +1,4 @@
-//! Hydra collections: `GET /api/deliveries` and `GET /api/webhooks` (wire, "Conventions").
+//! Hydra collections: `GET /api/deliveries` and `GET /api/webhooks`.
 
 use proto::{
     ListDeliveriesRequest, ListDeliveriesResponse, ListWebhooksRequest, ListWebhooksResponse,
@@ -10,11 +10,11 @@ use tonic_types::{ErrorDetails, FieldViolation};
 
 use crate::harness::{
     Platform,
-    samples::{ID, NOON, delivery, delivery_json, instant, refusal_with},
+    samples::{ID, NOON, core_status_with, delivery, delivery_json, instant},
 };
 
 #[tokio::test]
-async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
+async fn a_page_links_to_its_neighbours_with_the_same_query() {
     let platform = Platform::start().await;
     let mut member = delivery_json();
     member.as_object_mut().unwrap().remove("@context");
@@ -53,7 +53,7 @@ async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
             }),
         ),
     ] {
-        platform.core.will_answer(ListDeliveriesResponse {
+        platform.core.will_respond(ListDeliveriesResponse {
             deliveries: vec![delivery()],
             next_page_token: next.to_owned(),
             previous_page_token: previous.to_owned(),
@@ -84,7 +84,7 @@ async fn a_page_links_to_its_neighbours_with_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
+async fn violations_of_pagination_have_the_names_of_query_parameters() {
     let platform = Platform::start().await;
     let violation = |field: &str| FieldViolation {
         field: field.to_owned(),
@@ -92,7 +92,7 @@ async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
         reason: "SOME_REASON".to_owned(),
         localized_message: None,
     };
-    platform.core.will_refuse(refusal_with(
+    platform.core.will_fail(core_status_with(
         Code::InvalidArgument,
         "VALIDATION_FAILED",
         "2 violations",
@@ -121,7 +121,7 @@ async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
         platform.core.received::<ListDeliveriesRequest>(),
         ListDeliveriesRequest {
             violations: vec![
-                violation("page_token", "REPEATED", "is there more than once"),
+                violation("page_token", "REPEATED", "must occur only once"),
                 violation(
                     "page_size",
                     "WRONG_TYPE",
@@ -133,11 +133,11 @@ async fn what_is_wrong_with_a_page_is_told_in_the_words_of_the_query() {
     );
 }
 
-/// "Lists filter by created, before, status": in the words of API Platform's filters.
+/// The parameters have the names of API Platform's filters.
 #[tokio::test]
-async fn filters_go_to_core_and_into_the_links_to_other_pages() {
+async fn filters_are_sent_to_core_and_kept_in_links_to_other_pages() {
     let platform = Platform::start().await;
-    platform.core.will_answer(ListDeliveriesResponse {
+    platform.core.will_respond(ListDeliveriesResponse {
         deliveries: vec![],
         next_page_token: "cc".to_owned(),
         previous_page_token: String::new(),
@@ -181,7 +181,7 @@ async fn filters_go_to_core_and_into_the_links_to_other_pages() {
 }
 
 #[tokio::test]
-async fn what_is_no_filter_is_a_violation_in_the_words_of_the_query() {
+async fn unknown_and_malformed_filters_are_violations_with_the_names_of_query_parameters() {
     let platform = Platform::start().await;
     for (query, field, path) in [
         ("my_own=1", "my_own", "my_own"),
@@ -206,13 +206,13 @@ async fn what_is_no_filter_is_a_violation_in_the_words_of_the_query() {
             "createdAt[after]",
         ),
     ] {
-        let mut core_says = ErrorDetails::new();
-        core_says.add_bad_request_violation(field, "is wrong");
-        platform.core.will_refuse(refusal_with(
+        let mut details = ErrorDetails::new();
+        details.add_bad_request_violation(field, "is wrong");
+        platform.core.will_fail(core_status_with(
             Code::InvalidArgument,
             "VALIDATION_FAILED",
             "1 violation",
-            core_says,
+            details,
         ));
 
         let reply = platform
@@ -233,9 +233,9 @@ async fn what_is_no_filter_is_a_violation_in_the_words_of_the_query() {
 }
 
 #[tokio::test]
-async fn webhooks_are_listed_whole_and_without_secrets() {
+async fn all_webhooks_are_listed_without_secrets() {
     let platform = Platform::start().await;
-    platform.core.will_answer(ListWebhooksResponse {
+    platform.core.will_respond(ListWebhooksResponse {
         webhooks: vec![Webhook {
             name: format!("webhooks/{ID}"),
             event: "delivery.completed".to_owned(),

@@ -1,21 +1,22 @@
-//! The gateway from outside: real HTTP in front, a fake core behind.
+//! Tests of the gateway over real HTTP, with a fake core.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test ends at the first surprise, with a backtrace"
+    reason = "a failed test needs the backtrace, not an error"
 )]
 
 mod harness;
 
 mod bodies;
-mod browsers;
+mod caching;
 mod conventions;
-mod cores;
+mod cors;
 mod deliveries;
 mod delivery_payload;
+mod error_pages;
 mod errors;
+mod failover;
 mod idempotency;
 mod listing;
-mod polling;
 mod public;
 mod rate_limits;
 mod retail_prices;

@@ -1,4 +1,4 @@
-//! What needs no token: the entrypoint and health.
+//! Resources without authentication: the entrypoint and health.
 
 use proto::ListPublicKeysResponse;
 use serde_json::json;
@@ -7,7 +7,7 @@ use tonic::Status;
 use crate::harness::Platform;
 
 #[tokio::test]
-async fn the_entrypoint_names_every_resource() {
+async fn the_entrypoint_links_to_every_resource() {
     let platform = Platform::start().await;
 
     let reply = platform.client.get("/api").await;
@@ -31,10 +31,12 @@ async fn the_entrypoint_names_every_resource() {
 }
 
 #[tokio::test]
-async fn a_gateway_is_live_by_itself_and_ready_with_a_core() {
+async fn a_gateway_is_live_without_a_core_and_ready_with_one() {
     let platform = Platform::start().await;
-    platform.core.will_answer(ListPublicKeysResponse::default());
-    platform.core.will_refuse(Status::unavailable("starting"));
+    platform
+        .core
+        .will_respond(ListPublicKeysResponse::default());
+    platform.core.will_fail(Status::unavailable("starting"));
 
     let live = platform.client.get("/healthz").await;
     let ready = platform.client.get("/readyz").await;

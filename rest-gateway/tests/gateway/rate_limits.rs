@@ -1,5 +1,5 @@
-//! Rate limits: of API clients, and of the token endpoint by address and by client. Windows are so
-//! long that nothing comes back while a test runs.
+//! Rate limits of API clients, and of the token endpoint by address and by client. Windows are so
+//! long that no quota is replenished during a test.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::Method;
@@ -10,7 +10,7 @@ use tonic::Code;
 
 use crate::harness::{
     Client, Platform, Reply,
-    samples::{ID, refusal, task},
+    samples::{ID, core_status, task},
 };
 
 const GRANT: &str = "grant_type=client_credentials";
@@ -23,14 +23,14 @@ async fn start(limits: impl FnOnce(&mut RateLimitConfig)) -> Platform {
     .await
 }
 
-/// A token of a client's, one of many.
+/// One of many tokens of a client.
 fn token(client: &str, number: u32) -> String {
     let claims = json!({"sub": client, "jti": number.to_string()}).to_string();
     format!("e30.{}.c2ln", BASE64_URL_SAFE_NO_PAD.encode(claims))
 }
 
-/// Asks for a task with headers of the test's choice.
-async fn ask(client: &Client, headers: &[(&str, &str)]) -> Reply {
+/// Requests a task with these headers.
+async fn get_task(client: &Client, headers: &[(&str, &str)]) -> Reply {
     let mut request = client.request(Method::GET, &format!("/api/tasks/{ID}"));
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -38,18 +38,18 @@ async fn ask(client: &Client, headers: &[(&str, &str)]) -> Reply {
     client.send(request, "").await
 }
 
-async fn ask_as(platform: &Platform, token: &str) -> Reply {
+async fn get_task_with_token(platform: &Platform, token: &str) -> Reply {
     let authorization = format!("Bearer {token}");
-    ask(&platform.client, &[("authorization", &authorization)]).await
+    get_task(&platform.client, &[("authorization", &authorization)]).await
 }
 
-/// Asks with a token that core accepts.
-async fn ask_well(platform: &Platform, token: &str) -> Reply {
-    platform.core.will_answer(task(task::Kind::Pickup));
-    ask_as(platform, token).await
+/// Requests a task with a token that core accepts.
+async fn get_task_accepted(platform: &Platform, token: &str) -> Reply {
+    platform.core.will_respond(task(task::Kind::Pickup));
+    get_task_with_token(platform, token).await
 }
 
-/// What remains, as the answer tells it.
+/// The remaining quota, from the response header.
 fn remaining(reply: &Reply) -> u32 {
     let (_, remaining) = reply.header("ratelimit").unwrap().split_once("r=").unwrap();
     let (remaining, _) = remaining.split_once(';').unwrap();
@@ -57,48 +57,48 @@ fn remaining(reply: &Reply) -> u32 {
 }
 
 #[tokio::test]
-async fn a_client_is_told_how_it_stands_and_then_to_come_back_later() {
+async fn a_client_sees_its_remaining_quota_and_then_429_with_a_retry_after() {
     let platform = start(|limits| limits.client = "3/1h".parse().unwrap()).await;
     let token = token("shop", 1);
 
-    // Nobody knows yet whose the token is.
-    ask_well(&platform, &token).await;
+    // The client of the token is not known before core accepts it.
+    get_task_accepted(&platform, &token).await;
     let mut replies = Vec::new();
     for _ in 0..3 {
-        replies.push(ask_well(&platform, &token).await);
+        replies.push(get_task_accepted(&platform, &token).await);
     }
-    let refused = ask_as(&platform, &token).await;
+    let rejected = get_task_with_token(&platform, &token).await;
 
-    let mut left = Vec::new();
+    let mut remainders = Vec::new();
     for reply in &replies {
         assert_eq!(reply.status, 200);
         assert_eq!(
             reply.header("ratelimit-policy"),
             Some("\"client\";q=3;w=3600")
         );
-        left.push(remaining(reply));
+        remainders.push(remaining(reply));
     }
-    assert_eq!(left, [2, 1, 0]);
+    assert_eq!(remainders, [2, 1, 0]);
     assert_eq!(
         replies[0].header("ratelimit"),
         Some("\"client\";r=2;t=1200")
     );
-    assert_eq!(refused.status, 429);
+    assert_eq!(rejected.status, 429);
     assert_eq!(
-        refused.header("ratelimit-policy"),
+        rejected.header("ratelimit-policy"),
         Some("\"client\";q=3;w=3600")
     );
-    let retry_after = refused.header("retry-after").unwrap();
+    let retry_after = rejected.header("retry-after").unwrap();
     assert!(
         (1000..=1200).contains(&retry_after.parse().unwrap()),
         "{retry_after}"
     );
     assert_eq!(
-        refused.header("ratelimit"),
+        rejected.header("ratelimit"),
         Some(format!("\"client\";r=0;t={retry_after}").as_str())
     );
     assert_eq!(
-        refused.error(),
+        rejected.error(),
         json!({
             "@context": "/api/contexts/Error",
             "@type": "hydra:Error",
@@ -115,49 +115,49 @@ async fn a_client_is_told_how_it_stands_and_then_to_come_back_later() {
 }
 
 #[tokio::test]
-async fn all_tokens_of_a_client_share_its_budget_and_no_others() {
+async fn all_tokens_of_a_client_share_its_quota() {
     let platform = start(|limits| limits.client = "100/1h".parse().unwrap()).await;
     for (client, number) in [("a", 1), ("a", 2), ("b", 1)] {
-        ask_well(&platform, &token(client, number)).await;
+        get_task_accepted(&platform, &token(client, number)).await;
     }
 
-    let mut left = Vec::new();
+    let mut remainders = Vec::new();
     for (client, number) in [("a", 1), ("a", 2), ("a", 1), ("b", 1)] {
-        left.push(remaining(
-            &ask_well(&platform, &token(client, number)).await,
+        remainders.push(remaining(
+            &get_task_accepted(&platform, &token(client, number)).await,
         ));
     }
 
-    assert_eq!(left, [99, 98, 97, 99]);
+    assert_eq!(remainders, [99, 98, 97, 99]);
 }
 
-/// Else everyone could use up everyone's budget: a token says whatever its maker likes.
+/// Otherwise any sender could use up another client's quota with a forged token.
 #[tokio::test]
-async fn a_token_that_core_has_not_accepted_is_counted_where_it_comes_from() {
+async fn a_token_that_core_has_not_accepted_counts_against_the_address() {
     let platform = start(|limits| limits.client = "5/1h".parse().unwrap()).await;
     let real = token("shop", 1);
-    ask_well(&platform, &real).await;
+    get_task_accepted(&platform, &real).await;
 
-    let mut left = Vec::new();
+    let mut remainders = Vec::new();
     for number in 2..5 {
-        let invalid = refusal(Code::Unauthenticated, "TOKEN_INVALID", "is not valid");
-        platform.core.will_refuse(invalid);
-        let reply = ask_as(&platform, &token("shop", number)).await;
+        let invalid = core_status(Code::Unauthenticated, "TOKEN_INVALID", "is not valid");
+        platform.core.will_fail(invalid);
+        let reply = get_task_with_token(&platform, &token("shop", number)).await;
         assert_eq!(reply.status, 401);
-        left.push(remaining(&reply));
+        remainders.push(remaining(&reply));
     }
     let public = platform.client.get("/api").await;
-    let stranger = ask(&platform.client, &[]).await;
-    let shop = ask_well(&platform, &real).await;
+    let unknown = get_task(&platform.client, &[]).await;
+    let shop = get_task_accepted(&platform, &real).await;
 
-    assert_eq!(left, [3, 2, 1]);
+    assert_eq!(remainders, [3, 2, 1]);
     assert_eq!((public.status.as_u16(), remaining(&public)), (200, 0));
-    assert_eq!(stranger.status, 429);
+    assert_eq!(unknown.status, 429);
     assert_eq!((shop.status.as_u16(), remaining(&shop)), (200, 4));
 }
 
 #[tokio::test]
-async fn an_address_is_a_trusted_proxys_word_or_the_connections_other_end() {
+async fn an_address_is_forwarded_by_a_trusted_proxy_or_the_peers() {
     let limit = |limits: &mut RateLimitConfig| limits.client = "100/1h".parse().unwrap();
     let alone = start(limit).await;
     let proxied = start(|limits| {
@@ -175,14 +175,14 @@ async fn an_address_is_a_trusted_proxys_word_or_the_connections_other_end() {
         ("forwarded", "for=\"[2001:db8:0:1::2]\""),
     ];
 
-    let (mut ignored, mut believed) = (Vec::new(), Vec::new());
+    let (mut ignored, mut trusted) = (Vec::new(), Vec::new());
     for header in from {
-        ignored.push(remaining(&ask(&alone.client, &[header]).await));
-        believed.push(remaining(&ask(&proxied.client, &[header]).await));
+        ignored.push(remaining(&get_task(&alone.client, &[header]).await));
+        trusted.push(remaining(&get_task(&proxied.client, &[header]).await));
     }
 
     assert_eq!(ignored, [99, 98, 97, 96, 95, 94, 93]);
-    assert_eq!(believed, [99, 98, 99, 97, 99, 98, 99]);
+    assert_eq!(trusted, [99, 98, 99, 97, 99, 98, 99]);
 }
 
 #[tokio::test]
@@ -192,8 +192,8 @@ async fn tokens_are_limited_by_address_and_by_client() {
         limits.token_client = "2/1h".parse().unwrap();
     })
     .await;
-    let ask = async |credentials: &str| {
-        platform.core.will_answer(AccessToken::default());
+    let request_token = async |credentials: &str| {
+        platform.core.will_respond(AccessToken::default());
         let body = format!("{GRANT}&{credentials}");
         platform
             .client
@@ -201,9 +201,9 @@ async fn tokens_are_limited_by_address_and_by_client() {
             .await
     };
 
-    let first = ask("client_id=a&client_secret=s").await;
+    let first = request_token("client_id=a&client_secret=s").await;
     let mut statuses = vec![first.status.as_u16()];
-    // Whoever guesses takes nothing from the client.
+    // Guessed secrets do not use up the client's quota.
     for credentials in [
         "a&client_secret=t",
         "a&client_secret=s",
@@ -211,14 +211,14 @@ async fn tokens_are_limited_by_address_and_by_client() {
         "b&client_secret=s",
     ] {
         statuses.push(
-            ask(&format!("client_id={credentials}"))
+            request_token(&format!("client_id={credentials}"))
                 .await
                 .status
                 .as_u16(),
         );
     }
     let malformed = platform.client.post_form("/oauth2/token", "", None).await;
-    let refused = ask("client_id=c&client_secret=s").await;
+    let rejected = request_token("client_id=c&client_secret=s").await;
 
     assert_eq!(
         first.header("ratelimit-policy"),
@@ -234,13 +234,13 @@ async fn tokens_are_limited_by_address_and_by_client() {
         malformed.header("ratelimit-policy"),
         Some("\"token-address\";q=6;w=3600")
     );
-    assert_eq!(refused.status, 429);
-    assert!(refused.header("retry-after").is_some());
-    assert_eq!(refused.error()["code"], "too_many_requests");
+    assert_eq!(rejected.status, 429);
+    assert!(rejected.header("retry-after").is_some());
+    assert_eq!(rejected.error()["code"], "too_many_requests");
 }
 
 #[tokio::test]
-async fn what_is_not_limited_says_nothing_of_limits() {
+async fn responses_without_limit_have_no_rate_limit_headers() {
     let limited = start(|limits| limits.client = "1/1h".parse().unwrap()).await;
     let unlimited = start(|_| {}).await;
 
@@ -260,7 +260,7 @@ async fn what_is_not_limited_says_nothing_of_limits() {
 }
 
 #[tokio::test]
-async fn every_failure_tells_how_its_sender_stands() {
+async fn every_error_has_rate_limit_headers() {
     let platform = start(|limits| limits.client = "9/1h".parse().unwrap()).await;
 
     for (method, path, status) in [

@@ -1,4 +1,4 @@
-//! `POST /api/retail_prices/calculate` (specification, "Retail price") and reading one again.
+//! `/api/retail_prices` (specification, "Retail price").
 
 use proto::{
     CalculateRetailPriceRequest, DeliveryDraft, DistanceSource, GetRetailPriceRequest, RetailPrice,
@@ -10,14 +10,14 @@ use tonic_types::{ErrorDetails, FieldViolation, PreconditionViolation};
 
 use crate::harness::{
     PUBLIC_URL, Platform,
-    samples::{NOON, instant, price, refusal_with},
+    samples::{NOON, core_status_with, instant, price},
 };
 
 const BODY: &str = r#"{"dropoff": {"before": "tomorrow"}}"#;
 
 fn retail_price() -> RetailPrice {
     RetailPrice {
-        name: "retail_prices/sealed-TOKEN_1".to_owned(),
+        name: "retail_prices/quote-TOKEN_1".to_owned(),
         price: Some(price()),
         expire_time: instant(NOON),
         distance_meters: 1234,
@@ -36,7 +36,7 @@ fn retail_price() -> RetailPrice {
 fn retail_price_json(amount: i64, included: bool) -> Value {
     json!({
         "@context": "/api/contexts/RetailPrice",
-        "@id": "/api/retail_prices/sealed-TOKEN_1",
+        "@id": "/api/retail_prices/quote-TOKEN_1",
         "@type": "RetailPrice",
         "amount": amount,
         "currency": "EUR",
@@ -65,7 +65,7 @@ fn draft() -> Option<DeliveryDraft> {
 }
 
 #[tokio::test]
-async fn a_price_includes_tax_unless_it_is_asked_to_exclude_it() {
+async fn a_price_includes_tax_unless_the_query_excludes_it() {
     for (query, amount, included) in [
         ("", 499, true),
         ("?tax=included", 499, true),
@@ -73,7 +73,7 @@ async fn a_price_includes_tax_unless_it_is_asked_to_exclude_it() {
         ("?other=1&tax=%65xcluded", 416, false),
     ] {
         let platform = Platform::start().await;
-        platform.core.will_answer(retail_price());
+        platform.core.will_respond(retail_price());
 
         let path = format!("/api/retail_prices/calculate{query}");
         let reply = platform.client.post(&path, BODY).await;
@@ -91,15 +91,15 @@ async fn a_price_includes_tax_unless_it_is_asked_to_exclude_it() {
 }
 
 #[tokio::test]
-async fn another_value_of_tax_is_a_violation_among_the_others() {
-    for (query, shown) in [
+async fn another_value_of_tax_is_reported_with_the_other_violations() {
+    for (query, values) in [
         ("tax=", "``"),
         ("tax=Excluded", "`Excluded`"),
         ("tax=excluded&tax=excluded", "`excluded`, `excluded`"),
     ] {
         let platform = Platform::start().await;
-        let description = format!("must be `included` or `excluded`, once, not {shown}");
-        platform.core.will_refuse(refusal_with(
+        let description = format!("must be `included` or `excluded`, once, not {values}");
+        platform.core.will_fail(core_status_with(
             Code::InvalidArgument,
             "VALIDATION_FAILED",
             "1 violation",
@@ -134,12 +134,12 @@ async fn another_value_of_tax_is_a_violation_among_the_others() {
 }
 
 #[tokio::test]
-async fn a_price_can_be_read_again() {
+async fn a_price_can_be_read() {
     let platform = Platform::start().await;
-    platform.core.will_answer(retail_price());
-    platform.core.will_answer(retail_price());
+    platform.core.will_respond(retail_price());
+    platform.core.will_respond(retail_price());
 
-    let path = "/api/retail_prices/sealed-TOKEN_1";
+    let path = "/api/retail_prices/quote-TOKEN_1";
     let included = platform.client.get(path).await;
     let excluded = platform.client.get(&format!("{path}?tax=excluded")).await;
     let neither = platform.client.get(&format!("{path}?tax=no")).await;
@@ -148,16 +148,16 @@ async fn a_price_can_be_read_again() {
     assert_eq!(excluded.json(), retail_price_json(416, false));
     assert_eq!(
         platform.core.received::<GetRetailPriceRequest>().name,
-        "retail_prices/sealed-TOKEN_1"
+        "retail_prices/quote-TOKEN_1"
     );
     assert_eq!(neither.status, 400);
     assert_eq!(neither.json()["violations"][0]["propertyPath"], "tax");
 }
 
 #[tokio::test]
-async fn a_delivery_without_price_is_told_why_rule_by_rule() {
+async fn a_missing_price_is_explained_rule_by_rule() {
     let platform = Platform::start().await;
-    platform.core.will_refuse(refusal_with(
+    platform.core.will_fail(core_status_with(
         Code::FailedPrecondition,
         "PRICE_NOT_CALCULATED",
         "no rule of the price list matches",

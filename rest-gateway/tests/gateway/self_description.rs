@@ -1,4 +1,4 @@
-//! What the API says of itself to programs: contexts, documentation, settings, the link to it.
+//! Contexts, documentation, settings, and the links to them.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_context_maps_every_term_to_an_iri() {
 }
 
 #[tokio::test]
-async fn a_context_says_how_each_term_is_written() {
+async fn a_context_defines_the_type_of_each_term() {
     let platform = Platform::start().await;
     let own = |term: &str| format!("{PUBLIC_URL}/api/docs.jsonld#{term}");
 
@@ -91,7 +91,7 @@ async fn a_context_says_how_each_term_is_written() {
 }
 
 #[tokio::test]
-async fn there_is_no_context_of_what_is_no_resource() {
+async fn an_unknown_context_is_404() {
     let platform = Platform::start().await;
     for name in ["Package", "delivery", "Delivery2", "%00"] {
         let reply = platform.client.get(&format!("/api/contexts/{name}")).await;
@@ -159,7 +159,7 @@ fn class<'d>(documentation: &'d Value, id: &str) -> &'d Value {
 }
 
 #[tokio::test]
-async fn every_answer_links_to_the_documentation() {
+async fn every_response_links_to_the_documentation() {
     let platform = Platform::start().await;
     for (method, path, status) in [
         (Method::GET, "/api", 200),
@@ -178,23 +178,23 @@ async fn every_answer_links_to_the_documentation() {
 }
 
 #[tokio::test]
-async fn the_settings_are_the_platform_s() {
-    let standard = Platform::start().await;
+async fn the_settings_are_those_of_the_platform() {
+    let default = Platform::start().await;
     let other = Platform::start_with(|config| {
         config.platform_name = "Coursiers".to_owned();
         config.platform.timezone = "America/Toronto".to_owned();
         config.platform.locale = "fr-CA".to_owned();
         config.platform.country = "CA".to_owned();
         config.platform.currency = rest_gateway::Currency::CAD;
-        config.platform.latlng = "45.5,-73.567".parse().unwrap();
+        config.platform.map_center = "45.5,-73.567".parse().unwrap();
     })
     .await;
 
-    let standard = standard.client.get("/api/settings").await;
+    let default = default.client.get("/api/settings").await;
     let other = other.client.get("/api/settings").await;
 
     assert_eq!(
-        standard.json(),
+        default.json(),
         json!({
             "@context": "/api/contexts/Settings",
             "@id": "/api/settings",
@@ -221,4 +221,63 @@ async fn the_settings_are_the_platform_s() {
             "latlng": "45.5,-73.567",
         })
     );
+}
+
+#[tokio::test]
+async fn the_docs_page_loads_only_its_own_files() {
+    let platform = Platform::start().await;
+
+    let page = platform.client.get("/api/docs").await;
+
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self';"),
+        "{policy}"
+    );
+    assert!(!policy.contains("unsafe"), "{policy}");
+    let mut files = Vec::new();
+    for attribute in ["src=\"", "href=\""] {
+        for rest in page.text().split(attribute).skip(1) {
+            let (address, _) = rest.split_once('"').unwrap();
+            assert!(!address.contains("//"), "{address}");
+            files.extend(address.strip_prefix("docs/").map(str::to_owned));
+        }
+    }
+    let mut next = 0;
+    while let Some(file) = files.get(next) {
+        let reply = platform.client.get(&format!("/api/docs/{file}")).await;
+
+        assert_eq!(reply.status, 200, "{file}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert!(!reply.text().contains("http"), "{file}");
+        for rest in reply.text().split("from \"./").skip(1) {
+            let (module, _) = rest.split_once('"').unwrap();
+            if !files.iter().any(|known| known == module) {
+                files.push(module.to_owned());
+            }
+        }
+        next += 1;
+    }
+    assert_eq!(files.len(), 6, "{files:?}");
+    assert_eq!(platform.client.get("/api/docs/mod.rs").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_openapi_document_needs_no_token() {
+    let platform = Platform::start().await;
+
+    let reply = platform.client.get("/api/docs.json").await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    let document = reply.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["info"]["title"], "Service API");
+    assert_eq!(document["servers"][0]["url"], PUBLIC_URL);
+    assert!(!platform.core.was_called());
 }

@@ -1,4 +1,4 @@
-//! The server itself: limits, both versions of HTTP, its end.
+//! The server: limits, timeouts, both versions of HTTP, draining.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn task_path() -> String {
 }
 
 #[tokio::test]
-async fn both_versions_of_http_are_spoken_on_one_port() {
+async fn both_versions_of_http_are_served_on_one_port() {
     let platform = Platform::start().await;
 
     for client in [
@@ -35,7 +35,7 @@ async fn both_versions_of_http_are_spoken_on_one_port() {
 }
 
 #[tokio::test]
-async fn a_core_that_takes_too_long_is_504() {
+async fn a_request_that_exceeds_its_timeout_is_504() {
     let platform = Platform::start_with(|config| {
         config.request_timeout = Duration::from_millis(100);
     })
@@ -49,7 +49,7 @@ async fn a_core_that_takes_too_long_is_504() {
 }
 
 #[tokio::test]
-async fn more_requests_than_may_be_worked_on_are_503_at_once() {
+async fn requests_above_the_concurrency_limit_are_503_immediately() {
     let platform = Platform::start_with(|config| {
         config.max_requests = 1;
         config.request_timeout = Duration::from_millis(500);
@@ -63,20 +63,20 @@ async fn more_requests_than_may_be_worked_on_are_503_at_once() {
         platform.client.get("/api/tasks/2")
     );
 
-    let (shed, worked_on) = if first.status == 503 {
+    let (rejected, executed) = if first.status == 503 {
         (first, second)
     } else {
         (second, first)
     };
-    assert_eq!(worked_on.status, 504);
-    assert_eq!(shed.status, 503);
-    assert_eq!(shed.header("retry-after"), Some("1"));
-    assert_eq!(shed.error()["code"], "overloaded");
-    assert!(shed.header("x-request-id").is_some());
+    assert_eq!(executed.status, 504);
+    assert_eq!(rejected.status, 503);
+    assert_eq!(rejected.header("retry-after"), Some("1"));
+    assert_eq!(rejected.error()["code"], "overloaded");
+    assert!(rejected.header("x-request-id").is_some());
 }
 
 #[tokio::test]
-async fn clients_that_are_slow_to_send_take_nobodys_place() {
+async fn slow_senders_do_not_count_against_the_concurrency_limit() {
     let platform = Platform::start_with(|config| config.max_requests = 1).await;
     let mut slow = Vec::new();
     for _ in 0..3 {
@@ -87,17 +87,17 @@ async fn clients_that_are_slow_to_send_take_nobodys_place() {
             .unwrap();
         slow.push(stream);
     }
-    platform.core.will_answer(task(task::Kind::Pickup));
+    platform.core.will_respond(task(task::Kind::Pickup));
 
     assert_eq!(platform.client.get(&task_path()).await.status, 200);
     assert_eq!(platform.client.get("/healthz").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_the_rules_of_http_is_400() {
+async fn a_body_that_is_not_well_formed_http_is_400() {
     let platform = Platform::start().await;
 
-    let answer = platform
+    let response = platform
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
@@ -105,13 +105,13 @@ async fn a_body_that_breaks_the_rules_of_http_is_400() {
         )
         .await;
 
-    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-    assert!(answer.contains(r#""retryable":false"#), "{answer}");
-    assert!(answer.contains(r#""code":"malformed""#), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+    assert!(response.contains(r#""retryable":false"#), "{response}");
+    assert!(response.contains(r#""code":"malformed""#), "{response}");
 }
 
 #[tokio::test]
-async fn a_gateway_that_is_told_to_end_asks_clients_to_connect_elsewhere() {
+async fn a_draining_gateway_asks_clients_to_reconnect() {
     let platform = Platform::start_with(|config| {
         config.drain_grace = Duration::from_hours(1);
     })
@@ -131,13 +131,13 @@ async fn a_gateway_that_is_told_to_end_asks_clients_to_connect_elsewhere() {
     let ready = Client::new(platform.gateway.addr).get("/readyz").await;
     assert_eq!(
         (ready.status.as_u16(), &ready.body[..]),
-        (503, &b"this gateway is ending\n"[..])
+        (503, &b"this gateway is shutting down\n"[..])
     );
 }
 
 #[tokio::test]
-async fn a_core_elsewhere_is_called_over_tls_unless_told_otherwise() {
-    let elsewhere = |allow_plaintext_core| Config {
+async fn a_remote_core_requires_tls_unless_plaintext_is_allowed() {
+    let config = |allow_plaintext_core| Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         core_url: vec!["http://192.0.2.1:50051".parse().unwrap()],
         core: CoreConfig {
@@ -147,37 +147,37 @@ async fn a_core_elsewhere_is_called_over_tls_unless_told_otherwise() {
         ..Config::default()
     };
 
-    let Err(refusal) = RestGateway::bind(elsewhere(false)).await else {
-        panic!("secrets would pass in the clear");
+    let Err(error) = RestGateway::bind(config(false)).await else {
+        panic!("secrets would be sent in plaintext");
     };
     assert!(
-        refusal.to_string().contains("--allow-plaintext-core"),
-        "{refusal}"
+        error.to_string().contains("--allow-plaintext-core"),
+        "{error}"
     );
-    assert!(RestGateway::bind(elsewhere(true)).await.is_ok());
+    assert!(RestGateway::bind(config(true)).await.is_ok());
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_not_waited_for() {
+async fn a_connection_without_a_complete_request_is_closed() {
     let platform = Platform::start_with(|config| {
         config.read_timeout = Duration::from_millis(100);
     })
     .await;
 
-    for begun in ["", "P", "GET /healthz HTTP/1.1\r\nHost"] {
+    for sent in ["", "P", "GET /healthz HTTP/1.1\r\nHost"] {
         let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
-        stream.write_all(begun.as_bytes()).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
 
-        let mut answer = Vec::new();
-        let ended = stream.read_to_end(&mut answer);
-        let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
+        let mut received = Vec::new();
+        let closed = stream.read_to_end(&mut received);
+        let closed = tokio::time::timeout(Duration::from_secs(10), closed).await;
 
-        assert!(ended.is_ok(), "{begun}");
+        assert!(closed.is_ok(), "{sent}");
     }
 }
 
 #[tokio::test]
-async fn a_connection_on_which_nothing_is_asked_is_closed_whatever_its_version_of_http() {
+async fn an_idle_connection_is_closed_over_both_versions_of_http() {
     let platform = Platform::start_with(|config| {
         config.read_timeout = Duration::from_hours(1);
         config.idle_timeout = Duration::from_millis(100);
@@ -193,35 +193,35 @@ async fn a_connection_on_which_nothing_is_asked_is_closed_whatever_its_version_o
             .unwrap()
     };
 
-    let (mut old, connection) = http1::handshake(connect().await).await.unwrap();
-    let old_ended = tokio::spawn(connection);
-    assert_eq!(old.send_request(request()).await.unwrap().status(), 200);
+    let (mut http1, connection) = http1::handshake(connect().await).await.unwrap();
+    let http1_closed = tokio::spawn(connection);
+    assert_eq!(http1.send_request(request()).await.unwrap().status(), 200);
     let executor = TokioExecutor::new();
-    let (mut new, connection) = http2::handshake(executor, connect().await).await.unwrap();
-    let new_ended = tokio::spawn(connection);
-    assert_eq!(new.send_request(request()).await.unwrap().status(), 200);
+    let (mut http2, connection) = http2::handshake(executor, connect().await).await.unwrap();
+    let http2_closed = tokio::spawn(connection);
+    assert_eq!(http2.send_request(request()).await.unwrap().status(), 200);
 
-    for ended in [old_ended, new_ended] {
-        let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
-        assert!(ended.expect("it is closed").unwrap().is_ok());
+    for closed in [http1_closed, http2_closed] {
+        let closed = tokio::time::timeout(Duration::from_secs(20), closed).await;
+        assert!(closed.expect("the connection is closed").unwrap().is_ok());
     }
 }
 
 #[tokio::test]
-async fn too_many_headers_are_refused() {
+async fn too_many_headers_are_rejected() {
     let platform = Platform::start().await;
     let headers = "X: y\r\n".repeat(1000);
 
-    let answer = platform
+    let response = platform
         .client
         .send_raw(format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{headers}\r\n").as_bytes())
         .await;
 
-    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 431 "), "{response}");
 }
 
 #[tokio::test]
-async fn a_gateway_that_is_told_to_end_finishes_what_is_in_flight() {
+async fn a_draining_gateway_finishes_requests_in_flight() {
     let platform = Platform::start_with(|config| {
         config.request_timeout = Duration::from_millis(300);
     })
@@ -243,12 +243,12 @@ async fn a_gateway_that_is_told_to_end_finishes_what_is_in_flight() {
 }
 
 #[tokio::test]
-async fn without_public_url_the_bound_address_is_it() {
+async fn the_default_public_url_is_the_bound_address() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let gateway = RestGateway::new(Config::default(), listener).unwrap();
     let addr = gateway.addr();
     let shutdown = tokio_util::sync::CancellationToken::new();
-    let _ends = shutdown.clone().drop_guard();
+    let _shutdown = shutdown.clone().drop_guard();
     tokio::spawn(gateway.run(shutdown));
 
     let reply = Client::new(addr).get("/nowhere").await;

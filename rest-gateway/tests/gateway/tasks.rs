@@ -10,9 +10,9 @@ use crate::harness::{
 };
 
 #[tokio::test]
-async fn a_task_is_shown_whole() {
+async fn a_task_has_all_its_members() {
     let platform = Platform::start().await;
-    platform.core.will_answer(task(task::Kind::Dropoff));
+    platform.core.will_respond(task(task::Kind::Dropoff));
 
     let reply = platform.client.get(&format!("/api/tasks/{ID}")).await;
 
@@ -35,7 +35,7 @@ async fn a_completed_task_is_done() {
         (None, ""),
     ] {
         let platform = Platform::start().await;
-        platform.core.will_answer(Task {
+        platform.core.will_respond(Task {
             status: task::Status::Done.into(),
             complete_time: instant(NOON),
             ..task(task::Kind::Pickup)
@@ -62,7 +62,7 @@ async fn a_completed_task_is_done() {
 }
 
 #[tokio::test]
-async fn a_completion_with_another_body_is_refused() {
+async fn a_completion_with_a_malformed_body_is_rejected() {
     for (content_type, body, status) in [
         ("application/ld+json", "{", 400),
         ("application/ld+json", "[]", 400),

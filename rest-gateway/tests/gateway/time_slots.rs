@@ -10,9 +10,9 @@ use crate::harness::{
 };
 
 #[tokio::test]
-async fn choices_are_utc_intervals_with_labels_in_the_language_asked_for() {
+async fn choices_are_utc_intervals_with_labels_in_the_requested_language() {
     let platform = Platform::start().await;
-    platform.core.will_answer(ListTimeSlotChoicesResponse {
+    platform.core.will_respond(ListTimeSlotChoicesResponse {
         choices: vec![TimeSlotChoice {
             start_time: instant(NOON),
             end_time: instant(NOON + 7200),

@@ -6,7 +6,7 @@ use proto::{AccessToken, IssueTokenRequest, ListPublicKeysResponse};
 use serde_json::json;
 use tonic::{Code, Status};
 
-use crate::harness::{Platform, Reply, samples::refusal};
+use crate::harness::{Platform, Reply, samples::core_status};
 
 const GRANT: &str = "grant_type=client_credentials&scope=tasks%20deliveries";
 
@@ -22,7 +22,7 @@ fn token() -> AccessToken {
     }
 }
 
-fn asks(api_key: &str, api_secret: &str, scopes: &[&str]) -> IssueTokenRequest {
+fn token_request(api_key: &str, api_secret: &str, scopes: &[&str]) -> IssueTokenRequest {
     IssueTokenRequest {
         api_key: api_key.to_owned(),
         api_secret: api_secret.to_owned(),
@@ -30,27 +30,27 @@ fn asks(api_key: &str, api_secret: &str, scopes: &[&str]) -> IssueTokenRequest {
     }
 }
 
-fn assert_refused(reply: &Reply, status: u16, error: &str, description: &str) {
+fn assert_token_error(reply: &Reply, status: u16, error: &str, description: &str) {
     assert_eq!(reply.status, status, "{}", reply.text());
     assert_eq!(
         reply.json(),
         json!({"error": error, "error_description": description, "message": description})
     );
-    assert_not_stored(reply);
+    assert_not_cached(reply);
     let challenge = (status == 401).then_some("Basic realm=\"OAuth\"");
     assert_eq!(reply.header("www-authenticate"), challenge);
 }
 
-fn assert_not_stored(reply: &Reply) {
+fn assert_not_cached(reply: &Reply) {
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     assert_eq!(reply.header("pragma"), Some("no-cache"));
 }
 
 #[tokio::test]
-async fn a_token_is_given_for_basic_credentials() {
+async fn a_token_is_issued_for_basic_credentials() {
     let platform = Platform::start().await;
-    platform.core.will_answer(token());
+    platform.core.will_respond(token());
 
     let reply = platform
         .client
@@ -58,7 +58,7 @@ async fn a_token_is_given_for_basic_credentials() {
         .await;
 
     assert_eq!(reply.status, 200);
-    assert_not_stored(&reply);
+    assert_not_cached(&reply);
     assert_eq!(
         reply.json(),
         json!({
@@ -69,46 +69,57 @@ async fn a_token_is_given_for_basic_credentials() {
         })
     );
     let (metadata, request) = platform.core.received_with_metadata::<IssueTokenRequest>();
-    assert_eq!(request, asks("key", "secret", &["tasks", "deliveries"]));
+    assert_eq!(
+        request,
+        token_request("key", "secret", &["tasks", "deliveries"])
+    );
     assert!(metadata.get("authorization").is_none());
 }
 
 #[tokio::test]
-async fn credentials_are_read_wherever_rfc_6749_puts_them() {
+async fn credentials_are_read_from_the_header_or_the_body() {
     let unpadded = format!("Basic {}", BASE64_STANDARD_NO_PAD.encode("key:secret"));
     for (authorization, body, expected) in [
-        (Some(basic("key:se:cret")), "", asks("key", "se:cret", &[])),
-        (Some(unpadded), "", asks("key", "secret", &[])),
+        (
+            Some(basic("key:se:cret")),
+            "",
+            token_request("key", "se:cret", &[]),
+        ),
+        (Some(unpadded), "", token_request("key", "secret", &[])),
         (
             Some(basic("key:secret").replace("Basic", "bAsIc")),
             "",
-            asks("key", "secret", &[]),
+            token_request("key", "secret", &[]),
         ),
         (
             Some(basic("k%C3%A9y:a%3Ab+c%25")),
             "",
-            asks("kéy", "a:b c%", &[]),
+            token_request("kéy", "a:b c%", &[]),
         ),
-        (Some(basic("key:100%")), "", asks("key", "100%", &[])),
-        (Some(basic(":")), "", asks("", "", &[])),
+        (
+            Some(basic("key:100%")),
+            "",
+            token_request("key", "100%", &[]),
+        ),
+        (Some(basic(":")), "", token_request("", "", &[])),
         (
             Some(basic("key:secret")),
             "&client_id=key&client_secret=",
-            asks("key", "secret", &[]),
+            token_request("key", "secret", &[]),
         ),
         (
             None,
             "&client_id=k%20y&client_secret=s%2Bt",
-            asks("k y", "s+t", &[]),
+            token_request("k y", "s+t", &[]),
         ),
         (
             None,
             "&client_id=key&client_secret=secret&scope=++tasks+++deliveries+",
-            asks("key", "secret", &["tasks", "deliveries"]),
+            token_request("key", "secret", &["tasks", "deliveries"]),
         ),
     ] {
         let platform = Platform::start().await;
-        platform.core.will_answer(token());
+        platform.core.will_respond(token());
 
         let body = format!("grant_type=client_credentials{body}");
         let reply = platform
@@ -122,22 +133,22 @@ async fn credentials_are_read_wherever_rfc_6749_puts_them() {
 }
 
 #[tokio::test]
-async fn a_request_that_core_need_not_see_is_refused() {
-    const TWICE: &str = "the client must authenticate in one way, by HTTP Basic or in the body";
-    const NOBODY: &str =
-        "the client must authenticate, by HTTP Basic or by client_id and client_secret in the body";
+async fn an_invalid_token_request_is_rejected_without_a_call_to_core() {
+    const TWO_WAYS: &str =
+        "use one way to authenticate: HTTP Basic, or client_id and client_secret in the body";
+    const NO_CREDENTIALS: &str = "client credentials are missing: send them by HTTP Basic, or as client_id and client_secret in the body";
     const BASIC: &str =
         "the Authorization header must be Basic, followed by the Base64 of key:secret";
     const MISSING: &str = "grant_type is missing; it must be client_credentials";
 
     let platform = Platform::start().await;
-    let right = basic("key:secret");
+    let valid = basic("key:secret");
     for (authorization, body, (status, error, description)) in [
-        (None, GRANT, (401, "invalid_client", NOBODY)),
+        (None, GRANT, (401, "invalid_client", NO_CREDENTIALS)),
         (
             None,
             "grant_type=client_credentials&client_id=key",
-            (401, "invalid_client", NOBODY),
+            (401, "invalid_client", NO_CREDENTIALS),
         ),
         (Some("Basic !!!"), GRANT, (401, "invalid_client", BASIC)),
         (Some("Basic"), GRANT, (401, "invalid_client", BASIC)),
@@ -157,23 +168,23 @@ async fn a_request_that_core_need_not_see_is_refused() {
             (401, "invalid_client", BASIC),
         ),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=client_credentials&client_id=key&client_secret=secret",
-            (400, "invalid_request", TWICE),
+            (400, "invalid_request", TWO_WAYS),
         ),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=client_credentials&client_id=other",
-            (400, "invalid_request", TWICE),
+            (400, "invalid_request", TWO_WAYS),
         ),
-        (Some(right.as_str()), "", (400, "invalid_request", MISSING)),
+        (Some(valid.as_str()), "", (400, "invalid_request", MISSING)),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=",
             (400, "invalid_request", MISSING),
         ),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=password",
             (
                 400,
@@ -182,14 +193,14 @@ async fn a_request_that_core_need_not_see_is_refused() {
             ),
         ),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=client_credentials&scope=tasks&scope=deliveries",
-            (400, "invalid_request", "scope is there more than once"),
+            (400, "invalid_request", "scope must occur only once"),
         ),
         (
-            Some(right.as_str()),
+            Some(valid.as_str()),
             "grant_type=client_credentials&%22%C3%A9=1&%22%C3%A9=2",
-            (400, "invalid_request", "'? is there more than once"),
+            (400, "invalid_request", "'? must occur only once"),
         ),
     ] {
         let reply = platform
@@ -197,13 +208,13 @@ async fn a_request_that_core_need_not_see_is_refused() {
             .post_form("/oauth2/token", body, authorization)
             .await;
 
-        assert_refused(&reply, status, error, description);
+        assert_token_error(&reply, status, error, description);
     }
     assert!(!platform.core.was_called());
 }
 
 #[tokio::test]
-async fn credentials_in_the_url_are_none() {
+async fn credentials_in_the_url_are_ignored() {
     let platform = Platform::start().await;
 
     let path = format!("/oauth2/token?{GRANT}&client_id=key&client_secret=secret");
@@ -214,7 +225,7 @@ async fn credentials_in_the_url_are_none() {
 }
 
 #[tokio::test]
-async fn another_form_of_body_is_an_invalid_request() {
+async fn another_content_type_is_an_invalid_request() {
     let platform = Platform::start().await;
 
     let request = platform
@@ -223,7 +234,7 @@ async fn another_form_of_body_is_an_invalid_request() {
         .header("content-type", "application/json");
     let reply = platform.client.send(request, "{}").await;
 
-    assert_refused(
+    assert_token_error(
         &reply,
         400,
         "invalid_request",
@@ -232,10 +243,10 @@ async fn another_form_of_body_is_an_invalid_request() {
 }
 
 #[tokio::test]
-async fn what_core_refuses_is_told_in_the_words_of_rfc_6749() {
+async fn errors_of_core_have_the_codes_of_rfc_6749() {
     for (status, (code, error)) in [
         (
-            refusal(
+            core_status(
                 Code::Unauthenticated,
                 "INVALID_CLIENT",
                 "no \"such\" client",
@@ -243,11 +254,11 @@ async fn what_core_refuses_is_told_in_the_words_of_rfc_6749() {
             (401, "invalid_client"),
         ),
         (
-            refusal(Code::InvalidArgument, "INVALID_SCOPE", "no \"such\" client"),
+            core_status(Code::InvalidArgument, "INVALID_SCOPE", "no \"such\" client"),
             (400, "invalid_scope"),
         ),
         (
-            refusal(
+            core_status(
                 Code::InvalidArgument,
                 "VALIDATION_FAILED",
                 "no \"such\" client",
@@ -256,21 +267,21 @@ async fn what_core_refuses_is_told_in_the_words_of_rfc_6749() {
         ),
     ] {
         let platform = Platform::start().await;
-        platform.core.will_refuse(status);
+        platform.core.will_fail(status);
 
         let reply = platform
             .client
             .post_form("/oauth2/token", GRANT, Some(&basic("key:secret")))
             .await;
 
-        assert_refused(&reply, code, error, "no 'such' client");
+        assert_token_error(&reply, code, error, "no 'such' client");
     }
 }
 
 #[tokio::test]
-async fn what_rfc_6749_has_no_words_for_is_told_as_everywhere() {
+async fn an_error_unknown_to_rfc_6749_has_the_form_of_the_api() {
     let platform = Platform::start().await;
-    platform.core.will_refuse(Status::unavailable("no"));
+    platform.core.will_fail(Status::unavailable("no"));
 
     let reply = platform
         .client
@@ -284,7 +295,7 @@ async fn what_rfc_6749_has_no_words_for_is_told_as_everywhere() {
 #[tokio::test]
 async fn public_keys_are_public() {
     let platform = Platform::start().await;
-    platform.core.will_answer(ListPublicKeysResponse {
+    platform.core.will_respond(ListPublicKeysResponse {
         jwks: r#"{"keys":[]}"#.to_owned(),
     });
 

@@ -12,7 +12,7 @@ use crate::harness::{
     samples::{ID, NOON, instant},
 };
 
-/// [`NOON`], as the shop writes it.
+/// [`NOON`] in the time zone of the shop.
 const NOON_IN_PARIS: &str = "2020-04-02T12:00:00+02:00";
 
 fn webhook(secret: &str) -> Webhook {
@@ -30,7 +30,7 @@ fn webhook(secret: &str) -> Webhook {
 #[tokio::test]
 async fn a_created_webhook_shows_its_secret() {
     let platform = Platform::start().await;
-    platform.core.will_answer(webhook("c2VjcmV0"));
+    platform.core.will_respond(webhook("c2VjcmV0"));
 
     let body = json!({"event": "delivery.completed", "url": "https://shop.example/hook", "x": 1});
     let reply = platform
@@ -72,9 +72,9 @@ async fn a_created_webhook_shows_its_secret() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_webhook_is_left_to_core_to_add_to() {
+async fn violations_of_a_webhook_are_sent_to_core() {
     let platform = Platform::start().await;
-    platform.core.will_answer(webhook(""));
+    platform.core.will_respond(webhook(""));
 
     platform
         .client
@@ -91,7 +91,7 @@ async fn what_is_wrong_with_a_webhook_is_left_to_core_to_add_to() {
             url: String::new(),
             violations: vec![Violation {
                 field: "event".to_owned(),
-                description: "must be a text, not an array".to_owned(),
+                description: "must be a string, not an array".to_owned(),
                 reason: "WRONG_TYPE".to_owned(),
             }],
             idempotency: None,
@@ -100,9 +100,9 @@ async fn what_is_wrong_with_a_webhook_is_left_to_core_to_add_to() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_read_without_secret() {
+async fn a_webhook_is_returned_without_its_secret() {
     let platform = Platform::start().await;
-    platform.core.will_answer(webhook(""));
+    platform.core.will_respond(webhook(""));
 
     let reply = platform.client.get(&format!("/api/webhooks/{ID}")).await;
 
@@ -131,7 +131,7 @@ async fn a_webhook_is_read_without_secret() {
 #[tokio::test]
 async fn a_deleted_webhook_is_204_without_body() {
     let platform = Platform::start().await;
-    platform.core.will_answer(DeleteWebhookResponse {});
+    platform.core.will_respond(DeleteWebhookResponse {});
 
     let path = format!("/api/webhooks/{ID}");
     let reply = platform.client.method(Method::DELETE, &path).await;
@@ -145,9 +145,9 @@ async fn a_deleted_webhook_is_204_without_body() {
 }
 
 #[tokio::test]
-async fn a_rotation_shows_the_new_secret_and_until_when_the_old_is_good() {
+async fn a_rotation_returns_the_new_secret_and_the_end_of_the_overlap() {
     let platform = Platform::start().await;
-    platform.core.will_answer(Webhook {
+    platform.core.will_respond(Webhook {
         overlap_end_time: instant(NOON),
         ..webhook("c2VjcmV0")
     });
@@ -172,7 +172,7 @@ async fn a_rotation_shows_the_new_secret_and_until_when_the_old_is_good() {
 }
 
 #[tokio::test]
-async fn a_rotation_needs_no_body_and_names_what_is_wrong_with_one() {
+async fn the_body_of_a_rotation_is_optional_and_validated() {
     let platform = Platform::start().await;
     let path = format!("/api/webhooks/{ID}/rotate_secret");
     for (body, violations) in [
@@ -182,12 +182,12 @@ async fn a_rotation_needs_no_body_and_names_what_is_wrong_with_one() {
             r#"{"overlap": "1 day"}"#,
             vec![Violation {
                 field: "overlap_seconds".to_owned(),
-                description: "must be a whole number, not a text".to_owned(),
+                description: "must be a whole number, not a string".to_owned(),
                 reason: "WRONG_TYPE".to_owned(),
             }],
         ),
     ] {
-        platform.core.will_answer(webhook("c2VjcmV0"));
+        platform.core.will_respond(webhook("c2VjcmV0"));
 
         platform.client.post(&path, body).await;
 
@@ -205,7 +205,7 @@ async fn a_rotation_needs_no_body_and_names_what_is_wrong_with_one() {
 }
 
 #[tokio::test]
-async fn a_disabled_webhook_says_since_when_and_why() {
+async fn a_disabled_webhook_shows_since_when_and_why() {
     let platform = Platform::start().await;
     for (reason, expected) in [
         (DisabledReason::Client, "client"),
@@ -213,7 +213,7 @@ async fn a_disabled_webhook_says_since_when_and_why() {
         (DisabledReason::Gone, "gone"),
         (DisabledReason::Failing, "failing"),
     ] {
-        platform.core.will_answer(Webhook {
+        platform.core.will_respond(Webhook {
             disable_time: instant(NOON),
             disabled_reason: reason.into(),
             ..webhook("")

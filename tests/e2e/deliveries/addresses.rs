@@ -1,14 +1,14 @@
-//! Where a task happens: texts, address objects, points, telephones ("Address object").
+//! The address of a task: strings, address objects, coordinates, telephones ("Address object").
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::{order, order_with};
-use crate::harness::{Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_string_is_geocoded_whatever_its_case_accents_and_commas() {
+async fn a_string_is_geocoded_regardless_of_case_accents_and_commas() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut points = BTreeSet::new();
@@ -22,7 +22,7 @@ async fn a_string_is_geocoded_whatever_its_case_accents_and_commas() {
         ("45", "45 Rue d'Ulm", "75005"),
         ("272", "272 Rue Saint-Honoré", "75001"),
     ];
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (number, street, postcode) in known {
         let mut found = BTreeSet::new();
@@ -35,7 +35,7 @@ async fn a_string_is_geocoded_whatever_its_case_accents_and_commas() {
             street.to_lowercase().replace('é', "e"),
             street.replacen(' ', ", ", 1),
             format!("  {}  ", street.replace(' ', "  ")),
-            // An accent as a character of its own, and a typographer's apostrophe.
+            // A combining accent, and a typographic apostrophe.
             street.replace('é', "e\u{301}"),
             street.replace('\'', "’"),
         ];
@@ -47,39 +47,39 @@ async fn a_string_is_geocoded_whatever_its_case_accents_and_commas() {
         }
         for spelling in spellings {
             let order = order_with("dropoff.address", json!(spelling));
-            let answer = client.post("/api/deliveries", order).await;
+            let response = client.post("/api/deliveries", order).await;
 
-            if answer.status != 201 {
-                faults.equal(&spelling, answer.status, 201);
+            if response.status != 201 {
+                mismatches.check_eq(&spelling, response.status, 201);
                 continue;
             }
-            let address = &answer.json["dropoff"]["address"];
+            let address = &response.json["dropoff"]["address"];
             found.insert((
                 address["streetAddress"].to_string(),
                 address["geo"].to_string(),
             ));
             let text = address["streetAddress"].as_str().unwrap();
-            faults.holds(&spelling, text.starts_with(number), text);
+            mismatches.check(&spelling, text.starts_with(number), text);
         }
-        // "Replaced by the geocoder's formatted one": one text, one point.
-        faults.equal(street, found.len(), 1);
+        // "Replaced by the geocoder's formatted one": the same text and coordinates for all.
+        mismatches.check_eq(street, found.len(), 1);
         points.extend(found.into_iter().map(|(_, geo)| geo));
     }
-    faults.equal("points", points.len(), known.len());
+    mismatches.check_eq("points", points.len(), known.len());
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_with_a_point_keeps_it_and_its_text_and_one_without_is_geocoded() {
+async fn an_object_with_coordinates_keeps_them_and_its_text_and_one_without_is_geocoded() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let by_text = client.create_delivery(order()).await;
     let geocoded = by_text["dropoff"]["address"]["geo"].clone();
     let point = |latitude: f64, longitude: f64| json!({ "@type": "GeoCoordinates", "latitude": latitude, "longitude": longitude });
     let text = " 48 rue de rivoli, behind the  CHURCH ";
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (mut address, expected) in [
         (
@@ -106,17 +106,17 @@ async fn an_object_with_a_point_keeps_it_and_its_text_and_one_without_is_geocode
     ] {
         let case = address.to_string();
         address["streetAddress"] = json!(text);
-        let answer = client
+        let response = client
             .post("/api/deliveries", order_with("dropoff.address", address))
             .await;
 
-        faults.equal(&case, answer.status, 201);
-        let seen = &answer.json["dropoff"]["address"];
+        mismatches.check_eq(&case, response.status, 201);
+        let returned = &response.json["dropoff"]["address"];
         for coordinate in ["latitude", "longitude"] {
-            let [got, expected] = [&seen["geo"], &expected].map(|geo| geo[coordinate].as_f64());
-            faults.equal(&case, got, expected);
+            let [got, expected] = [&returned["geo"], &expected].map(|geo| geo[coordinate].as_f64());
+            mismatches.check_eq(&case, got, expected);
         }
-        faults.equal(case, &seen["streetAddress"], &json!(text));
+        mismatches.check_eq(case, &returned["streetAddress"], &json!(text));
     }
     for address in [
         json!({ "streetAddress": "48 Rue de Rivoli, 75004 Paris" }),
@@ -127,22 +127,22 @@ async fn an_object_with_a_point_keeps_it_and_its_text_and_one_without_is_geocode
         }),
     ] {
         let case = address.to_string();
-        let answer = client
+        let response = client
             .post("/api/deliveries", order_with("dropoff.address", address))
             .await;
-        faults.equal(&case, answer.status, 201);
-        faults.equal(case, &answer.json["dropoff"]["address"]["geo"], &geocoded);
+        mismatches.check_eq(&case, response.status, 201);
+        mismatches.check_eq(case, &response.json["dropoff"]["address"]["geo"], &geocoded);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_text_that_cannot_be_geocoded_well_enough_is_a_violation_of_its_address() {
+async fn a_text_that_cannot_be_geocoded_precisely_is_a_violation_of_its_address() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for text in [
         "1 Nowhere Street, Atlantis",
@@ -164,28 +164,28 @@ async fn a_text_that_cannot_be_geocoded_well_enough_is_a_violation_of_its_addres
                 "pickup": { "address": address },
                 "dropoff": { "address": address, "before": "tomorrow 13:00" },
             });
-            let answer = client.post("/api/deliveries", body).await;
-            faults.violations(case, &answer, &["pickup.address", "dropoff.address"]);
+            let response = client.post("/api/deliveries", body).await;
+            mismatches.check_violations(case, &response, &["pickup.address", "dropoff.address"]);
         }
     }
     // "Naming what was understood."
     let body = order_with("dropoff.address", json!("1 Nowhere Street, Atlantis"));
-    let answer = client.post("/api/deliveries", body).await;
-    let message = answer.json["violations"][0]["message"].to_string();
-    let is_named = message.to_lowercase().contains("nowhere street");
-    faults.holds("1 Nowhere Street, Atlantis", is_named, message);
+    let response = client.post("/api/deliveries", body).await;
+    let message = response.json["violations"][0]["message"].to_string();
+    let names_street = message.to_lowercase().contains("nowhere street");
+    mismatches.check("1 Nowhere Street, Atlantis", names_street, message);
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lat_lng_is_two_numbers_in_range_latitude_first() {
+async fn lat_lng_is_latitude_then_longitude_in_range() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
-    for wrong in [
+    for invalid in [
         json!([90.1, 2]),
         json!([-90.1, 2]),
         json!([48, 180.1]),
@@ -206,33 +206,33 @@ async fn lat_lng_is_two_numbers_in_range_latitude_first() {
         json!({}),
         json!({ "lat": 48, "lng": 2 }),
     ] {
-        let case = wrong.to_string();
-        let answer = client
+        let case = invalid.to_string();
+        let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.latLng", wrong),
+                order_with("dropoff.address.latLng", invalid),
             )
             .await;
-        faults.violations(case, &answer, &["dropoff.address.latLng"]);
+        mismatches.check_violations(case, &response, &["dropoff.address.latLng"]);
     }
-    // Valid only the other way round; outside the service area while the swap is inside.
-    for (swapped, meant) in [
+    // Out of range unless swapped; outside the service area unless swapped.
+    for (swapped, suggestion) in [
         (json!([100.5, 48.8]), "[48.8, 100.5]"),
         (json!([2.3522, 48.8566]), "[48.8566, 2.3522]"),
     ] {
         let case = format!("swapped {swapped}");
-        let answer = client
+        let response = client
             .post(
                 "/api/deliveries",
                 order_with("dropoff.address.latLng", swapped),
             )
             .await;
-        faults.violations(&case, &answer, &["dropoff.address.latLng"]);
-        let message = answer.json["violations"][0]["message"].to_string();
-        let is_told = message.to_lowercase().contains("swap") || message.contains(meant);
-        faults.holds(case, is_told, message);
+        mismatches.check_violations(&case, &response, &["dropoff.address.latLng"]);
+        let message = response.json["violations"][0]["message"].to_string();
+        let names_swap = message.to_lowercase().contains("swap") || message.contains(suggestion);
+        mismatches.check(case, names_swap, message);
     }
-    for wrong in [
+    for invalid in [
         json!("48,2"),
         json!([48, 2]),
         json!({}),
@@ -243,23 +243,23 @@ async fn lat_lng_is_two_numbers_in_range_latitude_first() {
         json!({ "latitude": 48, "longitude": 181 }),
         json!({ "latitude": null, "longitude": null }),
     ] {
-        let case = format!("geo {wrong}");
-        let address = json!({ "streetAddress": "By the river", "geo": wrong });
-        let answer = client
+        let case = format!("geo {invalid}");
+        let address = json!({ "streetAddress": "By the river", "geo": invalid });
+        let response = client
             .post("/api/deliveries", order_with("dropoff.address", address))
             .await;
-        faults.violations(case, &answer, &["dropoff.address.geo"]);
+        mismatches.check_violations(case, &response, &["dropoff.address.geo"]);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_telephone_is_written_internationally_or_is_not_one() {
+async fn a_telephone_is_normalized_to_e164_or_is_a_violation() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (given, expected) in [
         (json!("+33612345678"), json!("+33612345678")),
@@ -277,20 +277,20 @@ async fn a_telephone_is_written_internationally_or_is_not_one() {
         (json!(null), Value::Null),
     ] {
         let case = given.to_string();
-        let answer = client
+        let response = client
             .post(
                 "/api/deliveries",
                 order_with("dropoff.address.telephone", given),
             )
             .await;
-        faults.equal(&case, answer.status, 201);
-        faults.equal(
+        mismatches.check_eq(&case, response.status, 201);
+        mismatches.check_eq(
             case,
-            &answer.json["dropoff"]["address"]["telephone"],
+            &response.json["dropoff"]["address"]["telephone"],
             &expected,
         );
     }
-    for wrong in [
+    for invalid in [
         json!("abc"),
         json!("1"),
         json!("+"),
@@ -302,23 +302,23 @@ async fn a_telephone_is_written_internationally_or_is_not_one() {
         json!([]),
         json!({}),
     ] {
-        let is_string = wrong.is_string();
-        let case: String = wrong.to_string().chars().take(30).collect();
-        let answer = client
+        let is_string = invalid.is_string();
+        let case: String = invalid.to_string().chars().take(30).collect();
+        let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.telephone", wrong),
+                order_with("dropoff.address.telephone", invalid),
             )
             .await;
-        faults.violations(&case, &answer, &["dropoff.address.telephone"]);
-        let description = answer.json["hydra:description"]
+        mismatches.check_violations(&case, &response, &["dropoff.address.telephone"]);
+        let description = response.json["hydra:description"]
             .as_str()
             .unwrap_or_default();
-        let sentence = "The string supplied did not seem to be a phone number.";
-        let is_told = description.ends_with(sentence) || !is_string;
-        faults.holds(case, is_told, description);
+        let message = "The string supplied did not seem to be a phone number.";
+        let has_message = description.ends_with(message) || !is_string;
+        mismatches.check(case, has_message, description);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

@@ -1,4 +1,4 @@
-//! `POST /api/deliveries/assert`: would it be accepted?
+//! `POST /api/deliveries/assert`: validates an order without creating it.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ use crate::harness::{
 const ASSERT: &str = "/api/deliveries/assert";
 
 on_both_databases! {
-    /// "same body as create; 200 if it would be accepted […]; stores nothing": what it would be,
-    /// without what only a delivery that exists has.
-    async fn what_would_be_accepted_is_shown_and_not_made(platform: &Platform) {
+    /// "same body as create; 200 if it would be accepted […]; stores nothing": the delivery as it
+    /// would be created, without ids and creation times.
+    async fn an_acceptable_order_is_returned_as_a_preview_and_not_created(platform: &Platform) {
         let client = platform.client().await;
         let order = json!({
             "dropoff": {
@@ -31,26 +31,26 @@ on_both_databases! {
         let listed = json_ld(&client.get("/api/deliveries").await, 200);
         assert_eq!(listed["hydra:member"], json!([]));
         let mut expected = client.create_delivery(order).await;
-        without(&mut expected, &["@id", "id"]);
+        remove(&mut expected, &["@id", "id"]);
         for task in ["pickup", "dropoff"] {
-            without(&mut expected[task], &["@id", "id"]);
-            without(&mut expected[task]["address"], &["@id"]);
+            remove(&mut expected[task], &["@id", "id"]);
+            remove(&mut expected[task]["address"], &["@id"]);
             expected[task]["createdAt"] = Value::Null;
             expected[task]["updatedAt"] = Value::Null;
         }
         assert_eq!(preview, expected);
     }
 
-    /// "else every reason", as creating it would answer; and a slot asserted is not booked.
-    async fn what_would_be_refused_is_told_every_reason(platform: &Platform) {
+    /// "else every reason", the same as for create; and an asserted slot is not booked.
+    async fn an_unacceptable_order_is_rejected_with_every_violation(platform: &Platform) {
         let client = platform.client().await;
-        let wrong = json!({
+        let invalid = json!({
             "pickup": { "address": 5 },
             "dropoff": { "address": { "streetAddress": "x", "latLng": [91, 0] }, "weight": "heavy" },
         });
 
-        let asserted = client.post(ASSERT, wrong.clone()).await;
-        let created = client.post("/api/deliveries", wrong).await;
+        let asserted = client.post(ASSERT, invalid.clone()).await;
+        let created = client.post("/api/deliveries", invalid).await;
         assert_violations(
             &asserted,
             &["pickup.address", "dropoff.address.latLng", "dropoff.weight", "dropoff.before"],
@@ -60,7 +60,7 @@ on_both_databases! {
         platform
             .operator()
             .await
-            .apply_time_slot(&platform.store, ONE_PLACE)
+            .apply_time_slot(&platform.store, CAPACITY_OF_ONE)
             .await;
         let mut slot = json!({ "dropoff": dropoff() });
         slot["dropoff"]["timeSlot"] = json!("2020-04-03 12:00-14:00");
@@ -71,25 +71,25 @@ on_both_databases! {
         assert_violations(&client.post(ASSERT, slot).await, &["dropoff.timeSlot"]);
     }
 
-    async fn asserting_needs_the_scope_that_creating_needs(platform: &Platform) {
-        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+    async fn asserting_requires_the_scope_of_creating(platform: &Platform) {
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
 
-        assert_error(&tasks_alone.post(ASSERT, order()).await, 403);
-        assert_error(&platform.stranger().post(ASSERT, order()).await, 401);
+        assert_error(&tasks_only.post(ASSERT, order()).await, 403);
+        assert_error(&platform.anonymous_client().post(ASSERT, order()).await, 401);
         assert_error(&platform.client().await.get(ASSERT).await, 405);
     }
 }
 
-const ONE_PLACE: &str = r#"
+const CAPACITY_OF_ONE: &str = r#"
     name = "Tour"
     opening_hours = ["Mo-Su 12:00-14:00"]
     interval = "2 days"
     capacity = 1
 "#;
 
-fn without(resource: &mut Value, members: &[&str]) {
+fn remove(resource: &mut Value, members: &[&str]) {
     let object = resource.as_object_mut().unwrap();
     for member in members {
-        assert!(object.remove(*member).is_some(), "no {member}");
+        assert!(object.remove(*member).is_some(), "{member} is missing");
     }
 }

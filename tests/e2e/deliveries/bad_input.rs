@@ -1,12 +1,12 @@
-//! Every field of an order, wrong in every way: a violation at its place, in the client's words.
+//! Invalid values for each field of an order: a violation at the field's property path.
 
 use serde_json::{Deserializer, Value, json};
 
 use super::order_with;
-use crate::harness::{Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform};
 
-/// A place and what may not stand there.
-const WRONG: &str = r#"
+/// Property paths, each with invalid values.
+const INVALID: &str = r#"
 pickup                          "x" "" 5 true [{}]
 dropoff                         null "x" "" 5 true [] [{}]
 dropoff.address                 null "" "  " 5 true [] {}
@@ -47,8 +47,8 @@ dropoff.timeSlot                "2020-04-03T10:00:00Z/2020-04-03T10:00:00Z"
 dropoff.timeSlot                "2020-04-03T10:00:00Z/2020-04-03T11:00:00Z/2020-04-03T12:00:00Z"
 "#;
 
-/// Places of texts that have a limit to name.
-const TEXTS: [&str; 10] = [
+/// Property paths of strings with a length limit.
+const STRINGS: [&str; 10] = [
     "dropoff.address",
     "dropoff.address.streetAddress",
     "dropoff.address.description",
@@ -62,36 +62,36 @@ const TEXTS: [&str; 10] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_field_of_a_wrong_type_or_form_is_a_violation_at_its_place() {
+async fn a_field_of_a_wrong_type_or_format_is_a_violation_at_its_path() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
-    for line in WRONG.trim().lines() {
+    for line in INVALID.trim().lines() {
         let (path, values) = line.split_once(' ').unwrap();
-        for wrong in Deserializer::from_str(values).into_iter::<Value>() {
-            let wrong = wrong.unwrap();
-            let case = format!("{path} {wrong}");
-            let answer = client
-                .post("/api/deliveries", order_with(path, wrong))
+        for value in Deserializer::from_str(values).into_iter::<Value>() {
+            let invalid = value.unwrap();
+            let case = format!("{path} {invalid}");
+            let response = client
+                .post("/api/deliveries", order_with(path, invalid))
                 .await;
-            faults.violations(case, &answer, &[path]);
+            mismatches.check_violations(case, &response, &[path]);
         }
     }
-    for wrong in [json!(5), json!([]), json!("soon")] {
-        let case = format!("doneBefore {wrong}");
-        let dropoff = json!({ "address": "48 Rue de Rivoli, Paris", "doneBefore": wrong });
+    for invalid in [json!(5), json!([]), json!("soon")] {
+        let case = format!("doneBefore {invalid}");
+        let dropoff = json!({ "address": "48 Rue de Rivoli, Paris", "doneBefore": invalid });
         let body = json!({ "dropoff": dropoff });
-        let answer = client.post("/api/deliveries", body).await;
-        faults.violations(case, &answer, &["dropoff.doneBefore"]);
+        let response = client.post("/api/deliveries", body).await;
+        mismatches.check_violations(case, &response, &["dropoff.doneBefore"]);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_field_that_is_too_long_is_a_violation_that_names_the_limit() {
+async fn a_field_over_its_length_limit_is_a_violation_that_names_the_limit() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let long = "x".repeat(100_000);
@@ -99,9 +99,9 @@ async fn a_field_that_is_too_long_is_a_violation_that_names_the_limit() {
     let entries: serde_json::Map<_, _> = (0..10_000)
         .map(|number| (format!("key{number}"), json!("x")))
         .collect();
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
-    let texts = TEXTS.map(|path| (path, json!(long)));
+    let strings = STRINGS.map(|path| (path, json!(long)));
     let collections = [
         ("dropoff.tags", json!([long])),
         ("dropoff.tags", json!(long)),
@@ -114,36 +114,36 @@ async fn a_field_that_is_too_long_is_a_violation_that_names_the_limit() {
             many(json!({ "type": "XL", "quantity": 1 })),
         ),
     ];
-    for (path, value) in texts.into_iter().chain(collections) {
-        let answer = client
+    for (path, value) in strings.into_iter().chain(collections) {
+        let response = client
             .post("/api/deliveries", order_with(path, value))
             .await;
 
-        faults.violations(path, &answer, &[path]);
-        let message = answer.json["violations"][0]["message"].to_string();
-        let is_named = message.contains(|letter: char| letter.is_ascii_digit());
-        faults.holds(path, is_named, format!("{message} names no limit"));
+        mismatches.check_violations(path, &response, &[path]);
+        let message = response.json["violations"][0]["message"].to_string();
+        let names_limit = message.contains(|letter: char| letter.is_ascii_digit());
+        mismatches.check(path, names_limit, format!("{message} names no limit"));
     }
-    // Here a form or a list says what would be right.
+    // These messages name the format or the allowed values instead of a limit.
     for (path, value) in [
         ("dropoff.address.addressCountry", json!(long)),
         ("dropoff.packages", json!([{ "type": long, "quantity": 1 }])),
     ] {
-        let answer = client
+        let response = client
             .post("/api/deliveries", order_with(path, value))
             .await;
-        faults.violations(path, &answer, &[path]);
+        mismatches.check_violations(path, &response, &[path]);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_violations_of_a_body_are_told_at_once() {
+async fn all_violations_of_a_body_are_reported_at_once() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (body, paths) in [
         (json!({}), &["dropoff"][..]),
@@ -169,7 +169,7 @@ async fn all_violations_of_a_body_are_told_at_once() {
             &["pickup", "dropoff"],
         ),
         (
-            // Of the wrong type, of the wrong form and unknown to the gazetteer together.
+            // Wrong types, wrong formats and an unknown address together.
             json!({
                 "pickup": { "address": "1 Nowhere Street, Atlantis", "before": "gibberish", "weight": "heavy" },
                 "dropoff": {
@@ -194,15 +194,15 @@ async fn all_violations_of_a_body_are_told_at_once() {
             ],
         ),
     ] {
-        let answer = client.post("/api/deliveries", body.clone()).await;
-        faults.violations(body, &answer, paths);
-        let violated = answer.violated();
+        let response = client.post("/api/deliveries", body.clone()).await;
+        mismatches.check_violations(body, &response, paths);
+        let violated = response.violation_paths();
         let mut distinct = violated.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        faults.equal("distinct places", violated.len(), distinct.len());
+        mismatches.check_eq("distinct paths", violated.len(), distinct.len());
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

@@ -1,12 +1,12 @@
-//! The grammar of `before` ("Task description").
+//! The formats of `before` ("Task description").
 
 use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{elapsed, order_with};
-use crate::harness::{Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform};
 
-/// It is Thursday 2 April 2020, 11:00 in Paris.
+/// Values of `before` and the expected instants; the clock is at Thursday 2 April 2020, 11:00 Paris.
 const BEFORE: [(&str, &str); 51] = [
     ("2020-04-03T13:00:00+02:00", "2020-04-03T13:00:00+02:00"),
     ("2020-04-03T11:00:00Z", "2020-04-03T13:00:00+02:00"),
@@ -20,7 +20,7 @@ const BEFORE: [(&str, &str); 51] = [
     ("  2020-04-03 13:00  ", "2020-04-03T13:00:00+02:00"),
     ("2020-12-01 10:00", "2020-12-01T10:00:00+01:00"),
     ("2020-02-29 10:00", "2020-02-29T10:00:00+01:00"),
-    // The hour that is skipped, and the one that comes twice.
+    // The skipped hour and the repeated hour of daylight saving time.
     ("2021-03-28 02:30", "2021-03-28T03:30:00+02:00"),
     ("2020-10-25 02:30", "2020-10-25T02:30:00+01:00"),
     ("2020-10-25T02:30:00+02:00", "2020-10-25T02:30:00+02:00"),
@@ -63,29 +63,29 @@ const BEFORE: [(&str, &str); 51] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn before_is_read_as_people_write_times_in_the_stores_zone() {
+async fn before_accepts_everyday_time_formats_in_the_stores_zone() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (before, expected) in BEFORE {
         let order = order_with("dropoff.before", json!(before));
-        let answer = client.post("/api/deliveries", order).await;
+        let response = client.post("/api/deliveries", order).await;
 
-        faults.equal(before, answer.status, 201);
-        let dropoff = &answer.json["dropoff"];
-        faults.equal(before, &dropoff["before"], &json!(expected));
-        faults.equal(before, &dropoff["doneBefore"], &json!(expected));
+        mismatches.check_eq(before, response.status, 201);
+        let dropoff = &response.json["dropoff"];
+        mismatches.check_eq(before, &dropoff["before"], &json!(expected));
+        mismatches.check_eq(before, &dropoff["doneBefore"], &json!(expected));
         // "`after` not given: `before` − 15 min."
         let quarter = SignedDuration::from_mins(-15);
-        faults.equal(
+        mismatches.check_eq(
             before,
             elapsed(&dropoff["before"], &dropoff["after"]),
             Some(quarter),
         );
-        faults.equal(before, &dropoff["doneAfter"], &dropoff["after"]);
+        mismatches.check_eq(before, &dropoff["doneAfter"], &dropoff["after"]);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

@@ -1,14 +1,14 @@
-//! What a created delivery is ("Delivery", "Task", "POST /api/deliveries").
+//! The response to a created delivery ("Delivery", "Task", "POST /api/deliveries").
 
 use delivery::Credentials;
 use proto::{AddressDraft, CreateStoreRequest};
 use serde_json::{Value, json};
 
 use super::{dropoff, order};
-use crate::harness::{Faults, Platform};
+use crate::harness::{Mismatches, Platform};
 
 on_both_databases! {
-    async fn a_delivery_is_created_with_two_tasks_to_be_done(platform: &Platform) {
+    async fn a_delivery_is_created_with_two_open_tasks(platform: &Platform) {
         let client = platform.client().await;
 
         let order = json!({
@@ -38,7 +38,7 @@ on_both_databases! {
         assert!(location == iri || location == client.url(iri), "{location}");
         assert_eq!(client.get(iri).await.expect(200), created);
 
-        let mut seen = created;
+        let mut body = created;
         for (collection, pointer) in [
             ("deliveries", ""),
             ("tasks", "/pickup"),
@@ -46,23 +46,23 @@ on_both_databases! {
             ("addresses", "/pickup/address"),
             ("addresses", "/dropoff/address"),
         ] {
-            hide_ids(&mut seen, collection, pointer);
+            hide_ids(&mut body, collection, pointer);
         }
         for whole_number in ["distance", "duration"] {
-            let number = seen[whole_number].take();
+            let number = body[whole_number].take();
             assert!(number.as_u64().is_some_and(|number| number > 0), "{number}");
         }
-        let pickup = &mut seen["pickup"]["address"];
+        let pickup = &mut body["pickup"]["address"];
         let formatted = pickup["streetAddress"].take();
         assert!(formatted.as_str().unwrap().starts_with("24 Rue de la Paix"), "{formatted}");
         assert_near_paris(&pickup["geo"]);
         for coordinate in ["latitude", "longitude"] {
             pickup["geo"][coordinate].take();
         }
-        assert_eq!(seen, order_as_created(&price));
+        assert_eq!(body, expected_delivery(&price));
     }
 
-    async fn what_a_client_says_of_a_task_is_what_it_reads(platform: &Platform) {
+    async fn a_task_is_returned_as_the_client_described_it(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_price_list(&platform.store, PRICE_LIST).await;
         let client = platform.client().await;
@@ -94,8 +94,8 @@ on_both_databases! {
             .await;
 
         for kind in ["pickup", "dropoff"] {
-            let mut seen = client.get(created[kind]["@id"].as_str().unwrap()).await.expect(200);
-            seen["address"]["@id"].take();
+            let mut read = client.get(created[kind]["@id"].as_str().unwrap()).await.expect(200);
+            read["address"]["@id"].take();
             let address = json!({
                 "@id": null,
                 "@type": "http://schema.org/Place",
@@ -112,7 +112,7 @@ on_both_databases! {
                 "addressCountry": "FR",
             });
             for (member, value) in address.as_object().unwrap() {
-                assert_eq!(&seen["address"][member], value, "{kind}.address.{member}");
+                assert_eq!(&read["address"][member], value, "{kind}.address.{member}");
             }
             for (member, value) in [
                 ("before", &json!("2020-04-03T13:00:00+02:00")),
@@ -123,20 +123,20 @@ on_both_databases! {
                 ("tags", &task["tags"]),
                 ("metadata", &task["metadata"]),
             ] {
-                assert_eq!(&seen[member], value, "{kind}.{member}");
+                assert_eq!(&read[member], value, "{kind}.{member}");
             }
         }
 
         // "The types shops may send; another is a violation."
         let mut unknown = task;
         unknown["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
-        let refused = client.post("/api/deliveries", json!({ "dropoff": unknown })).await;
-        let mut faults = Faults::default();
-        faults.violations("an unknown type", &refused, &["dropoff.packages"]);
-        faults.none();
+        let rejected = client.post("/api/deliveries", json!({ "dropoff": unknown })).await;
+        let mut mismatches = Mismatches::default();
+        mismatches.check_violations("an unknown type", &rejected, &["dropoff.packages"]);
+        mismatches.assert_none();
     }
 
-    async fn a_pickup_without_address_is_at_the_clients_default_address_or_else_its_stores(
+    async fn a_pickup_without_an_address_is_at_the_clients_default_address_or_else_the_stores(
         platform: &Platform
     ) {
         let operator = platform.operator().await;
@@ -149,19 +149,19 @@ on_both_databases! {
             default_address: at("45 Rue d'Ulm, 75005 Paris"),
             ..CreateStoreRequest::default()
         };
-        let store = operator.create_store_as(with_address).await;
+        let store = operator.create_store_with(with_address).await;
         let bare_store = operator.create_store("A shop without address").await;
-        let own = at("272 Rue Saint-Honoré, 75001 Paris");
+        let client_address = at("272 Rue Saint-Honoré, 75001 Paris");
         let cases: [(Credentials, Option<&str>); 4] = [
-            (operator.create_client_at(&store, &["deliveries"], own.clone()).await, Some("272 ")),
+            (operator.create_client_with_address(&store, &["deliveries"], client_address.clone()).await, Some("272 ")),
             (operator.create_client(&store, &["deliveries"]).await, Some("45 ")),
-            (operator.create_client_at(&bare_store, &["deliveries"], own).await, Some("272 ")),
+            (operator.create_client_with_address(&bare_store, &["deliveries"], client_address).await, Some("272 ")),
             (operator.create_client(&bare_store, &["deliveries"]).await, None),
         ];
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for (credentials, expected) in cases {
-            let client = platform.client_of(&credentials, &["deliveries"]).await;
+            let client = platform.client_for(&credentials, &["deliveries"]).await;
             for pickup in [
                 None,
                 Some(json!(null)),
@@ -175,69 +175,70 @@ on_both_databases! {
                 if let Some(pickup) = pickup {
                     body["pickup"] = pickup;
                 }
-                let answer = client.post("/api/deliveries", body).await;
-                let Some(beginning) = expected else {
-                    faults.violations(case, &answer, &["pickup.address"]);
+                let response = client.post("/api/deliveries", body).await;
+                let Some(prefix) = expected else {
+                    mismatches.check_violations(case, &response, &["pickup.address"]);
                     continue;
                 };
-                faults.equal(&case, answer.status, 201);
-                let text = answer.json["pickup"]["address"]["streetAddress"].as_str();
-                let is_there = text.is_some_and(|text| text.starts_with(beginning));
-                faults.holds(case, is_there, format!("{text:?}"));
+                mismatches.check_eq(&case, response.status, 201);
+                let text = response.json["pickup"]["address"]["streetAddress"].as_str();
+                let has_prefix = text.is_some_and(|text| text.starts_with(prefix));
+                mismatches.check(case, has_prefix, format!("{text:?}"));
             }
         }
-        faults.none();
+        mismatches.assert_none();
 
-        // "A store without a price list can still create deliveries", with a pickup of its own.
-        let client = platform.client_of_a_new_store().await;
+        // "A store without a price list can still create deliveries", given a pickup address.
+        let client = platform.new_store_client().await;
         let body = json!({ "pickup": { "address": "24 rue de la paix paris" }, "dropoff": dropoff() });
         let created = client.create_delivery(body).await;
         assert_eq!(created["price"], Value::Null);
     }
 
-    async fn null_is_as_good_as_absent_and_unknown_members_are_ignored(platform: &Platform) {
+    async fn null_members_count_as_absent_and_unknown_members_are_ignored(platform: &Platform) {
         let client = platform.client().await;
-        let nothing = json!({
+        let all_null = json!({
             "after": null, "doneAfter": null, "doneBefore": null, "timeSlot": null,
             "comments": null, "weight": null, "packages": null, "tags": null, "metadata": null,
         });
-        let mut sparse = order();
-        sparse["pickup"] = nothing.clone();
-        sparse["pickup"]["before"] = json!(null);
-        sparse["pickup"]["address"] = json!(null);
-        for (member, value) in nothing.as_object().unwrap() {
-            sparse["dropoff"][member] = value.clone();
+        let mut with_nulls = order();
+        with_nulls["pickup"] = all_null.clone();
+        with_nulls["pickup"]["before"] = json!(null);
+        with_nulls["pickup"]["address"] = json!(null);
+        for (member, value) in all_null.as_object().unwrap() {
+            with_nulls["dropoff"][member] = value.clone();
         }
-        sparse["dropoff"]["address"] = json!({
+        with_nulls["dropoff"]["address"] = json!({
             "streetAddress": "48 Rue de Rivoli, 75004 Paris", "latLng": null, "geo": null,
             "name": null, "contactName": null, "telephone": null, "description": null,
             "postalCode": null, "addressLocality": null, "addressCountry": null,
         });
-        let mut strange = order();
-        strange["@context"] = json!("/api/contexts/Delivery");
-        strange["store"] = json!({ "a": [1, { "b": null }] });
-        strange["dropoff"]["status"] = json!("DONE");
-        strange["dropoff"]["type"] = json!(7);
-        strange["dropoff"]["@id"] = json!("/api/tasks/1");
-        strange["dropoff"]["address"] = json!({
+        let mut with_unknown_members = order();
+        with_unknown_members["@context"] = json!("/api/contexts/Delivery");
+        with_unknown_members["store"] = json!({ "a": [1, { "b": null }] });
+        with_unknown_members["dropoff"]["status"] = json!("DONE");
+        with_unknown_members["dropoff"]["type"] = json!(7);
+        with_unknown_members["dropoff"]["@id"] = json!("/api/tasks/1");
+        with_unknown_members["dropoff"]["address"] = json!({
             "@type": "http://schema.org/Place", "streetAddress": "48 Rue de Rivoli, 75004 Paris",
             "floor": 3, "provider": "ours",
         });
 
         let plain = client.create_delivery(order()).await;
-        for body in [sparse, strange] {
+        for body in [with_nulls, with_unknown_members] {
             let created = client.create_delivery(body).await;
             for kind in ["pickup", "dropoff"] {
-                let [mut seen, mut expected] = [&created, &plain].map(|delivery| delivery[kind].clone());
-                for task in [&mut seen, &mut expected] {
+                let [mut actual, mut expected] =
+                    [&created, &plain].map(|delivery| delivery[kind].clone());
+                for task in [&mut actual, &mut expected] {
                     for volatile in ["@id", "id"] {
                         task[volatile].take();
                     }
                     task["address"]["@id"].take();
-                    // An object's text may be kept where a string is replaced.
+                    // The text of an object may be kept; that of a string is replaced.
                     task["address"]["streetAddress"].take();
                 }
-                assert_eq!(seen, expected, "{kind}");
+                assert_eq!(actual, expected, "{kind}");
             }
         }
     }
@@ -258,8 +259,8 @@ when = "distance >= 0.0"
 price = 499
 "#;
 
-/// The delivery of the first test, all volatile values null.
-fn order_as_created(price: &Value) -> Value {
+/// The delivery of the first test, with null for every value that differs between runs.
+fn expected_delivery(price: &Value) -> Value {
     let moment = "2020-04-02T11:00:00+02:00";
     json!({
         "@context": "/api/contexts/Delivery",
@@ -345,7 +346,7 @@ fn order_as_created(price: &Value) -> Value {
     })
 }
 
-/// Takes `@id` and `id`, which must name a member of this collection by the same UUID.
+/// Removes `@id` and `id` after checking that they name the same UUID in this collection.
 fn hide_ids(body: &mut Value, collection: &str, pointer: &str) {
     let resource = body.pointer_mut(pointer).unwrap();
     let iri = resource["@id"].take();
@@ -361,9 +362,9 @@ fn hide_ids(body: &mut Value, collection: &str, pointer: &str) {
 }
 
 fn assert_near_paris(geo: &Value) {
-    let near = |coordinate: &str, there: f64| {
+    let near = |coordinate: &str, center: f64| {
         let value = geo[coordinate].as_f64().unwrap();
-        assert!((value - there).abs() < 0.2, "{geo}");
+        assert!((value - center).abs() < 0.2, "{geo}");
     };
     near("latitude", 48.86);
     near("longitude", 2.34);

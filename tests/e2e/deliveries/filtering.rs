@@ -1,19 +1,18 @@
-//! `GET /api/deliveries` with filters: by the store's reference, creation, the dropoff's time and
-//! how far a delivery has come.
+//! `GET /api/deliveries` with filters: external reference, creation time, dropoff time, status.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{order, order_with};
 use crate::harness::{
-    ApiClient, Faults, Platform,
+    ApiClient, Mismatches, Platform,
     assertions::{assert_violations, json_ld},
 };
 
 const DELIVERIES: &str = "/api/deliveries";
 
-/// The ids of all that a query finds, over all its pages.
-async fn found(client: &ApiClient, query: &str) -> Vec<Value> {
+/// The ids of all deliveries that match a query, over all pages.
+async fn matching_ids(client: &ApiClient, query: &str) -> Vec<Value> {
     let mut ids = Vec::new();
     let mut next = Some(format!("{DELIVERIES}?{query}"));
     while let Some(path) = next {
@@ -26,8 +25,8 @@ async fn found(client: &ApiClient, query: &str) -> Vec<Value> {
 }
 
 on_both_databases! {
-    /// "Lists filter by created": both ends belong to it, to the second that clients see.
-    async fn a_list_shows_what_was_created_in_a_span(platform: &Platform) {
+    /// "Lists filter by created": inclusive at both ends, at the one-second precision of responses.
+    async fn a_list_is_filtered_by_creation_time(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
         for _ in 0..4 {
@@ -35,7 +34,7 @@ on_both_databases! {
             platform.advance(SignedDuration::from_millis(60_500));
         }
         let [first, second, third, fourth] = ids.try_into().unwrap();
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for (query, expected) in [
             ("createdAt[after]=2020-04-02 11:01", vec![&fourth, &third, &second]),
@@ -50,13 +49,13 @@ on_both_databases! {
             ("itemsPerPage=1&createdAt[after]=2020-04-02 11:01", vec![&fourth, &third, &second]),
         ] {
             let query = query.replace(' ', "%20").replace('[', "%5B").replace(']', "%5D");
-            faults.equal(&query, found(&client, &query).await.iter().collect(), expected);
+            mismatches.check_eq(&query, matching_ids(&client, &query).await.iter().collect(), expected);
         }
-        faults.none();
+        mismatches.assert_none();
     }
 
-    /// "before": the dropoff's.
-    async fn a_list_shows_what_is_to_be_brought_in_a_span(platform: &Platform) {
+    /// "before": of the dropoff.
+    async fn a_list_is_filtered_by_the_dropoffs_before(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
         for before in ["2020-04-03 10:00", "2020-04-03 12:00", "2020-04-04 12:00"] {
@@ -64,7 +63,7 @@ on_both_databases! {
             ids.push(client.create_delivery(order).await["id"].clone());
         }
         let [early, noon, later] = ids.try_into().unwrap();
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for (query, expected) in [
             ("dropoff.before%5Bafter%5D=2020-04-03T12:00", vec![&later, &noon]),
@@ -72,27 +71,26 @@ on_both_databases! {
             ("dropoff.before%5Bafter%5D=tomorrow&dropoff.before%5Bbefore%5D=tomorrow%2011:00", vec![&early]),
             ("dropoff.before%5Bafter%5D=2021-01-01", vec![]),
         ] {
-            faults.equal(query, found(&client, query).await.iter().collect(), expected);
+            mismatches.check_eq(query, matching_ids(&client, query).await.iter().collect(), expected);
         }
-        faults.none();
+        mismatches.assert_none();
     }
 
-    /// "status": of the delivery, which is DONE when both its tasks are. Cancelling changes no
-    /// status.
-    async fn a_list_shows_how_far_deliveries_have_come(platform: &Platform) {
+    /// "status": of the delivery, which is DONE when both tasks are. Cancelling does not change it.
+    async fn a_list_is_filtered_by_status_and_cancellation(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for _ in 0..4 {
-            made.push(client.create_delivery(order()).await);
+            created.push(client.create_delivery(order()).await);
         }
-        let [new, picked, done, cancelled] = [0, 1, 2, 3].map(|index: usize| &made[index]);
+        let [new, picked, done, cancelled] = [0, 1, 2, 3].map(|index: usize| &created[index]);
         courier.complete(picked["pickup"]["@id"].as_str().unwrap()).await;
         for task in ["dropoff", "pickup"] {
             courier.complete(done[task]["@id"].as_str().unwrap()).await;
         }
         client.delete(cancelled["@id"].as_str().unwrap()).await.expect(204);
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for (query, expected) in [
             ("status=TODO", vec![cancelled, picked, new]),
@@ -104,15 +102,15 @@ on_both_databases! {
             ("status=TODO&itemsPerPage=1", vec![cancelled, picked, new]),
         ] {
             let expected: Vec<_> = expected.into_iter().map(|delivery| &delivery["id"]).collect();
-            faults.equal(query, found(&client, query).await.iter().collect(), expected);
+            mismatches.check_eq(query, matching_ids(&client, query).await.iter().collect(), expected);
         }
-        faults.none();
+        mismatches.assert_none();
     }
 
-    /// To whom a filter is mistyped, everything would look like a match.
-    async fn what_is_no_filter_is_a_violation(platform: &Platform) {
+    /// Ignoring a mistyped filter would return every delivery.
+    async fn an_unknown_or_invalid_filter_is_a_violation(platform: &Platform) {
         let client = platform.client().await;
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for (query, path) in [
             ("unknown=x", "unknown"),
@@ -128,15 +126,15 @@ on_both_databases! {
             ("exists%5BcancelledAt%5D=yes", "exists[cancelledAt]"),
             ("externalReference=", "externalReference"),
         ] {
-            let answer = client.get(&format!("{DELIVERIES}?{query}")).await;
-            faults.violations(query, &answer, &[path]);
+            let response = client.get(&format!("{DELIVERIES}?{query}")).await;
+            mismatches.check_violations(query, &response, &[path]);
         }
-        faults.none();
-        let answer = client
+        mismatches.assert_none();
+        let response = client
             .get(&format!("{DELIVERIES}?status=x&itemsPerPage=0&cursor=x&createdAt%5Bafter%5D=x&y=z"))
             .await;
         assert_violations(
-            &answer,
+            &response,
             &["status", "itemsPerPage", "cursor", "createdAt[after]", "y"],
         );
     }

@@ -1,33 +1,33 @@
-//! Bodies that are not an order at all: broken, endless, bottomless, in no known encoding.
+//! Malformed request bodies: truncated, oversized, deeply nested, wrongly encoded.
 
 use hyper::Method;
 use serde_json::json;
 
 use super::order;
-use crate::harness::{Database, Faults, Platform, raw};
+use crate::harness::{Database, Mismatches, Platform, raw};
 
-/// The largest body that is read.
+/// The largest accepted body, in bytes.
 const LIMIT: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_is_no_json_object_is_refused_in_the_error_form() {
+async fn a_body_that_is_not_a_json_object_is_rejected_in_the_error_format() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (case, body) in broken_bodies() {
         let request = client.request(Method::POST, "/api/deliveries");
-        let answer = client.send(request, body).await;
-        faults.failure(format!("{case:.60}"), &answer, 400);
+        let response = client.send(request, body).await;
+        mismatches.check_error(format!("{case:.60}"), &response, 400);
     }
 
     client.create_delivery(order()).await;
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_of_one_mebibyte_is_read_and_a_longer_one_is_413() {
+async fn a_body_of_one_mebibyte_is_accepted_and_a_longer_one_is_413() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let padded = |length: usize| {
@@ -43,11 +43,11 @@ async fn a_body_of_one_mebibyte_is_read_and_a_longer_one_is_413() {
         )
         .into_bytes()
     };
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     let request = client.request(Method::POST, "/api/deliveries");
     let largest = client.send(request, padded(LIMIT)).await;
-    faults.equal("one mebibyte", largest.status, 201);
+    mismatches.check_eq("one mebibyte", largest.status, 201);
     let too_long = padded(LIMIT + 1);
     let chunk = [
         format!("{:x}\r\n", too_long.len()).into_bytes(),
@@ -57,7 +57,7 @@ async fn a_body_of_one_mebibyte_is_read_and_a_longer_one_is_413() {
     .concat();
     for (case, request) in [
         (
-            "a byte more",
+            "one byte over the limit",
             [
                 head(&format!("Content-Length: {}\r\n", too_long.len())),
                 too_long,
@@ -65,23 +65,26 @@ async fn a_body_of_one_mebibyte_is_read_and_a_longer_one_is_413() {
             .concat(),
         ),
         (
-            "a chunk that is too long",
+            "an oversized chunk",
             [head("Transfer-Encoding: chunked\r\n"), chunk].concat(),
         ),
-        ("a length alone", head("Content-Length: 10000000000\r\n")),
+        (
+            "an announced length without a body",
+            head("Content-Length: 10000000000\r\n"),
+        ),
     ] {
         match raw::send(&platform.base_url, &request).await {
-            Some(answer) => faults.failure(case, &answer, 413),
-            None => faults.holds(case, false, "no answer"),
+            Some(response) => mismatches.check_error(case, &response, 413),
+            None => mismatches.check(case, false, "no response"),
         }
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_breaks_off_or_is_no_http_harms_nobody() {
+async fn a_truncated_or_malformed_http_request_does_not_affect_other_requests() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let body = order().to_string();
@@ -90,7 +93,7 @@ async fn a_request_that_breaks_off_or_is_no_http_harms_nobody() {
         "POST /api/deliveries HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/ld+json\r\n"
     );
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for request in [
         format!("{head}Content-Length: {}\r\n\r\n{body}", body.len() + 10),
@@ -120,19 +123,21 @@ async fn a_request_that_breaks_off_or_is_no_http_harms_nobody() {
             .into_iter()
             .rev()
             .collect();
-        if let Some(answer) = raw::send_and_hang_up(&platform.base_url, request.as_bytes()).await {
-            faults.holds(case, (400..500).contains(&answer.status), answer.status);
+        if let Some(response) =
+            raw::send_and_half_close(&platform.base_url, request.as_bytes()).await
+        {
+            mismatches.check(case, (400..500).contains(&response.status), response.status);
         }
     }
 
     client.create_delivery(order()).await;
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
-/// Names of bodies, and the bodies.
+/// Malformed bodies with their names.
 fn broken_bodies() -> Vec<(String, Vec<u8>)> {
-    let sound = order().to_string();
+    let valid = order().to_string();
     let mut bodies: Vec<(String, Vec<u8>)> = [
         "",
         " ",
@@ -163,10 +168,10 @@ fn broken_bodies() -> Vec<(String, Vec<u8>)> {
     .iter()
     .map(|text| ((*text).to_owned(), text.as_bytes().to_vec()))
     .collect();
-    for end in [1, sound.len() / 2, sound.len() - 1] {
+    for end in [1, valid.len() / 2, valid.len() - 1] {
         bodies.push((
-            format!("cut off after {end}"),
-            sound.as_bytes()[..end].to_vec(),
+            format!("truncated after {end} bytes"),
+            valid.as_bytes()[..end].to_vec(),
         ));
     }
     for (case, body) in [
@@ -174,7 +179,7 @@ fn broken_bodies() -> Vec<(String, Vec<u8>)> {
             "Latin-1",
             b"{\"dropoff\":{\"address\":\"272 Rue Saint-Honor\xe9\"}}".to_vec(),
         ),
-        ("a stray byte", b"{\"comments\":\"\xff\"}".to_vec()),
+        ("an invalid byte", b"{\"comments\":\"\xff\"}".to_vec()),
         (
             "an overlong encoding",
             b"{\"comments\":\"\xc0\xaf\"}".to_vec(),
@@ -185,17 +190,17 @@ fn broken_bodies() -> Vec<(String, Vec<u8>)> {
         ),
         (
             "UTF-16",
-            sound.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            valid.encode_utf16().flat_map(u16::to_le_bytes).collect(),
         ),
         (
-            "arrays in arrays",
+            "nested arrays",
             [vec![b'['; 100_000], vec![b']'; 100_000]].concat(),
         ),
-        ("arrays without end", vec![b'['; 500_000]),
-        ("objects in objects", "{\"a\":".repeat(100_000).into_bytes()),
+        ("unclosed arrays", vec![b'['; 500_000]),
+        ("nested objects", "{\"a\":".repeat(100_000).into_bytes()),
         (
-            "arrays in a member that is ignored",
-            sound
+            "nested arrays in an ignored member",
+            valid
                 .replacen(
                     '{',
                     &format!("{{\"x\":{}1{},", "[".repeat(50_000), "]".repeat(50_000)),
@@ -211,8 +216,8 @@ fn broken_bodies() -> Vec<(String, Vec<u8>)> {
         bodies.push((case.to_owned(), body));
     }
     for (case, body) in [
-        ("dropoff twice", sound.replacen('{', "{\"dropoff\":{},", 1)),
-        ("before twice", sound.replacen("\"before\"", "\"before\":\"noon\",\"before\"", 1)),
+        ("dropoff twice", valid.replacen('{', "{\"dropoff\":{},", 1)),
+        ("before twice", valid.replacen("\"before\"", "\"before\":\"noon\",\"before\"", 1)),
         (
             "a telephone twice",
             json!({ "dropoff": { "address": { "streetAddress": "48 Rue de Rivoli", "telephone": null }, "before": "noon" } })
@@ -221,7 +226,7 @@ fn broken_bodies() -> Vec<(String, Vec<u8>)> {
         ),
         (
             "a key of metadata twice",
-            sound.replacen("\"before\"", "\"metadata\":{\"a\":\"1\",\"a\":\"2\"},\"before\"", 1),
+            valid.replacen("\"before\"", "\"metadata\":{\"a\":\"1\",\"a\":\"2\"},\"before\"", 1),
         ),
     ] {
         bodies.push((case.to_owned(), body.into_bytes()));

@@ -1,15 +1,14 @@
-//! Values that are sound JSON and no mistake of type: characters and numbers that break careless
-//! programs.
+//! Valid JSON of the right type with unusual characters and extreme numbers.
 
 use serde_json::{Value, json};
 
 use super::order_with;
-use crate::harness::{Answer, Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform, Response};
 
 on_both_databases! {
-    async fn hostile_text_is_kept_to_the_letter_or_is_a_violation(platform: &Platform) {
+    async fn unusual_text_is_stored_unchanged_or_is_a_violation(platform: &Platform) {
         let client = platform.client().await;
-        let mut faults = Faults::default();
+        let mut mismatches = Mismatches::default();
 
         for text in [
             "a\u{0}b",
@@ -26,35 +25,35 @@ on_both_databases! {
             "\\u0000 \\ \" \u{2028}\u{2029} /",
             "👩‍👩‍👧‍👦🏳️‍🌈",
         ] {
-            let written = json!(text);
+            let value = json!(text);
             for (path, body) in [
-                ("/comments", order_with("dropoff.comments", written.clone())),
+                ("/comments", order_with("dropoff.comments", value.clone())),
                 ("/tags/0", order_with("dropoff.tags", json!([text]))),
                 ("/metadata/note", order_with("dropoff.metadata", json!({ "note": text }))),
-                ("/address/description", order_with("dropoff.address.description", written.clone())),
-                ("/address/contactName", order_with("dropoff.address.contactName", written.clone())),
-                ("/address/name", order_with("dropoff.address.name", written.clone())),
-                ("/address/streetAddress", order_with("dropoff.address.streetAddress", written.clone())),
+                ("/address/description", order_with("dropoff.address.description", value.clone())),
+                ("/address/contactName", order_with("dropoff.address.contactName", value.clone())),
+                ("/address/name", order_with("dropoff.address.name", value.clone())),
+                ("/address/streetAddress", order_with("dropoff.address.streetAddress", value.clone())),
             ] {
-                let case = format!("{path} {written}");
-                let answer = client.post("/api/deliveries", body).await;
-                kept_or_refused(&mut faults, &case, &answer, path, &written);
+                let case = format!("{path} {value}");
+                let response = client.post("/api/deliveries", body).await;
+                check_stored_or_violation(&mut mismatches, &case, &response, path, &value);
             }
             let body = order_with("dropoff.metadata", json!({ text: "a" }));
-            let answer = client.post("/api/deliveries", body).await;
-            let case = format!("a key of metadata {written}");
-            match answer.status {
-                201 => faults.equal(case, &answer.json["dropoff"]["metadata"], &json!({ text: "a" })),
-                _ => faults.violations(case, &answer, &["dropoff.metadata"]),
+            let response = client.post("/api/deliveries", body).await;
+            let case = format!("a key of metadata {value}");
+            match response.status {
+                201 => mismatches.check_eq(case, &response.json["dropoff"]["metadata"], &json!({ text: "a" })),
+                _ => mismatches.check_violations(case, &response, &["dropoff.metadata"]),
             }
         }
 
-        faults.none();
+        mismatches.assert_none();
     }
 }
 
-/// A rule for which every number of an order is added up.
-const ADDING_PRICE_LIST: &str = r#"
+/// A price list that sums over every number of an order.
+const SUMMING_PRICE_LIST: &str = r#"
 currency = "EUR"
 tax = { name = "VAT", rate = 2000 }
 strategy = "sum"
@@ -74,14 +73,14 @@ price = { per_package = "XL", amount = 1240, from = 2, then = 420 }
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn numbers_at_the_end_of_their_range_are_added_up_or_are_violations() {
+async fn extreme_numbers_are_summed_or_are_violations() {
     let platform = Platform::start(Database::sqlite()).await;
     let operator = platform.operator().await;
     operator
-        .apply_price_list(&platform.store, ADDING_PRICE_LIST)
+        .apply_price_list(&platform.store, SUMMING_PRICE_LIST)
         .await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for weight in [0_u64, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX] {
         for quantity in [
@@ -97,25 +96,33 @@ async fn numbers_at_the_end_of_their_range_are_added_up_or_are_violations() {
             body["pickup"] = json!({ "weight": weight, "packages": packages });
             for path in ["/api/deliveries", "/api/retail_prices/calculate"] {
                 let case = format!("{path}: {weight} g, {quantity} packages");
-                let answer = client.post(path, body.clone()).await;
-                let is_bounded = answer.status < 300 || answer.status == 400;
-                faults.holds(
+                let response = client.post(path, body.clone()).await;
+                let is_expected = response.status < 300 || response.status == 400;
+                mismatches.check(
                     case,
-                    is_bounded,
-                    format!("{} {}", answer.status, answer.json),
+                    is_expected,
+                    format!("{} {}", response.status, response.json),
                 );
             }
         }
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
-fn kept_or_refused(faults: &mut Faults, case: &str, answer: &Answer, path: &str, written: &Value) {
-    if answer.status == 201 {
-        let kept = answer.json["dropoff"].pointer(path).unwrap_or(&Value::Null);
-        faults.equal(case, kept, written);
+fn check_stored_or_violation(
+    mismatches: &mut Mismatches,
+    case: &str,
+    response: &Response,
+    path: &str,
+    value: &Value,
+) {
+    if response.status == 201 {
+        let stored = response.json["dropoff"]
+            .pointer(path)
+            .unwrap_or(&Value::Null);
+        mismatches.check_eq(case, stored, value);
         return;
     }
     let member = path
@@ -123,5 +130,5 @@ fn kept_or_refused(faults: &mut Faults, case: &str, answer: &Answer, path: &str,
         .trim_end_matches("/0")
         .trim_end_matches("/note");
     let property = format!("dropoff.{}", member.replace('/', "."));
-    faults.violations(case, answer, &[&property]);
+    mismatches.check_violations(case, response, &[&property]);
 }

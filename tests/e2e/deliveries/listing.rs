@@ -1,4 +1,4 @@
-//! `GET /api/deliveries`: newest first, a page at a time.
+//! `GET /api/deliveries`: order and pagination.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use super::order;
 use crate::harness::{
-    ApiClient, Faults, Platform,
+    ApiClient, Mismatches, Platform,
     assertions::{assert_error, json_ld},
 };
 
 const DELIVERIES: &str = "/api/deliveries";
 
 on_both_databases! {
-    /// "list, newest first"; a collection's members have no context of their own.
-    async fn a_list_shows_a_stores_deliveries_newest_first(platform: &Platform) {
+    /// "list, newest first"; the members of a collection have no `@context`.
+    async fn a_list_has_a_stores_deliveries_newest_first(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
-        let mut expected = created(platform, &client, 3).await;
+        let other = platform.new_store_client().await;
+        let mut expected = create(platform, &client, 3).await;
         expected.reverse();
         let cancelled = expected[1]["@id"].as_str().unwrap().to_owned();
         client.delete(&cancelled).await.expect(204);
@@ -46,23 +46,23 @@ on_both_databases! {
             collection(json!([]))
         );
 
-        let tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
-        assert_error(&tasks_alone.get(DELIVERIES).await, 403);
-        assert_error(&platform.stranger().get(DELIVERIES).await, 401);
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        assert_error(&tasks_only.get(DELIVERIES).await, 403);
+        assert_error(&platform.anonymous_client().get(DELIVERIES).await, 401);
     }
 
-    /// Each delivery once, whichever way the pages are walked, those made at the same instant
-    /// included, and undisturbed by those that come meanwhile.
-    async fn pages_are_walked_to_the_end_and_back(platform: &Platform) {
+    /// Each delivery appears once in both directions, including those created at the same instant,
+    /// and regardless of deliveries created meanwhile.
+    async fn pages_are_read_to_the_end_and_back(platform: &Platform) {
         let client = platform.client().await;
-        let mut expected = ids(&created(platform, &client, 4).await);
+        let mut expected = ids(&create(platform, &client, 4).await);
         for _ in 0..3 {
             expected.push(id(&client.create_delivery(order()).await));
         }
         expected[4..].sort();
         expected.reverse();
 
-        let mut walked = Vec::new();
+        let mut forward = Vec::new();
         let mut path = format!("{DELIVERIES}?itemsPerPage=3");
         let mut back = None;
         loop {
@@ -70,8 +70,8 @@ on_both_databases! {
             let view = &page["hydra:view"];
             assert_eq!(view["@id"], path);
             assert_eq!(view["hydra:first"], format!("{DELIVERIES}?itemsPerPage=3"));
-            assert_eq!(view.get("hydra:previous").is_some(), !walked.is_empty());
-            walked.extend(ids(page["hydra:member"].as_array().unwrap()));
+            assert_eq!(view.get("hydra:previous").is_some(), !forward.is_empty());
+            forward.extend(ids(page["hydra:member"].as_array().unwrap()));
             platform.advance(SignedDuration::from_secs(1));
             client.create_delivery(order()).await;
             let Some(next) = view["hydra:next"].as_str() else {
@@ -80,9 +80,9 @@ on_both_databases! {
             };
             path = next.to_owned();
         }
-        assert_eq!(walked, expected);
+        assert_eq!(forward, expected);
 
-        // And back, up to the newest of those that came.
+        // Backward, up to the deliveries created meanwhile.
         let mut pages = Vec::new();
         while let Some(path) = back {
             let page = json_ld(&client.get(&path).await, 200);
@@ -91,15 +91,15 @@ on_both_databases! {
             back = page["hydra:view"]["hydra:previous"].as_str().map(str::to_owned);
         }
         assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 3]);
-        let walked_back: Vec<_> = pages.into_iter().rev().flatten().collect();
-        assert_eq!(walked_back[3..], expected[..6]);
+        let backward: Vec<_> = pages.into_iter().rev().flatten().collect();
+        assert_eq!(backward[3..], expected[..6]);
         let all = json_ld(&client.get(DELIVERIES).await, 200);
         let all = ids(all["hydra:member"].as_array().unwrap());
-        assert_eq!(all[..9], walked_back);
+        assert_eq!(all[..9], backward);
     }
 
     /// "page size 30", up to 100.
-    async fn a_page_has_as_many_as_asked_for(platform: &Platform) {
+    async fn a_page_has_the_requested_number_of_members(platform: &Platform) {
         let client = platform.client().await;
         for _ in 0..31 {
             client.create_delivery(order()).await;
@@ -119,20 +119,20 @@ on_both_databases! {
         }
     }
 
-    /// Whatever a cursor is made of, it is a violation or a place in the caller's own list.
-    async fn a_hostile_cursor_is_a_violation_and_never_another_stores_list(platform: &Platform) {
+    /// A cursor is a violation or a position in the caller's own list.
+    async fn an_invalid_or_foreign_cursor_never_returns_another_stores_deliveries(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
-        created(platform, &client, 3).await;
+        let other = platform.new_store_client().await;
+        create(platform, &client, 3).await;
         let first = json_ld(&client.get(&format!("{DELIVERIES}?itemsPerPage=1")).await, 200);
         let next = first["hydra:view"]["hydra:next"].as_str().unwrap().to_owned();
-        let (_, good) = next.rsplit_once('=').unwrap();
-        let mut far = URL_SAFE_NO_PAD.decode(good).unwrap();
-        far[2] = 0x7f;
-        let far = URL_SAFE_NO_PAD.encode(far);
-        let mut faults = Faults::default();
+        let (_, valid) = next.rsplit_once('=').unwrap();
+        let mut out_of_range = URL_SAFE_NO_PAD.decode(valid).unwrap();
+        out_of_range[2] = 0x7f;
+        let out_of_range = URL_SAFE_NO_PAD.encode(out_of_range);
+        let mut mismatches = Mismatches::default();
 
-        for wrong in [
+        for invalid in [
             "x",
             "0",
             "%00",
@@ -141,34 +141,34 @@ on_both_databases! {
             "AAAA",
             &"A".repeat(36),
             &"A".repeat(4000),
-            &format!("{good}%3D"),
-            &good[1..],
-            &far,
+            &format!("{valid}%3D"),
+            &valid[1..],
+            &out_of_range,
         ] {
-            let answer = client.get(&format!("{DELIVERIES}?cursor={wrong}")).await;
-            faults.violations(wrong, &answer, &["cursor"]);
+            let response = client.get(&format!("{DELIVERIES}?cursor={invalid}")).await;
+            mismatches.check_violations(invalid, &response, &["cursor"]);
         }
-        for wrong in ["0", "101", "-1", "1.5", "", "ten", "99999999999999999999"] {
-            let answer = client.get(&format!("{DELIVERIES}?itemsPerPage={wrong}")).await;
-            faults.violations(wrong, &answer, &["itemsPerPage"]);
+        for invalid in ["0", "101", "-1", "1.5", "", "ten", "99999999999999999999"] {
+            let response = client.get(&format!("{DELIVERIES}?itemsPerPage={invalid}")).await;
+            mismatches.check_violations(invalid, &response, &["itemsPerPage"]);
         }
-        for wrong in [
+        for invalid in [
             "?itemsPerPage=0&cursor=x",
             "?itemsPerPage=x&cursor=x",
             "?cursor=&cursor=&itemsPerPage=1&itemsPerPage=1",
         ] {
-            let answer = client.get(&format!("{DELIVERIES}{wrong}")).await;
-            faults.violations(wrong, &answer, &["itemsPerPage", "cursor"]);
+            let response = client.get(&format!("{DELIVERIES}{invalid}")).await;
+            mismatches.check_violations(invalid, &response, &["itemsPerPage", "cursor"]);
         }
-        faults.none();
+        mismatches.assert_none();
 
-        let elsewhere = json_ld(&other.get(&next).await, 200);
-        assert_eq!(elsewhere["hydra:member"], json!([]));
+        let other_stores_page = json_ld(&other.get(&next).await, 200);
+        assert_eq!(other_stores_page["hydra:member"], json!([]));
     }
 }
 
-/// Makes deliveries, a second apart.
-async fn created(platform: &Platform, client: &ApiClient, count: usize) -> Vec<Value> {
+/// Creates deliveries one second apart.
+async fn create(platform: &Platform, client: &ApiClient, count: usize) -> Vec<Value> {
     let mut deliveries = Vec::new();
     for _ in 0..count {
         deliveries.push(client.create_delivery(order()).await);

@@ -1,4 +1,4 @@
-//! `POST /api/deliveries`, `GET /api/deliveries/{id}`, the list, and asserting.
+//! `/api/deliveries`: create, read, list and assert.
 
 mod addresses;
 mod asserting;
@@ -17,7 +17,7 @@ mod times;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// The smallest order: to one of the gazetteer's addresses, tomorrow.
+/// The smallest valid order: to a gazetteer address, tomorrow.
 fn order() -> Value {
     json!({ "dropoff": dropoff() })
 }
@@ -26,8 +26,8 @@ fn dropoff() -> Value {
     json!({ "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" })
 }
 
-/// The smallest order with a member set, or replaced. To set a member of the address makes it an
-/// object with a point of its own.
+/// The smallest valid order with one member set. A member of the address turns the address into an
+/// object with coordinates.
 fn order_with(path: &str, value: Value) -> Value {
     let mut order = order();
     if path.starts_with("dropoff.address.") {
@@ -41,8 +41,8 @@ fn order_with(path: &str, value: Value) -> Value {
     order
 }
 
-/// From one written instant to another.
+/// The duration between two timestamps in JSON.
 fn elapsed(from: &Value, to: &Value) -> Option<SignedDuration> {
-    let [from, to] = [from, to].map(|written| written.as_str()?.parse::<Timestamp>().ok());
+    let [from, to] = [from, to].map(|timestamp| timestamp.as_str()?.parse::<Timestamp>().ok());
     Some(to?.duration_since(from?))
 }

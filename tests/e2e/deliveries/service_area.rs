@@ -10,46 +10,46 @@ use crate::harness::{
     definitions::{Definitions, zone},
 };
 
-/// A string in reach, and one four kilometres away.
+/// An address inside the service area, and one four kilometres away.
 const NEAR: &str = "48 Rue de Rivoli, 75004 Paris";
 const FAR: &str = "99 Avenue des Champs-Élysées, 75008 Paris";
 /// West, south, east, north: around `NEAR`, and around `FAR`.
 const MARAIS: [f64; 4] = [2.34, 48.84, 2.37, 48.86];
 const ETOILE: [f64; 4] = [2.28, 48.86, 2.32, 48.88];
 
-/// Where the demo shop delivers from now on, as the operator is told.
-async fn set(platform: &Platform, area: &str) -> Value {
+/// Sets the demo store's service area and returns it as the command prints it.
+async fn set_service_area(platform: &Platform, area: &str) -> Value {
     let store = platform.store.strip_prefix("stores/").unwrap();
     let area = format!("--service-area={area}");
-    let set = platform
-        .delivery_json(&["stores", "set", store, &area])
+    let store = platform
+        .run_delivery_json(&["stores", "set", store, &area])
         .await;
-    set["service_area"].clone()
+    store["service_area"].clone()
 }
 
-/// The violation of an order, which is the same whether it is created, asserted or priced.
+/// The violation of an order, which must be the same for create, assert and calculate.
 async fn violation(client: &ApiClient, order: &Value) -> (String, String, String) {
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     for path in [
         "/api/deliveries",
         "/api/deliveries/assert",
         "/api/retail_prices/calculate",
     ] {
-        let answer = client.post(path, order.clone()).await;
-        let violations = &answer.json["violations"];
+        let response = client.post(path, order.clone()).await;
+        let violations = &response.json["violations"];
         assert_violations(
-            &answer,
+            &response,
             &[violations[0]["propertyPath"].as_str().unwrap_or_default()],
         );
-        told.push(violations[0].clone());
+        found.push(violations[0].clone());
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[0], told[2]);
-    let text = |member: &str| told[0][member].as_str().unwrap().to_owned();
+    assert_eq!(found[0], found[1]);
+    assert_eq!(found[0], found[2]);
+    let text = |member: &str| found[0][member].as_str().unwrap().to_owned();
     (text("propertyPath"), text("message"), text("code"))
 }
 
-async fn is_accepted(client: &ApiClient, order: &Value) {
+async fn assert_accepted(client: &ApiClient, order: &Value) {
     for (path, status) in [
         ("/api/deliveries/assert", 200),
         ("/api/retail_prices/calculate", 200),
@@ -59,7 +59,7 @@ async fn is_accepted(client: &ApiClient, order: &Value) {
     }
 }
 
-fn to(address: Value) -> Value {
+fn order_to(address: Value) -> Value {
     order_with("dropoff.address", address)
 }
 
@@ -67,23 +67,23 @@ fn at(latitude: f64, longitude: f64) -> Value {
     json!({ "streetAddress": "By the river", "latLng": [latitude, longitude] })
 }
 
-/// As [`at`], in schema.org's words.
+/// As [`at`], with schema.org's `geo`.
 fn geo(latitude: f64, longitude: f64) -> Value {
     let geo = json!({ "latitude": latitude, "longitude": longitude });
     json!({ "streetAddress": "By the river", "geo": geo })
 }
 
 on_both_databases! {
-    async fn outside_of_a_circle_is_a_violation_that_says_how_far(platform: &Platform) {
+    async fn an_address_outside_a_circle_is_a_violation_that_names_the_distance(platform: &Platform) {
         let client = platform.client().await;
 
         assert_eq!(
-            set(platform, "48.8554,2.3596,2km").await,
+            set_service_area(platform, "48.8554,2.3596,2km").await,
             json!({ "center": [48.8554, 2.3596], "radius_meters": 2000 })
         );
 
-        is_accepted(&client, &to(json!(NEAR))).await;
-        let (path, message, code) = violation(&client, &to(json!(FAR))).await;
+        assert_accepted(&client, &order_to(json!(NEAR))).await;
+        let (path, message, code) = violation(&client, &order_to(json!(FAR))).await;
         assert_eq!(path, "dropoff.address");
         assert_eq!(
             message,
@@ -91,21 +91,21 @@ on_both_databases! {
         );
         assert_eq!(code, "outside_service_area");
 
-        assert_eq!(set(platform, "anywhere").await, Value::Null);
-        is_accepted(&client, &to(json!(FAR))).await;
+        assert_eq!(set_service_area(platform, "anywhere").await, Value::Null);
+        assert_accepted(&client, &order_to(json!(FAR))).await;
     }
 
-    async fn outside_of_a_zone_is_a_violation_for_pickups_as_well(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn an_address_outside_a_zone_is_a_violation_also_for_pickups(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
         let client = platform.client().await;
 
-        assert_eq!(set(platform, "zone:Marais").await, json!({ "zone": "Marais" }));
+        assert_eq!(set_service_area(platform, "zone:Marais").await, json!({ "zone": "Marais" }));
 
-        // The pickup, at the store's own address, is outside: that is always good.
-        is_accepted(&client, &to(json!(NEAR))).await;
-        is_accepted(&client, &to(at(48.85, 2.35))).await;
-        is_accepted(&client, &to(geo(48.85, 2.35))).await;
+        // The default pickup at the store's own address is outside, which is always allowed.
+        assert_accepted(&client, &order_to(json!(NEAR))).await;
+        assert_accepted(&client, &order_to(at(48.85, 2.35))).await;
+        assert_accepted(&client, &order_to(geo(48.85, 2.35))).await;
         let outside = "is outside of \"Marais\", where the store delivers";
         for (address, path, message) in [
             (json!(FAR), "address", format!("found {FAR}, which {outside}")),
@@ -113,7 +113,7 @@ on_both_databases! {
             (geo(48.87, 2.3), "address.geo", outside.to_owned()),
         ] {
             for task in ["dropoff", "pickup"] {
-                let mut order = to(json!(NEAR));
+                let mut order = order_to(json!(NEAR));
                 order[task]["address"] = address.clone();
                 assert_eq!(
                     violation(&client, &order).await,
@@ -123,16 +123,16 @@ on_both_databases! {
         }
     }
 
-    async fn an_operator_who_looks_an_address_up_for_a_store_is_told_the_same(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn an_operators_address_search_for_a_store_reports_the_same_violation(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
-        set(platform, "zone:Marais").await;
+        set_service_area(platform, "zone:Marais").await;
         let store = format!("--store={}", platform.store);
 
-        let near = platform.delivery_json(&["addresses", "search", NEAR, &store]).await;
+        let near = platform.run_delivery_json(&["addresses", "search", NEAR, &store]).await;
         assert_eq!(near["found"]["address"], NEAR);
         let search = ["addresses", "search", FAR, &store];
-        let far = platform.delivery_as(&platform.operator_client, &search).await;
+        let far = platform.run_delivery_as(&platform.operator_client, &search).await;
         assert_eq!(far.status.code(), Some(1));
         assert_eq!(
             stderr(&far),
@@ -140,19 +140,19 @@ on_both_databases! {
         );
     }
 
-    async fn a_pair_that_is_in_the_area_the_other_way_round_is_told_so(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn swapped_coordinates_are_a_violation_that_names_the_swap(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
         let client = platform.client().await;
 
         for area in ["anywhere", "48.8554,2.3596,2km", "zone:Marais"] {
-            set(platform, area).await;
+            set_service_area(platform, area).await;
             for (address, path) in [
                 (at(2.35, 48.85), "dropoff.address.latLng"),
                 (geo(2.35, 48.85), "dropoff.address.geo"),
             ] {
                 assert_eq!(
-                    violation(&client, &to(address)).await,
+                    violation(&client, &order_to(address)).await,
                     (
                         path.to_owned(),
                         "latitude 2.35 and longitude 48.85 seem swapped: that is far from where \
@@ -165,49 +165,49 @@ on_both_databases! {
         }
     }
 
-    async fn an_area_is_its_zone_wherever_that_is_moved_to(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn a_service_area_follows_changes_of_its_zone(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(&zone("Town", MARAIS)).await.unwrap();
         let client = platform.client().await;
-        set(platform, "zone:Town").await;
-        assert_eq!(violation(&client, &to(json!(FAR))).await.0, "dropoff.address");
+        set_service_area(platform, "zone:Town").await;
+        assert_eq!(violation(&client, &order_to(json!(FAR))).await.0, "dropoff.address");
 
         definitions.apply_zones(&zone("Town", ETOILE)).await.unwrap();
-        is_accepted(&client, &to(json!(FAR))).await;
-        assert_eq!(violation(&client, &to(json!(NEAR))).await.0, "dropoff.address");
+        assert_accepted(&client, &order_to(json!(FAR))).await;
+        assert_eq!(violation(&client, &order_to(json!(NEAR))).await.0, "dropoff.address");
 
-        // What does not speak of it leaves it there: no zone in use can be lost.
+        // Applying other zones keeps this one.
         definitions.apply_zones(&zone("Port", MARAIS)).await.unwrap();
-        is_accepted(&client, &to(json!(FAR))).await;
+        assert_accepted(&client, &order_to(json!(FAR))).await;
     }
 
-    async fn an_area_that_is_none_is_refused_and_changes_nothing(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn an_invalid_service_area_is_rejected_and_changes_nothing(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
         let store = platform.store.strip_prefix("stores/").unwrap();
         let created = platform
-            .delivery_json(&["stores", "create", "--name=Shop", "--service-area=zone:Marais"])
+            .run_delivery_json(&["stores", "create", "--name=Shop", "--service-area=zone:Marais"])
             .await;
         assert_eq!(created["service_area"], json!({ "zone": "Marais" }));
-        let area = set(platform, "5km").await;
+        let area = set_service_area(platform, "5km").await;
         assert_eq!(area, json!({ "center": null, "radius_meters": 5000 }));
 
-        for (wrong, status, told) in [
+        for (invalid, status, expected) in [
             ("zone:marais", 1, "--service-area: there is no zone \"marais\": apply it first\n"),
-            ("1m", 1, "--service-area: 1 m is no radius; it is from 100 m to 1000 km\n"),
+            ("1m", 1, "--service-area: a radius of 1 m is out of range; give 100 m to 1000 km\n"),
             ("zone:", 2, "zone:NAME"),
             ("far", 2, "zone:NAME"),
         ] {
-            let wrong = format!("--service-area={wrong}");
+            let argument = format!("--service-area={invalid}");
             for command in [&["stores", "create", "--name=X"][..], &["stores", "set", store]] {
-                let arguments = [command, &[&wrong]].concat();
-                let refused = platform.delivery_as(&platform.operator_client, &arguments).await;
-                assert_eq!(refused.status.code(), Some(status), "{wrong}");
-                assert!(stderr(&refused).contains(told), "{}", stderr(&refused));
+                let arguments = [command, &[&argument]].concat();
+                let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+                assert_eq!(rejected.status.code(), Some(status), "{argument}");
+                assert!(stderr(&rejected).contains(expected), "{}", stderr(&rejected));
             }
         }
-        let shown = platform.delivery_json(&["stores", "show", store]).await;
+        let shown = platform.run_delivery_json(&["stores", "show", store]).await;
         assert_eq!(shown["service_area"], area);
-        assert_eq!(platform.delivery_json(&["stores", "list"]).await.as_array().unwrap().len(), 2);
+        assert_eq!(platform.run_delivery_json(&["stores", "list"]).await.as_array().unwrap().len(), 2);
     }
 }

@@ -1,14 +1,14 @@
-//! When a task must happen: `timeSlot`, `after`, and what follows from them ("Task description").
+//! The time window of a task: `timeSlot`, `after`, `before` and their defaults ("Task description").
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use proto::{AddressDraft, CreateStoreRequest};
 use serde_json::json;
 
 use super::{elapsed, order, order_with};
-use crate::harness::{Database, Faults, Platform};
+use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_wins_over_before() {
+async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_overrides_before() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let choices = client.get("/api/time_slots/choices").await.expect(200);
@@ -21,7 +21,7 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_wins
     };
     let offered_bounds = (zoned(start), zoned(end));
     let noon_to_two = ("2020-04-03T12:00:00+02:00", "2020-04-03T14:00:00+02:00");
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (slot, (start, end)) in [
         (offered, (&*offered_bounds.0, &*offered_bounds.1)),
@@ -48,16 +48,20 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_wins
             let case = format!("{slot}, before {before:?}");
             let mut body = order_with("dropoff.timeSlot", json!(slot));
             body["dropoff"]["before"] = json!(before);
-            let answer = client.post("/api/deliveries", body).await;
+            let response = client.post("/api/deliveries", body).await;
 
             if before == Some("gibberish") {
-                // Whether what loses must be sound is not said; it may only not win.
-                faults.holds(&case, [201, 400].contains(&answer.status), answer.status);
+                // Spec silent: an invalid `before` beside a time slot may be rejected or ignored.
+                mismatches.check(
+                    &case,
+                    [201, 400].contains(&response.status),
+                    response.status,
+                );
             } else {
-                faults.equal(&case, answer.status, 201);
-                let dropoff = &answer.json["dropoff"];
+                mismatches.check_eq(&case, response.status, 201);
+                let dropoff = &response.json["dropoff"];
                 let bounds = (&dropoff["after"], &dropoff["before"]);
-                faults.equal(&case, bounds, (&json!(start), &json!(end)));
+                mismatches.check_eq(&case, bounds, (&json!(start), &json!(end)));
             }
         }
     }
@@ -68,32 +72,32 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_wins
     ] {
         let mut body = order_with("dropoff.timeSlot", json!("2020-04-03 12:00-14:00"));
         body["dropoff"][member] = json!("tomorrow 12:30");
-        let answer = client.post("/api/deliveries", body).await;
-        faults.equal(member, answer.status, 201);
-        let dropoff = &answer.json["dropoff"];
+        let response = client.post("/api/deliveries", body).await;
+        mismatches.check_eq(member, response.status, 201);
+        let dropoff = &response.json["dropoff"];
         let bounds = (&dropoff["after"], &dropoff["before"]);
-        faults.equal(member, bounds, (&json!(after), &json!(noon_to_two.1)));
+        mismatches.check_eq(member, bounds, (&json!(after), &json!(noon_to_two.1)));
     }
-    for nothing in [json!(""), json!(null)] {
-        let case = format!("timeSlot {nothing}");
-        let answer = client
-            .post("/api/deliveries", order_with("dropoff.timeSlot", nothing))
+    for absent in [json!(""), json!(null)] {
+        let case = format!("timeSlot {absent}");
+        let response = client
+            .post("/api/deliveries", order_with("dropoff.timeSlot", absent))
             .await;
-        faults.equal(&case, answer.status, 201);
-        let before = &answer.json["dropoff"]["before"];
-        faults.equal(case, before, &json!("2020-04-03T13:00:00+02:00"));
+        mismatches.check_eq(&case, response.status, 201);
+        let before = &response.json["dropoff"]["before"];
+        mismatches.check_eq(case, before, &json!("2020-04-03T13:00:00+02:00"));
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn old_names_of_times_are_read_where_the_new_are_absent() {
+async fn the_old_time_members_are_read_if_the_new_ones_are_absent() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let address = "48 Rue de Rivoli, 75004 Paris";
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (case, times, after, before) in [
         (
@@ -129,12 +133,12 @@ async fn old_names_of_times_are_read_where_the_new_are_absent() {
     ] {
         let mut dropoff = times;
         dropoff["address"] = json!(address);
-        let answer = client
+        let response = client
             .post("/api/deliveries", json!({ "dropoff": dropoff }))
             .await;
 
-        faults.equal(case, answer.status, 201);
-        let dropoff = &answer.json["dropoff"];
+        mismatches.check_eq(case, response.status, 201);
+        let dropoff = &response.json["dropoff"];
         for (member, time) in [
             ("after", after),
             ("doneAfter", after),
@@ -142,19 +146,19 @@ async fn old_names_of_times_are_read_where_the_new_are_absent() {
             ("doneBefore", before),
         ] {
             let expected = format!("2020-04-03T{time}:00+02:00");
-            faults.equal(case, &dropoff[member], &json!(expected));
+            mismatches.check_eq(case, &dropoff[member], &json!(expected));
         }
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pickup_without_time_is_before_the_dropoffs_minus_the_travel_time() {
+async fn a_pickup_without_a_time_is_due_before_the_dropoff_minus_the_travel_time() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for pickup in [
         json!(null),
@@ -169,19 +173,19 @@ async fn a_pickup_without_time_is_before_the_dropoffs_minus_the_travel_time() {
             let case = format!("{pickup} {member}");
             let mut body = order_with(&format!("dropoff.{member}"), value);
             body["pickup"] = pickup.clone();
-            let answer = client.post("/api/deliveries", body).await;
+            let response = client.post("/api/deliveries", body).await;
 
-            faults.equal(&case, answer.status, 201);
-            let created = &answer.json;
+            mismatches.check_eq(&case, response.status, 201);
+            let created = &response.json;
             let travel = created["duration"].as_i64().map(SignedDuration::from_secs);
             let between = elapsed(&created["pickup"]["before"], &created["dropoff"]["before"]);
-            faults.equal(&case, between, travel);
+            mismatches.check_eq(&case, between, travel);
             let waiting = elapsed(&created["pickup"]["after"], &created["pickup"]["before"]);
-            faults.equal(case, waiting, Some(SignedDuration::from_mins(15)));
+            mismatches.check_eq(case, waiting, Some(SignedDuration::from_mins(15)));
         }
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
@@ -189,22 +193,22 @@ async fn a_pickup_without_time_is_before_the_dropoffs_minus_the_travel_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn times_are_read_and_written_in_the_stores_zone_or_else_the_platforms() {
     let zone = "America/New_York";
-    let of_the_store = Platform::start(Database::sqlite()).await;
-    assert_times_of_new_york(&of_the_store, Some(zone)).await;
-    of_the_store.stop().await;
-    let of_the_platform = Platform::start_with(Database::sqlite(), |settings| {
+    let store_zone = Platform::start(Database::sqlite()).await;
+    assert_new_york_times(&store_zone, Some(zone)).await;
+    store_zone.stop().await;
+    let platform_zone = Platform::start_with(Database::sqlite(), |settings| {
         settings.platform.timezone = TimeZone::get(zone).unwrap();
     })
     .await;
-    assert_times_of_new_york(&of_the_platform, None).await;
-    of_the_platform.stop().await;
+    assert_new_york_times(&platform_zone, None).await;
+    platform_zone.stop().await;
 }
 
-async fn assert_times_of_new_york(platform: &Platform, zone: Option<&str>) {
+async fn assert_new_york_times(platform: &Platform, zone: Option<&str>) {
     let operator = platform.operator().await;
     let store = operator
-        .create_store_as(CreateStoreRequest {
-            display_name: "Far shop".to_owned(),
+        .create_store_with(CreateStoreRequest {
+            display_name: "New York shop".to_owned(),
             time_zone: zone.map(str::to_owned),
             default_address: Some(AddressDraft {
                 street_address: Some("45 Rue d'Ulm, Paris".to_owned()),
@@ -215,8 +219,8 @@ async fn assert_times_of_new_york(platform: &Platform, zone: Option<&str>) {
         .await;
     let scopes = ["deliveries", "tasks"];
     let credentials = operator.create_client(&store, &scopes).await;
-    let client = platform.client_of(&credentials, &scopes).await;
-    let mut faults = Faults::default();
+    let client = platform.client_for(&credentials, &scopes).await;
+    let mut mismatches = Mismatches::default();
 
     for (member, value, expected) in [
         ("before", "2020-04-03 13:00", "2020-04-03T13:00:00-04:00"),
@@ -225,7 +229,7 @@ async fn assert_times_of_new_york(platform: &Platform, zone: Option<&str>) {
             "2020-04-03T13:00:00Z",
             "2020-04-03T09:00:00-04:00",
         ),
-        // There it is still five in the morning.
+        // It is 05:00 in New York.
         ("before", "today 13:00", "2020-04-02T13:00:00-04:00"),
         ("before", "+2 hours", "2020-04-02T07:00:00-04:00"),
         (
@@ -234,26 +238,26 @@ async fn assert_times_of_new_york(platform: &Platform, zone: Option<&str>) {
             "2020-04-03T13:00:00-04:00",
         ),
     ] {
-        let answer = client
+        let response = client
             .post(
                 "/api/deliveries",
                 order_with(&format!("dropoff.{member}"), json!(value)),
             )
             .await;
-        faults.equal(value, answer.status, 201);
-        faults.equal(value, &answer.json["dropoff"]["before"], &json!(expected));
-        let created_at = &answer.json["dropoff"]["createdAt"];
-        faults.equal(value, created_at, &json!("2020-04-02T05:00:00-04:00"));
+        mismatches.check_eq(value, response.status, 201);
+        mismatches.check_eq(value, &response.json["dropoff"]["before"], &json!(expected));
+        let created_at = &response.json["dropoff"]["createdAt"];
+        mismatches.check_eq(value, created_at, &json!("2020-04-02T05:00:00-04:00"));
     }
 
-    faults.none();
+    mismatches.assert_none();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn times_that_contradict_each_other_or_are_absurd_are_violations_and_past_ones_are_not() {
+async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_not() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for past in [
         "2019-01-01 10:00",
@@ -261,12 +265,12 @@ async fn times_that_contradict_each_other_or_are_absurd_are_violations_and_past_
         "today 08:00",
         "2030-04-01 12:00",
     ] {
-        let answer = client
+        let response = client
             .post("/api/deliveries", order_with("dropoff.before", json!(past)))
             .await;
-        faults.equal(past, answer.status, 201);
+        mismatches.check_eq(past, response.status, 201);
     }
-    for absurd in [
+    for out_of_range in [
         "1999-12-31 12:00",
         "1970-01-01T00:00:00Z",
         "2030-04-03 12:00",
@@ -276,35 +280,35 @@ async fn times_that_contradict_each_other_or_are_absurd_are_violations_and_past_
         "+99999999999999999999999999 hours",
         "in 9223372036854775807 hours",
     ] {
-        let answer = client
+        let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.before", json!(absurd)),
+                order_with("dropoff.before", json!(out_of_range)),
             )
             .await;
-        faults.violations(absurd, &answer, &["dropoff.before"]);
+        mismatches.check_violations(out_of_range, &response, &["dropoff.before"]);
     }
-    for absurd in [
+    for out_of_range in [
         "1999-12-31 10:00-11:00",
         "2031-04-03 10:00-11:00",
         "2031-04-03T10:00:00Z/2031-04-03T11:00:00Z",
     ] {
-        let answer = client
+        let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.timeSlot", json!(absurd)),
+                order_with("dropoff.timeSlot", json!(out_of_range)),
             )
             .await;
-        faults.violations(absurd, &answer, &["dropoff.timeSlot"]);
+        mismatches.check_violations(out_of_range, &response, &["dropoff.timeSlot"]);
     }
     for after in ["tomorrow 13:00", "tomorrow 14:00", "2020-05-01 10:00"] {
         for member in ["after", "doneAfter"] {
             let path = format!("dropoff.{member}");
             let case = format!("{member} {after}");
-            let answer = client
+            let response = client
                 .post("/api/deliveries", order_with(&path, json!(after)))
                 .await;
-            faults.violations(case, &answer, &[&path]);
+            mismatches.check_violations(case, &response, &[&path]);
         }
     }
     for (member, late) in [
@@ -315,21 +319,21 @@ async fn times_that_contradict_each_other_or_are_absurd_are_violations_and_past_
     ] {
         let mut body = order();
         body["pickup"] = json!({ member: late });
-        let answer = client.post("/api/deliveries", body).await;
+        let response = client.post("/api/deliveries", body).await;
         let case = format!("pickup {member} {late}");
-        faults.violations(case, &answer, &[&format!("pickup.{member}")]);
+        mismatches.check_violations(case, &response, &[&format!("pickup.{member}")]);
     }
-    // A way so long that it begins before any time that is allowed: derived, so not the
-    // client's mistake, but never a failure of ours.
+    // A route so long that the derived pickup time is out of range: accepted or a violation, never
+    // a server error.
     let mut body = order_with("dropoff.before", json!("2000-01-02 00:00"));
     body["dropoff"]["address"] = json!({ "streetAddress": "Antipodes", "latLng": [-48.8, -177.6] });
-    let answer = client.post("/api/deliveries", body).await;
-    faults.holds(
+    let response = client.post("/api/deliveries", body).await;
+    mismatches.check(
         "antipodes",
-        [201, 400].contains(&answer.status),
-        answer.status,
+        [201, 400].contains(&response.status),
+        response.status,
     );
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

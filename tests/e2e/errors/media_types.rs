@@ -1,4 +1,4 @@
-//! What is sent and what is accepted: JSON-LD or JSON, else 406 and 415.
+//! Media types of requests and responses: JSON-LD or JSON, otherwise 415 and 406.
 
 use hyper::{
     Method, Request,
@@ -6,17 +6,17 @@ use hyper::{
 };
 use serde_json::json;
 
-use super::{UNUSED, bearer, iri, order};
-use crate::harness::{Database, Faults, Platform};
+use super::{UNKNOWN_ID, bearer, iri, order};
+use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn json_ld_is_answered_to_who_accepts_it_and_406_to_who_does_not() {
+async fn a_response_is_json_ld_or_json_if_accepted_and_406_otherwise() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let delivery = client.create_delivery(order()).await;
     let expected = client.get(iri(&delivery)).await.expect(200);
     let json_ld = "application/ld+json; charset=utf-8";
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (accept, content_type) in [
         (None, json_ld),
@@ -49,15 +49,15 @@ async fn json_ld_is_answered_to_who_accepts_it_and_406_to_who_does_not() {
         if let Some(accept) = accept {
             request = request.header(ACCEPT, accept);
         }
-        let answer = client.send(request, "").await;
+        let response = client.send(request, "").await;
         let case = format!("Accept: {accept:?}");
-        faults.equal(&case, answer.status, 200);
-        faults.equal(&case, &answer.json, &expected);
-        let got = answer.header("content-type");
-        // Which of two that are liked equally is not said.
+        mismatches.check_eq(&case, response.status, 200);
+        mismatches.check_eq(&case, &response.json, &expected);
+        let actual = response.header("content-type");
+        // Spec silent: which of two equally preferred types is chosen.
         let either = accept == Some("application/json, application/ld+json")
-            && got.starts_with("application/json");
-        faults.holds(case, got.starts_with(content_type) || either, got);
+            && actual.starts_with("application/json");
+        mismatches.check(case, actual.starts_with(content_type) || either, actual);
     }
     for accept in [
         "text/html",
@@ -77,12 +77,12 @@ async fn json_ld_is_answered_to_who_accepts_it_and_406_to_who_does_not() {
                 .header(AUTHORIZATION, bearer(&client))
                 .header(CONTENT_TYPE, "application/ld+json")
                 .header(ACCEPT, accept);
-            let answer = client.send(request, body).await;
+            let response = client.send(request, body).await;
             let case = format!("Accept: {accept}");
             if accept == "application/problem+json" {
-                faults.equal(case, answer.status, 406);
+                mismatches.check_eq(case, response.status, 406);
             } else {
-                faults.failure(case, &answer, 406);
+                mismatches.check_error(case, &response, 406);
             }
         }
     }
@@ -90,30 +90,30 @@ async fn json_ld_is_answered_to_who_accepts_it_and_406_to_who_does_not() {
         "application/problem+json, application/ld+json;q=0.5",
         "application/problem+json, */*;q=0.1",
     ] {
-        let request = Request::get(client.url(&format!("/api/tasks/{UNUSED}")))
+        let request = Request::get(client.url(&format!("/api/tasks/{UNKNOWN_ID}")))
             .header(AUTHORIZATION, bearer(&client))
             .header(ACCEPT, accept);
-        let answer = client.send(request, "").await;
-        faults.equal(accept, answer.status, 404);
-        let content_type = answer.header("content-type");
-        faults.holds(
+        let response = client.send(request, "").await;
+        mismatches.check_eq(accept, response.status, 404);
+        let content_type = response.header("content-type");
+        mismatches.check(
             accept,
             content_type.starts_with("application/problem+json"),
             content_type,
         );
-        faults.equal(accept, &answer.json["@type"], &json!("hydra:Error"));
+        mismatches.check_eq(accept, &response.json["@type"], &json!("hydra:Error"));
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_is_not_json_ld_or_json_is_415() {
+async fn a_body_that_is_neither_json_ld_nor_json_is_415() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let webhook = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (path, body, success) in [
         ("/api/deliveries", order(), 201),
@@ -142,11 +142,11 @@ async fn a_body_that_is_not_json_ld_or_json_is_415() {
             if let Some(content_type) = content_type {
                 request = request.header(CONTENT_TYPE, content_type);
             }
-            let answer = client.send(request, body.to_string()).await;
+            let response = client.send(request, body.to_string()).await;
             let case = format!("{path} {content_type:?}");
             match status {
-                415 => faults.failure(case, &answer, 415),
-                _ => faults.equal(case, answer.status, status),
+                415 => mismatches.check_error(case, &response, 415),
+                _ => mismatches.check_eq(case, response.status, status),
             }
         }
     }
@@ -160,10 +160,10 @@ async fn a_body_that_is_not_json_ld_or_json_is_415() {
         let request = Request::get(client.url("/api/time_slots/choices"))
             .header(AUTHORIZATION, bearer(&client))
             .header(CONTENT_TYPE, content_type);
-        let answer = client.send(request, "").await;
-        faults.equal(format!("GET {content_type}"), answer.status, 200);
+        let response = client.send(request, "").await;
+        mismatches.check_eq(format!("GET {content_type}"), response.status, 200);
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

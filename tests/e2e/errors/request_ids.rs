@@ -1,4 +1,4 @@
-//! What every answer carries, and what every failure's `type` leads to.
+//! `X-Request-Id` of every response, and the page behind the `type` of every error.
 
 use hyper::{
     Method, Request,
@@ -6,31 +6,31 @@ use hyper::{
 };
 use serde_json::json;
 
-use super::{UNUSED, bearer, iri, order};
-use crate::harness::{Database, Faults, Platform};
+use super::{UNKNOWN_ID, bearer, iri, order};
+use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_has_a_request_id_and_every_failures_type_explains_its_code() {
+async fn every_response_has_a_request_id_and_every_error_type_explains_its_code() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let stranger = platform.stranger();
+    let anonymous = platform.anonymous_client();
     let delivery = client.create_delivery(order()).await;
-    let mut faults = Faults::default();
-    let unused = format!("/api/tasks/{UNUSED}");
+    let mut mismatches = Mismatches::default();
+    let unknown = format!("/api/tasks/{UNKNOWN_ID}");
 
-    let answers = [
+    let responses = [
         ("created", client.post("/api/deliveries", order()).await),
         ("read", client.get(iri(&delivery)).await),
-        ("public", stranger.get("/api").await),
+        ("public", anonymous.get("/api").await),
         ("invalid", client.post("/api/deliveries", json!({})).await),
-        ("unauthenticated", stranger.get(&unused).await),
+        ("unauthenticated", anonymous.get(&unknown).await),
         (
             "forbidden",
             client
                 .put(&format!("{}/done", iri(&delivery["pickup"])), json!({}))
                 .await,
         ),
-        ("not found", client.get(&unused).await),
+        ("not found", client.get(&unknown).await),
         ("unknown path", client.get("/api/nonsense").await),
         (
             "unknown method",
@@ -59,27 +59,30 @@ async fn every_answer_has_a_request_id_and_every_failures_type_explains_its_code
                 .await,
         ),
     ];
-    let mut ids: Vec<_> = answers
+    let mut ids: Vec<_> = responses
         .iter()
-        .map(|(_, answer)| answer.header("x-request-id"))
+        .map(|(_, response)| response.header("x-request-id"))
         .collect();
-    faults.holds(
+    mismatches.check(
         "ids",
         ids.iter().all(|id| !id.is_empty()),
         format!("{ids:?}"),
     );
     ids.sort_unstable();
     ids.dedup();
-    faults.equal("distinct ids", ids.len(), answers.len());
-    for (case, answer) in answers.iter().filter(|(_, answer)| answer.status >= 400) {
-        let iri = answer.json["type"].as_str().unwrap();
+    mismatches.check_eq("distinct ids", ids.len(), responses.len());
+    for (case, response) in responses
+        .iter()
+        .filter(|(_, response)| response.status >= 400)
+    {
+        let iri = response.json["type"].as_str().unwrap();
         let path = iri.strip_prefix(&platform.base_url).unwrap_or(iri);
-        let request = Request::get(stranger.url(path)).header(ACCEPT, "*/*");
-        let explanation = stranger.send(request, "").await;
-        faults.equal(format!("{case}: {iri}"), explanation.status, 200);
-        faults.holds(case, !explanation.body.is_empty(), "no explanation");
+        let request = Request::get(anonymous.url(path)).header(ACCEPT, "*/*");
+        let explanation = anonymous.send(request, "").await;
+        mismatches.check_eq(format!("{case}: {iri}"), explanation.status, 200);
+        mismatches.check(case, !explanation.body.is_empty(), "no explanation");
     }
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }

@@ -1,50 +1,50 @@
-//! What there is: 404 for what is not there, or not the caller's; 405 for what cannot be done to
-//! it; the entrypoint.
+//! Resources and methods: 404 if unknown or not the caller's, 405 for unsupported methods; the
+//! entrypoint.
 
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::{UNUSED, iri, order};
-use crate::harness::{Answer, Database, Faults, Platform};
+use super::{UNKNOWN_ID, iri, order};
+use crate::harness::{Database, Mismatches, Platform, Response};
 
 on_both_databases! {
-    async fn what_is_another_stores_is_404_exactly_like_what_does_not_exist(platform: &Platform) {
+    async fn another_stores_resource_is_404_exactly_like_an_unknown_one(platform: &Platform) {
         let owner = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let operator = platform.operator().await;
         let scopes = ["deliveries", "tasks"];
         let credentials = operator.create_client(&platform.store, &scopes).await;
-        let colleague = platform.client_of(&credentials, &scopes).await;
+        let colleague = platform.client_for(&credentials, &scopes).await;
         let delivery = owner.create_delivery(order()).await;
         let price = owner.post("/api/retail_prices/calculate", order()).await.expect(200);
         let webhook = owner.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
-        let altered = altered_token(iri(&price));
-        let unused = |collection: &str| format!("/api/{collection}/{UNUSED}");
-        let mut faults = Faults::default();
+        let altered_price = altered_token(iri(&price));
+        let unknown = |collection: &str| format!("/api/{collection}/{UNKNOWN_ID}");
+        let mut mismatches = Mismatches::default();
 
-        for (method, path, nothing) in [
-            (Method::GET, iri(&delivery), unused("deliveries")),
-            (Method::GET, iri(&delivery["pickup"]), unused("tasks")),
-            (Method::GET, iri(&delivery["dropoff"]), unused("tasks")),
-            (Method::GET, iri(&price), altered),
-            (Method::GET, iri(&webhook), unused("webhooks")),
-            (Method::DELETE, iri(&webhook), unused("webhooks")),
+        for (method, path, unknown_path) in [
+            (Method::GET, iri(&delivery), unknown("deliveries")),
+            (Method::GET, iri(&delivery["pickup"]), unknown("tasks")),
+            (Method::GET, iri(&delivery["dropoff"]), unknown("tasks")),
+            (Method::GET, iri(&price), altered_price),
+            (Method::GET, iri(&webhook), unknown("webhooks")),
+            (Method::DELETE, iri(&webhook), unknown("webhooks")),
         ] {
             let case = format!("{method} {path:.60}");
             let send = |path: &str| other.send(other.request(method.clone(), path), "");
-            let (theirs, absent) = (send(path).await, send(&nothing).await);
-            faults.failure(&case, &theirs, 404);
-            faults.equal(&case, without_path(&theirs, path), without_path(&absent, &nothing));
+            let (foreign, unknown) = (send(path).await, send(&unknown_path).await);
+            mismatches.check_error(&case, &foreign, 404);
+            mismatches.check_eq(&case, without_path(&foreign, path), without_path(&unknown, &unknown_path));
         }
 
         // Deliveries belong to the store, a webhook to the client that registered it.
         for path in [iri(&delivery), iri(&delivery["pickup"]), iri(&price)] {
-            faults.equal(path, colleague.get(path).await.status, 200);
+            mismatches.check_eq(path, colleague.get(path).await.status, 200);
         }
-        faults.failure("a colleague's webhook", &colleague.get(iri(&webhook)).await, 404);
-        faults.failure("a colleague's webhook", &colleague.delete(iri(&webhook)).await, 404);
-        faults.equal("its own", owner.get(iri(&webhook)).await.status, 200);
-        faults.none();
+        mismatches.check_error("a colleague's webhook", &colleague.get(iri(&webhook)).await, 404);
+        mismatches.check_error("a colleague's webhook", &colleague.delete(iri(&webhook)).await, 404);
+        mismatches.check_eq("the owner's webhook", owner.get(iri(&webhook)).await.status, 200);
+        mismatches.assert_none();
     }
 }
 
@@ -54,7 +54,7 @@ async fn unknown_paths_and_ids_are_404() {
     let client = platform.client().await;
     let delivery = client.create_delivery(order()).await;
     let task = iri(&delivery["pickup"]);
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     let mut paths: Vec<String> = [
         "/nonsense",
@@ -88,7 +88,7 @@ async fn unknown_paths_and_ids_are_404() {
         "time_slots",
     ] {
         let ids = [
-            UNUSED.to_owned(),
+            UNKNOWN_ID.to_owned(),
             "1".to_owned(),
             "0".to_owned(),
             "-1".to_owned(),
@@ -110,21 +110,21 @@ async fn unknown_paths_and_ids_are_404() {
         ];
         paths.extend(ids.iter().map(|id| format!("/api/{collection}/{id}")));
     }
-    // A delivery's id names no task, and the other way round.
-    let of_delivery = iri(&delivery).strip_prefix("/api/deliveries/").unwrap();
-    paths.push(format!("/api/tasks/{of_delivery}"));
+    // The id of a delivery is not the id of a task, and vice versa.
+    let delivery_id = iri(&delivery).strip_prefix("/api/deliveries/").unwrap();
+    paths.push(format!("/api/tasks/{delivery_id}"));
     paths.push(format!("/api/deliveries/{id}"));
     for path in paths {
-        faults.failure(format!("{path:.80}"), &client.get(&path).await, 404);
+        mismatches.check_error(format!("{path:.80}"), &client.get(&path).await, 404);
     }
-    faults.equal("the id itself", client.get(task).await.status, 200);
+    mismatches.check_eq("the valid id", client.get(task).await.status, 200);
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
+async fn an_unsupported_method_is_405_and_allow_lists_the_supported_ones() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let delivery = client.create_delivery(order()).await;
@@ -133,7 +133,7 @@ async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
     let webhook = client
         .create_webhook("delivery.completed", "http://127.0.0.1:9/")
         .await;
-    let mut faults = Faults::default();
+    let mut mismatches = Mismatches::default();
 
     for (path, methods, allowed) in [
         (
@@ -174,32 +174,32 @@ async fn a_method_that_a_path_does_not_know_is_405_and_told_which_it_knows() {
         for method in methods {
             let case = format!("{method} {path}");
             let request = client.request(method.parse().unwrap(), path);
-            let answer = client.send(request, "{}").await;
-            faults.failure(&case, &answer, 405);
-            let told: Vec<_> = answer.header("allow").split(',').map(str::trim).collect();
-            let is_told =
-                allowed.iter().all(|allowed| told.contains(allowed)) && !told.contains(method);
-            faults.holds(case, is_told, format!("Allow: {}", told.join(", ")));
+            let response = client.send(request, "{}").await;
+            mismatches.check_error(&case, &response, 405);
+            let listed: Vec<_> = response.header("allow").split(',').map(str::trim).collect();
+            let is_expected =
+                allowed.iter().all(|allowed| listed.contains(allowed)) && !listed.contains(method);
+            mismatches.check(case, is_expected, format!("Allow: {}", listed.join(", ")));
         }
     }
-    faults.equal("still there", client.get(iri(&webhook)).await.status, 200);
+    mismatches.check_eq("unchanged", client.get(iri(&webhook)).await.status, 200);
 
-    faults.none();
+    mismatches.assert_none();
     platform.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_entrypoint_is_public_and_names_the_resources() {
     let platform = Platform::start(Database::sqlite()).await;
-    let stranger = platform.stranger();
+    let anonymous = platform.anonymous_client();
 
-    let answer = stranger.get("/api").await;
+    let response = anonymous.get("/api").await;
 
     assert_eq!(
-        answer.header("content-type"),
+        response.header("content-type"),
         "application/ld+json; charset=utf-8"
     );
-    let entrypoint = answer.expect(200);
+    let entrypoint = response.expect(200);
     let mut members = entrypoint.as_object().unwrap().clone();
     assert_eq!(
         members.remove("@context"),
@@ -219,7 +219,7 @@ async fn the_entrypoint_is_public_and_names_the_resources() {
     platform.stop().await;
 }
 
-/// The IRI with one character in the middle of its last part changed.
+/// The IRI with one character of its token changed.
 fn altered_token(iri: &str) -> String {
     let middle = iri.len() - 20;
     let other = if &iri[middle..=middle] == "A" {
@@ -230,9 +230,9 @@ fn altered_token(iri: &str) -> String {
     format!("{}{other}{}", &iri[..middle], &iri[middle + 1..])
 }
 
-/// The body without what must differ: the id asked for and the request's own.
-fn without_path(answer: &Answer, path: &str) -> String {
-    let mut json = answer.json.clone();
+/// The body without the requested id and the request id, which must differ.
+fn without_path(response: &Response, path: &str) -> String {
+    let mut json = response.json.clone();
     json["requestId"].take();
     let id = path.rsplit('/').next().unwrap();
     json.to_string().replace(id, "…")

@@ -4,17 +4,17 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{EVENTS, catch_up, deliver, iri, once_numbered, order};
+use super::{EVENTS, catch_up, deliver, iri, order, wait_for_number};
 use crate::harness::{
     ApiClient, Platform,
     assertions::{assert_error, assert_violations, json_ld},
 };
 
 on_both_databases! {
-    /// Events of a delivery, with or without a webhook that is told of them.
+    /// Events of a delivery, with or without a webhook.
     async fn a_store_reads_its_events_in_order(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let courier = platform.courier().await;
         let empty = json_ld(&client.get(EVENTS).await, 200);
         assert_eq!(
@@ -22,12 +22,12 @@ on_both_databases! {
             (&json!([]), &json!(1), &json!(0))
         );
         let first = deliver(&client, &courier).await;
-        once_numbered(&client, 2).await;
+        wait_for_number(&client, 2).await;
         deliver(&other, &courier).await;
         let second = client.create_delivery(order()).await;
         client.delete(iri(&second)).await.expect(204);
 
-        let page = once_numbered(&client, 3).await;
+        let page = wait_for_number(&client, 3).await;
 
         let members = page["hydra:member"].as_array().unwrap();
         let event = |index: usize, event: &str, object: &str| {
@@ -66,17 +66,17 @@ on_both_databases! {
         alone["@context"] = json!("/api/contexts/Event");
         assert_eq!(json_ld(&client.get(iri(&alone)).await, 200), alone);
         assert_error(&other.get(iri(&alone)).await, 404);
-        assert_eq!(once_numbered(&other, 2).await["lastNumber"], 2);
+        assert_eq!(wait_for_number(&other, 2).await["lastNumber"], 2);
     }
 
-    /// `?after=`: what follows a number, page by page to the newest.
-    async fn a_shop_that_was_down_reads_on_after_the_last_number_it_saw(platform: &Platform) {
+    /// `?after=`: the events after a number, page by page.
+    async fn a_shop_continues_after_the_last_number_it_read(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         for _ in 0..4 {
             deliver(&client, &courier).await;
         }
-        once_numbered(&client, 8).await;
+        wait_for_number(&client, 8).await;
 
         let page = client.get("/api/events?after=3&itemsPerPage=2").await.expect(200);
 
@@ -91,57 +91,57 @@ on_both_databases! {
                 "hydra:next": "/api/events?itemsPerPage=2&after=5",
             })
         );
-        let walked: Vec<_> = catch_up(&client, 0).await.iter().map(number).collect();
-        assert_eq!(walked, (1..=8).collect::<Vec<_>>());
+        let read: Vec<_> = catch_up(&client, 0).await.iter().map(number).collect();
+        assert_eq!(read, (1..=8).collect::<Vec<_>>());
         let newest = client.get("/api/events?after=8").await.expect(200);
         assert_eq!((numbers(&newest), &newest["lastNumber"]), (vec![], &json!(8)));
         assert!(newest["hydra:view"].get("hydra:next").is_none());
         deliver(&client, &courier).await;
-        once_numbered(&client, 10).await;
-        let news = client.get("/api/events?after=8").await.expect(200);
-        assert_eq!(numbers(&news), [9, 10]);
+        wait_for_number(&client, 10).await;
+        let newer = client.get("/api/events?after=8").await.expect(200);
+        assert_eq!(numbers(&newer), [9, 10]);
     }
 
     /// "Kept 30 days"; "a cursor older than retention → 410".
-    async fn what_is_kept_no_more_is_410_and_never_a_silent_gap(platform: &Platform) {
+    async fn an_expired_number_is_410_and_never_a_silent_gap(platform: &Platform) {
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;
-        once_numbered(&client, 2).await;
+        wait_for_number(&client, 2).await;
         platform.advance(SignedDuration::from_hours(24 * 29));
         let client = platform.client().await;
-        let day = "2020-05-02 13:00";
-        let mut later = order();
-        later["dropoff"]["before"] = json!(day);
-        let delivery = client.create_delivery(later).await;
+        let before = "2020-05-02 13:00";
+        let mut order = order();
+        order["dropoff"]["before"] = json!(before);
+        let delivery = client.create_delivery(order).await;
         let courier = platform.courier().await;
         courier.complete(iri(&delivery["pickup"])).await;
-        once_numbered(&client, 3).await;
+        wait_for_number(&client, 3).await;
         assert_eq!(numbers(&client.get("/api/events?after=0").await.expect(200)), [1, 2, 3]);
 
         platform.advance(SignedDuration::from_hours(24) + SignedDuration::from_secs(1));
         let client = platform.client().await;
-        let page = until_first(platform, &client, 3).await;
+        let page = wait_for_first_number(platform, &client, 3).await;
 
         assert_eq!((numbers(&page), &page["lastNumber"]), (vec![3], &json!(3)));
-        for gone in [0, 1] {
-            let answer = client.get(&format!("{EVENTS}?after={gone}")).await;
-            assert_error(&answer, 410);
-            assert_eq!(answer.json["code"], "events_expired");
-            let detail = answer.json["detail"].as_str().unwrap();
+        for expired in [0, 1] {
+            let response = client.get(&format!("{EVENTS}?after={expired}")).await;
+            assert_error(&response, 410);
+            assert_eq!(response.json["code"], "events_expired");
+            let detail = response.json["detail"].as_str().unwrap();
             assert!(detail.ends_with("the oldest is 3"), "{detail}");
         }
         assert_eq!(numbers(&client.get("/api/events?after=2").await.expect(200)), [3]);
     }
 
-    /// A number that no event has is a mistake, not an empty page.
-    async fn a_number_beyond_the_newest_is_refused(platform: &Platform) {
+    /// A number beyond the newest event is a violation, not an empty page.
+    async fn a_number_beyond_the_newest_is_rejected(platform: &Platform) {
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;
-        once_numbered(&client, 2).await;
+        wait_for_number(&client, 2).await;
 
         for after in ["3", "-1", "x", "", "1.5", "9223372036854775807", "9223372036854775808"] {
-            let answer = client.get(&format!("{EVENTS}?after={after}")).await;
-            assert_violations(&answer, &["after"]);
+            let response = client.get(&format!("{EVENTS}?after={after}")).await;
+            assert_violations(&response, &["after"]);
         }
         let both = client.get("/api/events?after=x&itemsPerPage=0").await;
         assert_violations(&both, &["after", "itemsPerPage"]);
@@ -149,23 +149,23 @@ on_both_databases! {
         assert_violations(&twice, &["after"]);
     }
 
-    /// As webhooks: any scope, of a store's client.
-    async fn whoever_may_be_told_of_events_may_read_them(platform: &Platform) {
+    /// Like webhooks: any scope of a store's client.
+    async fn a_client_that_may_register_webhooks_may_read_events(platform: &Platform) {
         for scope in ["deliveries", "tasks"] {
-            let client = platform.client_of(&platform.demo_client, &[scope]).await;
+            let client = platform.client_for(&platform.demo_client, &[scope]).await;
             json_ld(&client.get(EVENTS).await, 200);
         }
-        let operator = platform.client_of(&platform.operator_client, &["admin"]).await;
+        let operator = platform.client_for(&platform.operator_client, &["admin"]).await;
         assert_error(&operator.get(EVENTS).await, 403);
-        assert_error(&platform.stranger().get(EVENTS).await, 401);
+        assert_error(&platform.anonymous_client().get(EVENTS).await, 401);
     }
 }
 
-/// The log, once its oldest event has this number.
-async fn until_first(platform: &Platform, client: &ApiClient, first: i64) -> Value {
+/// The first page of the log, once its oldest event has this number.
+async fn wait_for_first_number(platform: &Platform, client: &ApiClient, first: i64) -> Value {
     client
-        .until(EVENTS, |page| {
-            // The clock is looked at when it moves.
+        .wait_until(EVENTS, |page| {
+            // Expiry is checked when the clock changes.
             platform.advance(SignedDuration::from_millis(1));
             (page["firstNumber"] == first).then_some(page)
         })

@@ -1,4 +1,4 @@
-//! The log of what happened: `GET /api/events`, and the platform's own programs' stream of it.
+//! The event log: `GET /api/events`, and the stream for the platform's own programs.
 
 mod listing;
 mod numbering;
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use crate::harness::{ApiClient, deliver, iri, order};
 
-/// Far beyond what numbering takes: who waits this long waits for nothing.
+/// Far longer than numbering takes.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 const EVENTS: &str = "/api/events";
 
-/// The first page of the log once the newest event has this number.
-async fn once_numbered(client: &ApiClient, last: i64) -> Value {
+/// The first page of the log, once the newest event has this number.
+async fn wait_for_number(client: &ApiClient, last: i64) -> Value {
     client
-        .until(EVENTS, |page| {
+        .wait_until(EVENTS, |page| {
             (page["lastNumber"].as_i64() >= Some(last)).then_some(page)
         })
         .await
 }
 
-/// Every event after a number, page by page, as a shop that was down reads them.
+/// Every event after a number, read page by page, as a shop does after an outage.
 async fn catch_up(client: &ApiClient, after: i64) -> Vec<Value> {
     let mut events = Vec::new();
     let mut path = Some(format!("{EVENTS}?itemsPerPage=100&after={after}"));

@@ -1,14 +1,14 @@
-//! Numbers without gaps or doubles, whoever does what at the same time.
+//! Event numbers have no gaps and no duplicates under concurrent writes.
 
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{catch_up, iri, once_numbered, order};
-use crate::harness::{ApiClient, Database, Platform, Twin};
+use super::{catch_up, iri, order, wait_for_number};
+use crate::harness::{ApiClient, Database, Platform, Replica};
 
-/// How many deliveries are completed at once, with two events each.
+/// The number of deliveries completed concurrently, with two events each.
 const DELIVERIES: usize = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -16,10 +16,10 @@ async fn events_of_one_core_are_numbered_from_1_to_n() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let board = platform
-        .client_of(&platform.operator_client, &["tasks:all"])
+        .client_for(&platform.operator_client, &["tasks:all"])
         .await;
 
-    complete_at_once(std::slice::from_ref(&client), &[board]).await;
+    complete_concurrently(std::slice::from_ref(&client), &[board]).await;
 
     assert_numbered(&client).await;
     platform.stop().await;
@@ -27,13 +27,13 @@ async fn events_of_one_core_are_numbered_from_1_to_n() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_of_two_cores_are_numbered_from_1_to_n() {
-    let Some([first, second]) = Twin::start_two().await else {
+    let Some([first, second]) = Replica::start_two().await else {
         return;
     };
     let clients = [first.client().await, second.client().await];
     let boards = [first.dispatch_board().await, second.dispatch_board().await];
 
-    complete_at_once(&clients, &boards).await;
+    complete_concurrently(&clients, &boards).await;
 
     for client in &clients {
         assert_numbered(client).await;
@@ -43,12 +43,12 @@ async fn events_of_two_cores_are_numbered_from_1_to_n() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn when_the_core_that_numbers_ends_the_other_goes_on() {
-    let Some([first, second]) = Twin::start_two().await else {
+async fn another_core_takes_over_numbering_when_one_shuts_down() {
+    let Some([first, second]) = Replica::start_two().await else {
         return;
     };
     let (client, board) = (second.client().await, second.dispatch_board().await);
-    complete_at_once(
+    complete_concurrently(
         std::slice::from_ref(&client),
         &[first.dispatch_board().await],
     )
@@ -63,14 +63,14 @@ async fn when_the_core_that_numbers_ends_the_other_goes_on() {
     }
 
     let last = i64::try_from(2 * DELIVERIES).unwrap();
-    once_numbered(&client, last + 2).await;
+    wait_for_number(&client, last + 2).await;
     let events = catch_up(&client, last).await;
-    let told: Vec<_> = events
+    let numbered: Vec<_> = events
         .iter()
         .map(|event| (event["number"].as_i64().unwrap(), event["event"].clone()))
         .collect();
     assert_eq!(
-        told,
+        numbered,
         [
             (last + 1, json!("delivery.picked")),
             (last + 2, json!("delivery.completed")),
@@ -79,8 +79,8 @@ async fn when_the_core_that_numbers_ends_the_other_goes_on() {
     second.stop().await;
 }
 
-/// Completes the tasks of many deliveries at the same moment, by turns through each of some cores.
-async fn complete_at_once(clients: &[ApiClient], boards: &[ApiClient]) {
+/// Completes the tasks of many deliveries concurrently, alternating between the cores.
+async fn complete_concurrently(clients: &[ApiClient], boards: &[ApiClient]) {
     let created = (0..DELIVERIES).map(|index| {
         let client = &clients[index % clients.len()];
         client.create_delivery(order())
@@ -99,11 +99,11 @@ async fn complete_at_once(clients: &[ApiClient], boards: &[ApiClient]) {
     join_all(completed).await;
 }
 
-/// Fails unless the log has both events of every delivery, numbered 1, 2, 3 and so on.
+/// Fails unless the log contains both events of every delivery, numbered from 1 without gaps.
 async fn assert_numbered(client: &ApiClient) {
     let count = 2 * DELIVERIES;
     let last = i64::try_from(count).unwrap();
-    once_numbered(client, last).await;
+    wait_for_number(client, last).await;
 
     let events = catch_up(client, 0).await;
 
@@ -112,9 +112,9 @@ async fn assert_numbered(client: &ApiClient) {
         .filter_map(|event| event["number"].as_i64())
         .collect();
     assert_eq!(numbers, (1..=last).collect::<Vec<_>>());
-    let facts: BTreeSet<_> = events
+    let distinct: BTreeSet<_> = events
         .iter()
         .map(|event| (event["object"].to_string(), event["event"].to_string()))
         .collect();
-    assert_eq!(facts.len(), count);
+    assert_eq!(distinct.len(), count);
 }

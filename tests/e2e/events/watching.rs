@@ -1,20 +1,20 @@
-//! `Events.WatchEvents`: what happens in all stores, for the platform's own programs.
+//! `Events.WatchEvents`: the events of all stores, for the platform's own programs.
 
 use futures_util::future::join;
 use proto::{WatchEventsRequest, WatchEventsResponse, events_client::EventsClient};
 use tonic::{Code, Request, Status, Streaming};
 
-use super::{DEADLINE, deliver, once_numbered};
-use crate::harness::{Platform, bearing, connect};
+use super::{DEADLINE, deliver, wait_for_number};
+use crate::harness::{Platform, grpc::with_token};
 
 on_both_databases! {
-    /// In order over all stores, from the position asked for; after a break from the last seen.
-    async fn a_program_follows_all_stores_and_goes_on_where_it_was(platform: &Platform) {
+    /// In order over all stores, from the requested position.
+    async fn a_program_watches_all_stores_and_resumes_at_a_position(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let courier = platform.courier().await;
         let first = deliver(&client, &courier).await;
-        once_numbered(&client, 2).await;
+        wait_for_number(&client, 2).await;
         let mut watch = Watch::open(platform, &["tasks:all"], Some(0)).await.unwrap();
         assert_eq!(watch.next(2).await, [(1, 1, first.clone()), (2, 2, first)]);
 
@@ -28,44 +28,44 @@ on_both_databases! {
         assert_eq!(watch.next(3).await, expected);
     }
 
-    /// Without a position, what is numbered from now on.
-    async fn a_program_may_begin_with_the_present(platform: &Platform) {
+    /// Without a position, events numbered from now on.
+    async fn a_program_may_start_at_the_newest_event(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         deliver(&client, &courier).await;
-        once_numbered(&client, 2).await;
+        wait_for_number(&client, 2).await;
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
 
-        let (told, happened) = join(watch.next(2), deliver(&client, &courier)).await;
+        let (events, delivery) = join(watch.next(2), deliver(&client, &courier)).await;
 
-        assert_eq!(told, [(3, 3, happened.clone()), (4, 4, happened)]);
+        assert_eq!(events, [(3, 3, delivery.clone()), (4, 4, delivery)]);
     }
 
-    async fn a_position_that_no_event_has_is_refused(platform: &Platform) {
+    async fn an_unknown_position_is_rejected(platform: &Platform) {
         for after in [1, -1, i64::MAX] {
-            let refused = Watch::open(platform, &["admin"], Some(after)).await.err().unwrap();
+            let rejected = Watch::open(platform, &["admin"], Some(after)).await.err().unwrap();
             assert!(
-                matches!(refused.code(), Code::InvalidArgument | Code::OutOfRange),
-                "{refused:?}"
+                matches!(rejected.code(), Code::InvalidArgument | Code::OutOfRange),
+                "{rejected:?}"
             );
         }
     }
 
-    async fn shops_do_not_watch_each_other(platform: &Platform) {
-        let (channel, _) = connect(platform, &["admin"]).await;
+    async fn a_shop_may_not_watch_all_stores(platform: &Platform) {
+        let (channel, _) = platform.connect(&["admin"]).await;
         let shop = platform.client().await;
-        let request = bearing(shop.token(), Request::new(WatchEventsRequest::default()));
+        let request = with_token(shop.token(), WatchEventsRequest::default());
 
-        let refused = EventsClient::new(channel.clone()).watch_events(request).await;
+        let rejected = EventsClient::new(channel.clone()).watch_events(request).await;
 
-        assert_eq!(refused.err().unwrap().code(), Code::PermissionDenied);
+        assert_eq!(rejected.err().unwrap().code(), Code::PermissionDenied);
         let request = Request::new(WatchEventsRequest::default());
-        let stranger = EventsClient::new(channel).watch_events(request).await;
-        assert_eq!(stranger.err().unwrap().code(), Code::Unauthenticated);
+        let anonymous = EventsClient::new(channel).watch_events(request).await;
+        assert_eq!(anonymous.err().unwrap().code(), Code::Unauthenticated);
     }
 }
 
-/// A program of the platform's own that follows the log.
+/// A stream of the event log.
 struct Watch(Streaming<WatchEventsResponse>);
 
 impl Watch {
@@ -74,27 +74,31 @@ impl Watch {
         scopes: &[&str],
         after: Option<i64>,
     ) -> Result<Self, Status> {
-        let (channel, token) = connect(platform, scopes).await;
+        let (channel, token) = platform.connect(scopes).await;
         let request = WatchEventsRequest {
             after_position: after,
         };
         let stream = EventsClient::new(channel)
-            .watch_events(bearing(&token, Request::new(request)))
+            .watch_events(with_token(&token, request))
             .await?;
         Ok(Self(stream.into_inner()))
     }
 
     /// The next events: position, number and the object's IRI.
     async fn next(&mut self, count: usize) -> Vec<(i64, i64, String)> {
-        let mut told = Vec::new();
-        while told.len() < count {
+        let mut received = Vec::new();
+        while received.len() < count {
             let message = tokio::time::timeout(DEADLINE, self.0.message()).await;
-            let events = message.expect("events are told").unwrap().unwrap().events;
-            told.extend(events.into_iter().map(|event| {
+            let events = message
+                .expect("events should arrive")
+                .unwrap()
+                .unwrap()
+                .events;
+            received.extend(events.into_iter().map(|event| {
                 let object = proto::iri::of(&event.object);
                 (event.position, event.number, object)
             }));
         }
-        told
+        received
     }
 }

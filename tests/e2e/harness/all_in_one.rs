@@ -1,4 +1,4 @@
-//! The real `delivery` binary, as scripts and people run it.
+//! The real `delivery` binary, run as by a user.
 
 use std::{
     fs,
@@ -11,19 +11,19 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Far beyond what a start takes.
+/// Far longer than a start takes.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A running `delivery`. Killed if the test fails before it is stopped.
 pub(crate) struct AllInOne {
     pub(crate) process: Child,
-    /// What it printed, up to and including the line that begins `ready`.
+    /// Its output up to and including the line that begins `ready`.
     pub(crate) printed: Vec<String>,
     pub(crate) ready: Value,
 }
 
 impl AllInOne {
-    /// Starts one on free ports and waits until it is ready.
+    /// Starts `delivery` on free ports and waits until it is ready.
     pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
         let mut process = command()
             .args(arguments)
@@ -52,7 +52,7 @@ impl AllInOne {
         while !is_ready {
             let line = printed
                 .recv_timeout(DEADLINE)
-                .expect("no line begins `ready`");
+                .expect("a line should begin with `ready`");
             is_ready = line.starts_with("ready");
             running.printed.push(line);
         }
@@ -61,7 +61,7 @@ impl AllInOne {
         running
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the exit.
     pub(crate) fn stop(mut self, signal: &str) -> ExitStatus {
         let kill = format!("kill {signal} {}", self.process.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
@@ -103,18 +103,18 @@ impl AllInOne {
 
 impl Drop for AllInOne {
     fn drop(&mut self) {
-        // Both fail once it has ended, which is well.
+        // Both fail if the process has already exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// `delivery`, with nothing said yet.
+/// `delivery` without arguments.
 pub(crate) fn command() -> Command {
     program(env!("CARGO_BIN_EXE_delivery"))
 }
 
-/// A program that is deaf to settings of whoever runs the tests.
+/// A program without the `DELIVERY_` variables of the tests' environment.
 pub(crate) fn program(path: &str) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
@@ -132,7 +132,7 @@ pub(crate) fn operator(data_dir: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The JSON document that an operator's command prints.
+/// The JSON output of an operator's command.
 pub(crate) fn operator_json(data_dir: &Path, arguments: &[&str]) -> Value {
     let output = operator(data_dir, &[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
@@ -149,7 +149,7 @@ fn curl(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What a program said on stderr.
+/// A program's output on stderr.
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

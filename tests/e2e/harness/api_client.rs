@@ -1,4 +1,4 @@
-//! A shop's program: a real OAuth client that speaks JSON-LD.
+//! REST client of a shop: OAuth 2 client credentials and JSON-LD.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use delivery::Credentials;
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    HeaderMap, Method, Request,
+    Method, Request,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
 };
 use hyper_util::{
@@ -18,56 +18,15 @@ use oauth2::{
 };
 use serde_json::Value;
 
-use super::Documentation;
+use super::{Documentation, Response};
 
-/// Far beyond what anything takes that happens by itself: who waits this long waits for nothing.
+/// Far longer than any background task takes.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// How soon it is asked again, where nothing tells a client that there is something new.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The interval at which [`ApiClient::wait_until`] polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the API answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    /// The body read as JSON; null if it is not JSON.
-    pub(crate) json: Value,
-}
-
-impl Answer {
-    /// The text of a header; empty if it is absent.
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .map_or("", |value| value.to_str().unwrap())
-    }
-
-    /// The JSON, if the status is this one; else fails and shows what came instead.
-    #[track_caller]
-    pub(crate) fn expect(self, status: u16) -> Value {
-        assert_eq!(
-            self.status,
-            status,
-            "{}",
-            String::from_utf8_lossy(&self.body)
-        );
-        self.json
-    }
-
-    /// `propertyPath` of every violation, in order.
-    pub(crate) fn violated(&self) -> Vec<&str> {
-        self.json["violations"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|violation| violation["propertyPath"].as_str())
-            .collect()
-    }
-}
-
-/// A program that calls the REST API, with the bearer token it holds, if any.
+/// Calls the REST API, with a bearer token if it has one.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
     base_url: String,
@@ -76,7 +35,7 @@ pub(crate) struct ApiClient {
 }
 
 impl ApiClient {
-    /// Without a token.
+    /// A client without a token.
     pub(crate) fn new(base_url: &str) -> Self {
         Self {
             base_url: base_url.to_owned(),
@@ -85,7 +44,7 @@ impl ApiClient {
         }
     }
 
-    /// With a token it got by the client credentials flow, from the `oauth2` crate's client.
+    /// A client with a token that the `oauth2` crate got by the client credentials flow.
     pub(crate) async fn authorized(
         base_url: &str,
         credentials: &Credentials,
@@ -104,7 +63,7 @@ impl ApiClient {
         client.with_token(token.access_token().secret())
     }
 
-    /// The same program with another token.
+    /// The same client with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
         Self {
             token: Some(token.to_owned()),
@@ -112,62 +71,62 @@ impl ApiClient {
         }
     }
 
-    /// The bearer token it holds.
+    /// The bearer token.
     pub(crate) fn token(&self) -> &str {
         self.token.as_deref().unwrap()
     }
 
-    /// The path of all these is below the base address: `/api/tasks/<id>`, or an IRI.
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    /// The path is relative to the base URL: `/api/tasks/<id>`, or an IRI.
+    pub(crate) async fn get(&self, path: &str) -> Response {
         self.send(self.request(Method::GET, path), "").await
     }
 
-    /// What is found in the answer to a `GET`, once it is there.
-    pub(crate) async fn until<T>(&self, path: &str, find: impl Fn(Value) -> Option<T>) -> T {
+    /// Repeats a `GET` until `find` returns a value, and returns it.
+    pub(crate) async fn wait_until<T>(&self, path: &str, find: impl Fn(Value) -> Option<T>) -> T {
         let found = async {
             loop {
                 if let Some(found) = find(self.get(path).await.expect(200)) {
                     return found;
                 }
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
         tokio::time::timeout(DEADLINE, found)
             .await
-            .unwrap_or_else(|_| panic!("{path} does not come to hold what is waited for"))
+            .unwrap_or_else(|_| panic!("{path} does not reach the expected state"))
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
         self.send(self.request(Method::POST, path), body.to_string())
             .await
     }
 
-    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Response {
         self.send(self.request(Method::PUT, path), body.to_string())
             .await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Response {
         self.send(self.request(Method::DELETE, path), "").await
     }
 
-    /// Creates a delivery and gives it, or fails and shows what came instead.
+    /// Creates a delivery and returns it.
     pub(crate) async fn create_delivery(&self, body: Value) -> Value {
         self.post("/api/deliveries", body).await.expect(201)
     }
 
-    /// Registers a webhook and gives it, secret and all.
+    /// Registers a webhook and returns it, with its secret.
     pub(crate) async fn create_webhook(&self, event: &str, url: &str) -> Value {
         let body = serde_json::json!({ "event": event, "url": url });
         self.post("/api/webhooks", body).await.expect(201)
     }
 
-    /// Asks the token endpoint with HTTP Basic credentials and a form.
-    pub(crate) async fn ask_for_token(
+    /// Calls the token endpoint with HTTP Basic credentials and a form.
+    pub(crate) async fn request_token(
         &self,
         credentials: &Credentials,
         form: &[(&str, &str)],
-    ) -> Answer {
+    ) -> Response {
         let mut body = url::form_urlencoded::Serializer::new(String::new());
         body.extend_pairs(form);
         let basic = base64::Engine::encode(
@@ -180,7 +139,7 @@ impl ApiClient {
         self.send(request, body.finish()).await
     }
 
-    /// A request as this program usually makes it, to be altered and sent with
+    /// A request with this client's usual headers, to be changed and sent with
     /// [`ApiClient::send`].
     pub(crate) fn request(&self, method: Method, path: &str) -> hyper::http::request::Builder {
         let request = Request::builder()
@@ -194,30 +153,29 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request exactly as it was built, with any bytes for a body. Fails if the answer is
-    /// not one of those that the platform documents.
+    /// Sends a request exactly as it was built, with any bytes as its body. Fails if the response
+    /// is not documented by the platform.
     pub(crate) async fn send(
         &self,
         request: hyper::http::request::Builder,
         body: impl Into<Bytes>,
-    ) -> Answer {
+    ) -> Response {
         let request = request.body(Full::new(body.into())).unwrap();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let response = self.http.request(request).await.unwrap();
-        let (parts, body) = response.into_parts();
+        let (parts, body) = self.http.request(request).await.unwrap().into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let answer = Answer {
+        let response = Response {
             status: parts.status.as_u16(),
             headers: parts.headers,
             json: serde_json::from_slice(&body).unwrap_or(Value::Null),
             body,
         };
         let documentation = Documentation::of(&self.base_url).await;
-        documentation.check(&method, &path, &answer);
-        answer
+        documentation.check(&method, &path, &response);
+        response
     }
 
-    /// The full address of a path.
+    /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base_url)
     }

@@ -1,37 +1,37 @@
-//! What every answer of the REST API has in common: media type, and the bodies of refusals.
+//! Assertions on REST responses: media type, error and violation bodies.
 
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::Response;
 
 const JSON_LD: &str = "application/ld+json; charset=utf-8";
 
-/// The JSON-LD document of an answer with this status.
+/// The JSON-LD document of a response with this status.
 #[track_caller]
-pub(crate) fn json_ld(answer: &Answer, status: u16) -> Value {
-    let body = String::from_utf8_lossy(&answer.body);
-    assert_eq!(answer.status, status, "{body}");
-    assert_eq!(answer.header("content-type"), JSON_LD, "{body}");
-    answer.json.clone()
+pub(crate) fn json_ld(response: &Response, status: u16) -> Value {
+    let body = String::from_utf8_lossy(&response.body);
+    assert_eq!(response.status, status, "{body}");
+    assert_eq!(response.header("content-type"), JSON_LD, "{body}");
+    response.json.clone()
 }
 
-/// Fails unless the whole answer is an error with this status.
+/// Fails unless the whole response is an error with this status.
 #[track_caller]
-pub(crate) fn assert_error(answer: &Answer, status: u16) {
-    let body = json_ld(answer, status);
-    assert_eq!(body, error(answer, &body, status));
+pub(crate) fn assert_error(response: &Response, status: u16) {
+    let body = json_ld(response, status);
+    assert_eq!(body, error(response, &body, status));
 }
 
-/// Fails unless the whole answer says that the request breaks these rules, and no other: the
-/// `propertyPath` of each violation, in any order.
+/// Fails unless the whole response is a 400 with exactly these violations, given by their
+/// `propertyPath` in any order.
 #[track_caller]
-pub(crate) fn assert_violations(answer: &Answer, paths: &[&str]) {
-    let body = json_ld(answer, 400);
-    let mut violated = answer.violated();
+pub(crate) fn assert_violations(response: &Response, paths: &[&str]) {
+    let body = json_ld(response, 400);
+    let mut violation_paths = response.violation_paths();
     let mut expected_paths = paths.to_vec();
-    violated.sort_unstable();
+    violation_paths.sort_unstable();
     expected_paths.sort_unstable();
-    assert_eq!(violated, expected_paths, "{body}");
+    assert_eq!(violation_paths, expected_paths, "{body}");
 
     let violations = body["violations"].as_array().unwrap();
     let mut lines = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn assert_violations(answer: &Answer, paths: &[&str]) {
         assert!(!code.contains(' '), "{body}");
         lines.push(format!("{path}: {message}"));
     }
-    let mut expected = error(answer, &body, 400);
+    let mut expected = error(response, &body, 400);
     expected["@context"] = json!("/api/contexts/ConstraintViolationList");
     expected["@type"] = json!("ConstraintViolationList");
     expected["hydra:description"] = json!(lines.join("\n"));
@@ -54,27 +54,27 @@ pub(crate) fn assert_violations(answer: &Answer, paths: &[&str]) {
     assert_eq!(body, expected);
 }
 
-/// The error body, with what differs from error to error taken from `body` once it is sound.
+/// The expected error body. Members that differ between errors are checked and copied from `body`.
 #[track_caller]
-fn error(answer: &Answer, body: &Value, status: u16) -> Value {
+fn error(response: &Response, body: &Value, status: u16) -> Value {
     for member in ["hydra:description", "title", "detail", "code", "requestId"] {
         let text = body[member].as_str().unwrap_or_default();
         assert!(!text.is_empty(), "no `{member}`: {body}");
     }
     let code = body["code"].as_str().unwrap();
-    let explanation = body["type"].as_str().unwrap_or_default();
-    assert!(explanation.ends_with(&format!("/errors/{code}")), "{body}");
+    let problem_type = body["type"].as_str().unwrap_or_default();
+    assert!(problem_type.ends_with(&format!("/errors/{code}")), "{body}");
     json!({
         "@context": "/api/contexts/Error",
         "@type": "hydra:Error",
         "hydra:title": "An error occurred",
         "hydra:description": body["hydra:description"],
-        "type": explanation,
+        "type": problem_type,
         "title": body["title"],
         "status": status,
         "detail": body["detail"],
         "code": code,
         "retryable": false,
-        "requestId": answer.header("x-request-id"),
+        "requestId": response.header("x-request-id"),
     })
 }

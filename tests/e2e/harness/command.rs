@@ -1,4 +1,4 @@
-//! The operator's commands, run as the real program against a platform in this process.
+//! The operator's commands: the real program against a platform in this process.
 
 use std::process::Output;
 
@@ -6,24 +6,24 @@ use delivery::Credentials;
 use serde_json::Value;
 
 use super::{
-    Platform, Twin,
+    Platform, Replica,
     all_in_one::{command, stderr},
 };
 
 impl Platform {
-    /// What `delivery <arguments>` prints for people.
-    pub(crate) async fn delivery(&self, arguments: &[&str]) -> String {
-        succeed(self.delivery_as(&self.operator_client, arguments).await)
+    /// The human-readable output of `delivery <arguments>`.
+    pub(crate) async fn run_delivery(&self, arguments: &[&str]) -> String {
+        successful_output(self.run_delivery_as(&self.operator_client, arguments).await)
     }
 
-    /// The document that `delivery <arguments> --json` prints.
-    pub(crate) async fn delivery_json(&self, arguments: &[&str]) -> Value {
-        let printed = self.delivery(&[arguments, &["--json"]].concat()).await;
+    /// The output of `delivery <arguments> --json`.
+    pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
+        let printed = self.run_delivery(&[arguments, &["--json"]].concat()).await;
         serde_json::from_str(&printed).unwrap()
     }
 
     /// Runs `delivery <arguments>` with the credentials of any client.
-    pub(crate) async fn delivery_as(
+    pub(crate) async fn run_delivery_as(
         &self,
         credentials: &Credentials,
         arguments: &[&str],
@@ -32,11 +32,12 @@ impl Platform {
     }
 }
 
-impl Twin {
-    /// The document that `delivery <arguments> --json` prints.
-    pub(crate) async fn delivery_json(&self, arguments: &[&str]) -> Value {
+impl Replica {
+    /// The output of `delivery <arguments> --json`.
+    pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json"]].concat();
-        let printed = succeed(run(self.core_url(), self.operator_client(), &arguments).await);
+        let printed =
+            successful_output(run(self.core_url(), self.operator_client(), &arguments).await);
         serde_json::from_str(&printed).unwrap()
     }
 }
@@ -48,13 +49,13 @@ async fn run(core_url: &str, credentials: &Credentials, arguments: &[&str]) -> O
         .args(["--core-url", core_url])
         .env("DELIVERY_OPERATOR_KEY", &credentials.api_key)
         .env("DELIVERY_OPERATOR_SECRET", &credentials.api_secret);
-    // The platform goes on meanwhile.
+    // The platform needs this runtime meanwhile.
     tokio::task::spawn_blocking(move || command.output().unwrap())
         .await
         .unwrap()
 }
 
-fn succeed(output: Output) -> String {
+fn successful_output(output: Output) -> String {
     assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }

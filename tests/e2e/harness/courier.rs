@@ -1,9 +1,10 @@
 //! A courier's app: completes tasks over gRPC.
 
+use delivery::Credentials;
 use proto::{CompleteTaskRequest, Task, iri, tasks_client::TasksClient};
-use tonic::{Request, Status, transport::Channel};
+use tonic::{Status, transport::Channel};
 
-use super::{Platform, operator};
+use super::grpc;
 
 pub(crate) struct Courier {
     tasks: TasksClient<Channel>,
@@ -11,27 +12,27 @@ pub(crate) struct Courier {
 }
 
 impl Courier {
-    pub(crate) async fn authorized(platform: &Platform) -> Self {
-        let (channel, token) = operator::connect(platform, &["tasks:all"]).await;
+    pub(crate) async fn authorized(core_url: &str, credentials: &Credentials) -> Self {
+        let (channel, token) = grpc::connect(core_url, credentials, &["tasks:all"]).await;
         Self {
             tasks: TasksClient::new(channel),
             token,
         }
     }
 
-    /// Completes the task with an IRI (`/api/tasks/<id>`) and gives it.
+    /// Completes the task with this IRI (`/api/tasks/<id>`) and returns it.
     pub(crate) async fn complete(&self, iri: &str) -> Task {
-        self.try_to_complete(iri).await.unwrap()
+        self.try_complete(iri).await.unwrap()
     }
 
-    /// Completes a task, or tells why it is refused.
-    pub(crate) async fn try_to_complete(&self, iri: &str) -> Result<Task, Status> {
+    /// Completes the task with this IRI, or returns the error.
+    pub(crate) async fn try_complete(&self, iri: &str) -> Result<Task, Status> {
         let request = CompleteTaskRequest {
             name: iri::name(iri).to_owned(),
         };
         let mut tasks = self.tasks.clone();
         let task = tasks
-            .complete_task(operator::bearing(&self.token, Request::new(request)))
+            .complete_task(grpc::with_token(&self.token, request))
             .await?;
         Ok(task.into_inner())
     }

@@ -1,49 +1,37 @@
-//! Definitions (TOML) that an operator, or someone who is none, tries to apply over gRPC.
+//! Applies definitions (TOML, GeoJSON) over gRPC, as the operator or as any API client.
 
 use delivery::Credentials;
 use proto::{
-    ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest, GetZonesRequest,
-    IssueTokenRequest, PriceList, TimeSlot, ZoneSet, price_lists_client::PriceListsClient,
-    time_slots_client::TimeSlotsClient, tokens_client::TokensClient, zones_client::ZonesClient,
+    ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest, GetZonesRequest, PriceList,
+    TimeSlot, ZoneSet, price_lists_client::PriceListsClient, time_slots_client::TimeSlotsClient,
+    zones_client::ZonesClient,
 };
-use tonic::{Request, Status, transport::Channel};
+use tonic::{Status, transport::Channel};
 use tonic_types::StatusExt;
 
-use super::{Platform, operator};
+use super::{Platform, grpc};
 
-/// Someone who applies definitions, and is told why if they are refused.
+/// Applies definitions and returns the errors of invalid ones.
 pub(crate) struct Definitions {
     channel: Channel,
     token: String,
 }
 
 impl Definitions {
-    /// The operator.
-    pub(crate) async fn of_the_operator(platform: &Platform) -> Self {
-        let (channel, token) = operator::connect(platform, &["admin"]).await;
+    /// As the operator.
+    pub(crate) async fn as_operator(platform: &Platform) -> Self {
+        let (channel, token) = platform.connect(&["admin"]).await;
         Self { channel, token }
     }
 
-    /// Any API client, with all its scopes that are asked for.
-    pub(crate) async fn of(
+    /// As any API client, with a token for these scopes.
+    pub(crate) async fn as_client(
         platform: &Platform,
         credentials: &Credentials,
         scopes: &[&str],
     ) -> Self {
-        let (channel, _) = operator::connect(platform, &["admin"]).await;
-        let token = TokensClient::new(channel.clone())
-            .issue_token(IssueTokenRequest {
-                api_key: credentials.api_key.clone(),
-                api_secret: credentials.api_secret.clone(),
-                scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            })
-            .await
-            .unwrap()
-            .into_inner();
-        Self {
-            channel,
-            token: token.access_token,
-        }
+        let (channel, token) = grpc::connect(&platform.core_url, credentials, scopes).await;
+        Self { channel, token }
     }
 
     pub(crate) async fn apply_time_slot(
@@ -51,33 +39,33 @@ impl Definitions {
         store: &str,
         definition: &str,
     ) -> Result<TimeSlot, Status> {
-        let request = Request::new(ApplyTimeSlotRequest {
+        let request = ApplyTimeSlotRequest {
             store: store.to_owned(),
             definition: definition.to_owned(),
-        });
+        };
         let applied = TimeSlotsClient::new(self.channel.clone())
-            .apply_time_slot(operator::bearing(&self.token, request))
+            .apply_time_slot(grpc::with_token(&self.token, request))
             .await?;
         Ok(applied.into_inner())
     }
 
     pub(crate) async fn apply_zones(&self, definition: &str) -> Result<ZoneSet, Status> {
-        let request = Request::new(ApplyZonesRequest {
+        let request = ApplyZonesRequest {
             definition: definition.to_owned(),
-        });
+        };
         let applied = ZonesClient::new(self.channel.clone())
-            .apply_zones(operator::bearing(&self.token, request))
+            .apply_zones(grpc::with_token(&self.token, request))
             .await?;
         Ok(applied.into_inner())
     }
 
-    /// All zones, or the one of a name.
+    /// All zones, or the one with this name.
     pub(crate) async fn zones(&self, name: Option<&str>) -> Result<ZoneSet, Status> {
-        let request = Request::new(GetZonesRequest {
+        let request = GetZonesRequest {
             display_name: name.map(str::to_owned),
-        });
+        };
         let found = ZonesClient::new(self.channel.clone())
-            .get_zones(operator::bearing(&self.token, request))
+            .get_zones(grpc::with_token(&self.token, request))
             .await?;
         Ok(found.into_inner())
     }
@@ -87,19 +75,19 @@ impl Definitions {
         store: &str,
         definition: &str,
     ) -> Result<PriceList, Status> {
-        let request = Request::new(ApplyPriceListRequest {
+        let request = ApplyPriceListRequest {
             store: store.to_owned(),
             definition: definition.to_owned(),
-        });
+        };
         let applied = PriceListsClient::new(self.channel.clone())
-            .apply_price_list(operator::bearing(&self.token, request))
+            .apply_price_list(grpc::with_token(&self.token, request))
             .await?;
         Ok(applied.into_inner())
     }
 }
 
-/// The field of every violation that a refusal lists.
-pub(crate) fn violated_fields(status: &Status) -> Vec<String> {
+/// The field of every violation in a status.
+pub(crate) fn violation_fields(status: &Status) -> Vec<String> {
     status
         .get_details_bad_request()
         .into_iter()

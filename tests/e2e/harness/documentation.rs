@@ -1,5 +1,5 @@
-//! Holds every answer to what the platform itself says of it at `/api/docs.json`: an answer that
-//! is not documented, or is not as documented, fails the test that got it.
+//! Compares every response with the OpenAPI document at `/api/docs.json`: a response that is not
+//! documented, or differs from its documentation, fails the test.
 
 use http_body_util::{BodyExt, Empty};
 use hyper::{Method, body::Bytes};
@@ -7,36 +7,36 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::{Answer, json_schema};
+use super::{Response, json_schema};
 
 static DOCUMENTATION: OnceCell<Documentation> = OnceCell::const_new();
 
-/// What every platform of this process says of itself; they differ in their addresses alone.
+/// The OpenAPI document of all platforms in this process; only their addresses differ.
 pub(crate) struct Documentation {
     document: Value,
 }
 
 impl Documentation {
-    /// Read from the first platform that is asked for it.
+    /// The document, read from the first platform that is asked for it.
     pub(crate) async fn of(base_url: &str) -> &'static Self {
         DOCUMENTATION
             .get_or_init(|| async {
                 let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
                 let url = format!("{base_url}/api/docs.json").parse().unwrap();
-                let answer = client.get(url).await.unwrap();
-                assert_eq!(answer.status(), 200);
-                let body = answer.into_body().collect().await.unwrap().to_bytes();
+                let response = client.get(url).await.unwrap();
+                assert_eq!(response.status(), 200);
+                let body = response.into_body().collect().await.unwrap().to_bytes();
                 Self::new(serde_json::from_slice(&body).unwrap())
             })
             .await
     }
 
     fn new(mut document: Value) -> Self {
-        close(&mut document["components"]["schemas"]);
+        forbid_unknown_members(&mut document["components"]["schemas"]);
         Self { document }
     }
 
-    /// Every operation: method, path with its `{…}`, and what is said of it.
+    /// Every operation: method, path template and description.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (Method, &str, &Value)> {
         let paths = self.document["paths"].as_object().unwrap();
         paths.iter().flat_map(|(path, item)| {
@@ -47,64 +47,67 @@ impl Documentation {
         })
     }
 
-    /// Fails unless the answer to a request is one that is documented.
+    /// Fails unless the response to a request is documented.
     #[track_caller]
-    pub(crate) fn check(&self, method: &Method, path: &str, answer: &Answer) {
+    pub(crate) fn check(&self, method: &Method, path: &str, response: &Response) {
         if method == Method::OPTIONS {
             return;
         }
-        let request = format!("{method} {path}: {}", answer.status);
-        let response = self
-            .response(method, path, answer.status)
+        let request = format!("{method} {path}: {}", response.status);
+        let documented = self
+            .response(method, path, response.status)
             .unwrap_or_else(|| {
-                let body = String::from_utf8_lossy(&answer.body);
-                panic!("{request} is not documented; see vocabulary/operations. {body}")
+                let body = String::from_utf8_lossy(&response.body);
+                panic!("{request} is not documented; see api_description/operations. {body}")
             });
 
-        for (name, header) in response["headers"].as_object().into_iter().flatten() {
+        for (name, header) in documented["headers"].as_object().into_iter().flatten() {
             let header = self.resolve(header);
             assert!(
-                header["required"] != json!(true) || answer.headers.contains_key(name),
-                "{request} comes without {name}, which is documented"
+                header["required"] != json!(true) || response.headers.contains_key(name),
+                "{request} lacks the header {name}, which is documented"
             );
         }
         if method == Method::HEAD {
             return;
         }
-        let Some(content) = response["content"].as_object() else {
-            assert!(answer.body.is_empty(), "{request} has an undocumented body");
+        let Some(content) = documented["content"].as_object() else {
+            assert!(
+                response.body.is_empty(),
+                "{request} has an undocumented body"
+            );
             return;
         };
-        let media_type = answer.header("content-type").split(';').next().unwrap();
+        let media_type = response.header("content-type").split(';').next().unwrap();
         let content = content
             .get(media_type)
             .unwrap_or_else(|| panic!("{request}: {media_type:?} is not documented"));
         if !media_type.ends_with("json") {
             return;
         }
-        let errors = self.errors(&content["schema"], &answer.json);
+        let errors = self.errors(&content["schema"], &response.json);
         assert!(
             errors.is_empty(),
-            "{request} is not as documented: {errors:#?} in {:#}",
-            answer.json
+            "{request} differs from its documentation: {errors:#?} in {:#}",
+            response.json
         );
         if let (Some(codes), Some(code)) = (
             content["examples"].as_object(),
-            answer.json["code"].as_str(),
+            response.json["code"].as_str(),
         ) {
             assert!(
                 codes.contains_key(code),
-                "{request}: the code {code} is not documented; see vocabulary/operations"
+                "{request}: the code {code} is not documented; see api_description/operations"
             );
         }
     }
 
-    /// What is wrong with a value by one of the document's schemas.
+    /// The errors of a value by one of the document's schemas.
     pub(crate) fn errors(&self, schema: &Value, value: &Value) -> Vec<String> {
         json_schema::errors(&self.document, schema, value)
     }
 
-    /// What is documented of an answer.
+    /// The documentation of a response.
     fn response(&self, method: &Method, path: &str, status: u16) -> Option<&Value> {
         let method = match *method {
             Method::HEAD => &Method::GET,
@@ -115,17 +118,18 @@ impl Documentation {
             return shared("not_found").filter(|_| status == 404);
         };
         let item = &self.document["paths"][template];
-        // Methods are told apart by case: `post` is none.
-        let known = item.as_object().unwrap().iter();
-        let mut known = known.map(|(name, operation)| (name.to_ascii_uppercase(), operation));
-        let Some((_, operation)) = known.find(|(name, _)| name == method.as_str()) else {
+        // Methods are case-sensitive: `post` is not a method.
+        let operations = item.as_object().unwrap().iter();
+        let mut operations =
+            operations.map(|(name, operation)| (name.to_ascii_uppercase(), operation));
+        let Some((_, operation)) = operations.find(|(name, _)| name == method.as_str()) else {
             return shared("method_not_allowed").filter(|_| status == 405);
         };
         let response = operation["responses"].get(status.to_string())?;
         Some(self.resolve(response))
     }
 
-    /// The documented path that a path is one of: that with the most words of its own.
+    /// The path template that matches a path: the one with the fewest parameters.
     fn template(&self, path: &str) -> Option<&str> {
         let segments: Vec<_> = path.split('/').collect();
         let paths = self.document["paths"].as_object().unwrap();
@@ -142,7 +146,7 @@ impl Documentation {
             .map(String::as_str)
     }
 
-    /// What a reference leads to, or the value itself.
+    /// The target of a reference, or the value itself.
     pub(crate) fn resolve<'d>(&'d self, value: &'d Value) -> &'d Value {
         match value["$ref"].as_str() {
             Some(reference) => self.document.pointer(&reference[1..]).unwrap(),
@@ -151,8 +155,8 @@ impl Documentation {
     }
 }
 
-/// Clients must bear members they do not know; here, one that is not documented is a mistake.
-fn close(schemas: &mut Value) {
+/// Clients ignore unknown members; here an undocumented member is an error.
+fn forbid_unknown_members(schemas: &mut Value) {
     for schema in schemas.as_object_mut().unwrap().values_mut() {
         let schema = schema.as_object_mut().unwrap();
         schema

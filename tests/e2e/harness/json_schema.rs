@@ -1,10 +1,10 @@
-//! JSON Schema (2020-12), as far as the platform's documentation uses it. A keyword that is not
-//! known here fails the test: it would check nothing.
+//! The keywords of JSON Schema (2020-12) that the platform's documentation uses. An unknown keyword
+//! fails the test, because it would not be checked.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// What is wrong with a value, by a schema of this document; nothing if nothing is.
+/// The errors of a value by a schema of this document; empty if the value is valid.
 pub(crate) fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     Check {
@@ -25,7 +25,7 @@ impl Check<'_, '_> {
         let keywords = match schema {
             Value::Bool(true) => return,
             Value::Bool(false) => {
-                self.fail(path, "must not be there");
+                self.fail(path, "is not allowed");
                 return;
             }
             schema => schema.as_object().unwrap(),
@@ -38,7 +38,7 @@ impl Check<'_, '_> {
     fn keyword(
         &mut self,
         (keyword, argument): (&str, &Value),
-        beside: &Map<String, Value>,
+        keywords: &Map<String, Value>,
         value: &Value,
         path: &str,
     ) {
@@ -48,7 +48,7 @@ impl Check<'_, '_> {
                 let schema = self
                     .document
                     .pointer(pointer)
-                    .expect("a reference leads somewhere");
+                    .expect("a reference should have a target");
                 self.schema(schema, value, path);
             }
             "type" if !is_of_type(argument, value) => {
@@ -66,52 +66,52 @@ impl Check<'_, '_> {
             "type" | "const" | "enum" | "format" | "description" | "default" | "examples" => {}
             "properties" | "required" | "additionalProperties" | "maxProperties" => {
                 if let Some(members) = value.as_object() {
-                    self.members((keyword, argument), beside, members, path);
+                    self.members((keyword, argument), keywords, members, path);
                 }
             }
             "items" | "prefixItems" | "minItems" | "maxItems" => {
                 if let Some(elements) = value.as_array() {
-                    self.elements((keyword, argument), beside, elements, path);
+                    self.elements((keyword, argument), keywords, elements, path);
                 }
             }
             "anyOf" | "oneOf" => {
-                let fitting = argument.as_array().unwrap().iter();
-                let fitting =
-                    fitting.filter(|schema| errors(self.document, schema, value).is_empty());
-                let count = fitting.count();
+                let matching = argument.as_array().unwrap().iter();
+                let matching =
+                    matching.filter(|schema| errors(self.document, schema, value).is_empty());
+                let count = matching.count();
                 if count == 0 || (keyword == "oneOf" && count > 1) {
-                    self.fail(path, format!("{value} fits {count} of {argument}"));
+                    self.fail(path, format!("{value} matches {count} of {argument}"));
                 }
             }
             "minLength" | "maxLength" => {
                 let length = value.as_str().map(|text| text.chars().count() as u64);
                 let limit = argument.as_u64().unwrap();
-                let is_beyond = |length: u64| match keyword {
+                let violates_limit = |length: u64| match keyword {
                     "minLength" => length < limit,
                     _ => length > limit,
                 };
-                if length.is_some_and(is_beyond) {
-                    self.fail(path, format!("{value} is beyond {keyword} {argument}"));
+                if length.is_some_and(violates_limit) {
+                    self.fail(path, format!("{value} violates {keyword} {argument}"));
                 }
             }
             "minimum" | "maximum" => {
                 let limit = argument.as_f64().unwrap();
-                let is_beyond = |number: f64| match keyword {
+                let violates_limit = |number: f64| match keyword {
                     "minimum" => number < limit,
                     _ => number > limit,
                 };
-                if value.as_f64().is_some_and(is_beyond) {
-                    self.fail(path, format!("{value} is beyond {keyword} {argument}"));
+                if value.as_f64().is_some_and(violates_limit) {
+                    self.fail(path, format!("{value} violates {keyword} {argument}"));
                 }
             }
-            unknown => panic!("{unknown} is not known here"),
+            unknown => panic!("unknown keyword {unknown}"),
         }
     }
 
     fn members(
         &mut self,
         (keyword, argument): (&str, &Value),
-        beside: &Map<String, Value>,
+        keywords: &Map<String, Value>,
         members: &Map<String, Value>,
         path: &str,
     ) {
@@ -131,7 +131,7 @@ impl Check<'_, '_> {
                 }
             }
             "additionalProperties" => {
-                let known = beside.get("properties");
+                let known = keywords.get("properties");
                 for (name, member) in members {
                     if known.is_none_or(|known| known.get(name).is_none()) {
                         self.schema(argument, member, &format!("{path}/{name}"));
@@ -149,7 +149,7 @@ impl Check<'_, '_> {
     fn elements(
         &mut self,
         (keyword, argument): (&str, &Value),
-        beside: &Map<String, Value>,
+        keywords: &Map<String, Value>,
         elements: &[Value],
         path: &str,
     ) {
@@ -166,7 +166,7 @@ impl Check<'_, '_> {
                 }
             }
             "items" => {
-                let before = beside
+                let before = keywords
                     .get("prefixItems")
                     .and_then(Value::as_array)
                     .map_or(0, Vec::len);
@@ -184,8 +184,8 @@ impl Check<'_, '_> {
         }
     }
 
-    fn fail(&mut self, path: &str, what: impl AsRef<str>) {
-        self.errors.push(format!("{path}: {}", what.as_ref()));
+    fn fail(&mut self, path: &str, error: impl AsRef<str>) {
+        self.errors.push(format!("{path}: {}", error.as_ref()));
     }
 }
 
@@ -198,7 +198,7 @@ fn is_of_type(types: &Value, value: &Value) -> bool {
         "string" => value.is_string(),
         "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
-        unknown => panic!("{unknown} is no type"),
+        unknown => panic!("unknown type {unknown}"),
     };
     match types {
         Value::Array(types) => types.iter().any(is_of),
@@ -215,7 +215,7 @@ fn is_formatted(format: &Value, value: &Value) -> bool {
         "uri" => url::Url::parse(text).is_ok(),
         "uri-reference" => text.starts_with('/') || url::Url::parse(text).is_ok(),
         "uuid" => uuid::Uuid::try_parse(text).is_ok(),
-        unknown => panic!("{unknown} is no format known here"),
+        unknown => panic!("unknown format {unknown}"),
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn violations_of_a_schema_are_listed() {
         let document = json!({"components": {"Id": {"type": "string", "format": "uuid"}}});
         let schema = json!({
             "type": "object",
@@ -241,7 +241,7 @@ mod tests {
             "additionalProperties": false,
         });
         let id = "01932e5c-9f4a-7000-8000-000000000001";
-        for (value, wrong) in [
+        for (value, expected) in [
             (
                 json!({"id": id, "at": null, "kind": "A", "point": [90], "either": 2}),
                 0,
@@ -261,7 +261,7 @@ mod tests {
         ] {
             let errors = errors(&document, &schema, &value);
 
-            assert_eq!(errors.len(), wrong, "{value}: {errors:?}");
+            assert_eq!(errors.len(), expected, "{value}: {errors:?}");
         }
     }
 }

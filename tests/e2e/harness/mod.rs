@@ -1,11 +1,11 @@
-//! The roles a test can play: a shop's program, a courier, an operator, a receiver of webhooks.
+//! The roles of the tests: shop client, courier, operator, webhook receiver.
 //!
 //! ```text
 //! use serde_json::json;
 //! use crate::harness::{Platform, WebhookReceiver};
 //!
 //! on_both_databases! {
-//!     async fn a_new_task_is_to_be_done(platform: &Platform) {
+//!     async fn a_new_task_has_status_todo(platform: &Platform) {
 //!         let client = platform.client().await;
 //!
 //!         let delivery = client.create_delivery(json!({"dropoff": {…}})).await;
@@ -16,57 +16,59 @@
 //! }
 //! ```
 //!
-//! Each test has a platform and a database of its own, all in this process, on free loopback
-//! ports. Its clock stands still at [`START`] until [`Platform::advance`] moves it.
+//! Each test has its own platform and database, in this process and on free loopback ports. The
+//! clock stays at [`START`] until [`Platform::advance`] moves it.
 
 pub(crate) mod all_in_one;
 mod api_client;
 pub(crate) mod assertions;
-mod awkward_receiver;
 mod command;
 mod courier;
 pub(crate) mod definitions;
-mod disabling;
 mod documentation;
-mod faults;
+pub(crate) mod grpc;
 pub(crate) mod json_schema;
+mod misbehaving_receiver;
+mod mismatches;
 mod operator;
 mod platform;
 mod postgres;
 mod postgres_programs;
 pub(crate) mod raw;
+mod replica;
 mod resource;
+mod response;
 mod routing_server;
-mod shared_database;
 mod webhook_receiver;
 
-pub(crate) use api_client::{Answer, ApiClient};
-pub(crate) use awkward_receiver::AwkwardReceiver;
+pub(crate) use api_client::ApiClient;
 pub(crate) use courier::Courier;
 pub(crate) use documentation::Documentation;
-pub(crate) use faults::Faults;
-pub(crate) use operator::{Operator, bearing, connect};
+pub(crate) use misbehaving_receiver::MisbehavingReceiver;
+pub(crate) use mismatches::Mismatches;
+pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform, START};
+pub(crate) use replica::Replica;
 pub(crate) use resource::{deliver, iri, order};
+pub(crate) use response::Response;
 pub(crate) use routing_server::RoutingServer;
-pub(crate) use shared_database::Twin;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 
-/// Runs each claim on SQLite and on PostgreSQL, as the tests `<claim>::sqlite` and
-/// `<claim>::postgres`. A claim is an `async fn` that takes `&Platform`.
+/// Runs each test on SQLite and on PostgreSQL, as `<name>::sqlite` and `<name>::postgres`. A test
+/// is an `async fn` that takes `&Platform`.
 macro_rules! on_both_databases {
-    ($($(#[$attribute:meta])* async fn $claim:ident($platform:ident: $type:ty $(,)?) $body:block)+) => {$(
+    ($($(#[$attribute:meta])* async fn $name:ident($platform:ident: $type:ty $(,)?) $body:block)+) => {$(
         $(#[$attribute])*
-        mod $claim {
+        mod $name {
             use super::*;
 
-            async fn claim($platform: $type) $body
+            async fn test($platform: $type) $body
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn sqlite() {
                 let database = $crate::harness::Database::sqlite();
                 let platform = $crate::harness::Platform::start(database).await;
-                claim(&platform).await;
+                test(&platform).await;
                 platform.stop().await;
             }
 
@@ -76,7 +78,7 @@ macro_rules! on_both_databases {
                     return;
                 };
                 let platform = $crate::harness::Platform::start(database).await;
-                claim(&platform).await;
+                test(&platform).await;
                 platform.stop().await;
             }
         }

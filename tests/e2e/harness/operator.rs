@@ -1,19 +1,15 @@
-//! The platform's operator: makes stores, API clients, time slots and price lists over gRPC.
+//! The platform's operator over gRPC: creates stores and API clients, applies definitions.
 
 use delivery::Credentials;
 use proto::{
     AddressDraft, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
-    CreateApiClientRequest, CreateStoreRequest, IssueTokenRequest,
+    CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest, ListApiClientsRequest,
     api_clients_client::ApiClientsClient, price_lists_client::PriceListsClient,
-    stores_client::StoresClient, time_slots_client::TimeSlotsClient, tokens_client::TokensClient,
-    zones_client::ZonesClient,
+    stores_client::StoresClient, time_slots_client::TimeSlotsClient, zones_client::ZonesClient,
 };
-use tonic::{
-    Request,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Request, transport::Channel};
 
-use super::Platform;
+use super::grpc;
 
 pub(crate) struct Operator {
     channel: Channel,
@@ -22,21 +18,21 @@ pub(crate) struct Operator {
 
 impl Operator {
     pub(crate) async fn authorized(core_url: &str, credentials: &Credentials) -> Self {
-        let (channel, token) = connect_to(core_url, credentials, &["admin"]).await;
+        let (channel, token) = grpc::connect(core_url, credentials, &["admin"]).await;
         Self { channel, token }
     }
 
-    /// Makes a store that has nothing but its name, and gives its name (`stores/<id>`).
+    /// Creates a store with nothing but a display name; returns its name (`stores/<id>`).
     pub(crate) async fn create_store(&self, display_name: &str) -> String {
-        self.create_store_as(CreateStoreRequest {
+        self.create_store_with(CreateStoreRequest {
             display_name: display_name.to_owned(),
             ..CreateStoreRequest::default()
         })
         .await
     }
 
-    /// Makes any store and gives its name.
-    pub(crate) async fn create_store_as(&self, request: CreateStoreRequest) -> String {
+    /// Creates a store as requested; returns its name.
+    pub(crate) async fn create_store_with(&self, request: CreateStoreRequest) -> String {
         StoresClient::new(self.channel.clone())
             .create_store(self.request(request))
             .await
@@ -45,13 +41,13 @@ impl Operator {
             .name
     }
 
-    /// Makes an API client of a store.
+    /// Creates an API client of a store.
     pub(crate) async fn create_client(&self, store: &str, scopes: &[&str]) -> Credentials {
-        self.create_client_at(store, scopes, None).await
+        self.create_client_with_address(store, scopes, None).await
     }
 
-    /// Makes an API client with a default pickup address of its own.
-    pub(crate) async fn create_client_at(
+    /// Creates an API client with a default pickup address.
+    pub(crate) async fn create_client_with_address(
         &self,
         store: &str,
         scopes: &[&str],
@@ -73,7 +69,26 @@ impl Operator {
         }
     }
 
-    /// Gives a store its default time slot (TOML).
+    /// Disables an API client for good.
+    pub(crate) async fn disable_client(&self, credentials: &Credentials) {
+        let mut clients = ApiClientsClient::new(self.channel.clone());
+        let listed = clients
+            .list_api_clients(self.request(ListApiClientsRequest::default()))
+            .await
+            .unwrap()
+            .into_inner();
+        let client = listed
+            .api_clients
+            .into_iter()
+            .find(|client| client.api_key == credentials.api_key)
+            .unwrap();
+        clients
+            .disable_api_client(self.request(DisableApiClientRequest { name: client.name }))
+            .await
+            .unwrap();
+    }
+
+    /// Applies a store's default time slot (TOML).
     pub(crate) async fn apply_time_slot(&self, store: &str, definition: &str) {
         TimeSlotsClient::new(self.channel.clone())
             .apply_time_slot(self.request(ApplyTimeSlotRequest {
@@ -84,7 +99,7 @@ impl Operator {
             .unwrap();
     }
 
-    /// Gives a store its price list (TOML).
+    /// Applies a store's price list (TOML).
     pub(crate) async fn apply_price_list(&self, store: &str, definition: &str) {
         PriceListsClient::new(self.channel.clone())
             .apply_price_list(self.request(ApplyPriceListRequest {
@@ -95,7 +110,7 @@ impl Operator {
             .unwrap();
     }
 
-    /// Adds zones (GeoJSON) to the platform's.
+    /// Adds zones (GeoJSON) to the platform.
     pub(crate) async fn apply_zones(&self, definition: &str) {
         ZonesClient::new(self.channel.clone())
             .apply_zones(self.request(ApplyZonesRequest {
@@ -106,40 +121,6 @@ impl Operator {
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
-        bearing(&self.token, Request::new(message))
+        grpc::with_token(&self.token, message)
     }
-}
-
-/// A channel to the platform's core, and a token of the operator's for these scopes.
-pub(crate) async fn connect(platform: &Platform, scopes: &[&str]) -> (Channel, String) {
-    connect_to(&platform.core_url, &platform.operator_client, scopes).await
-}
-
-async fn connect_to(
-    core_url: &str,
-    credentials: &Credentials,
-    scopes: &[&str],
-) -> (Channel, String) {
-    let channel = Endpoint::from_shared(core_url.to_owned())
-        .unwrap()
-        .connect()
-        .await
-        .unwrap();
-    let token = TokensClient::new(channel.clone())
-        .issue_token(IssueTokenRequest {
-            api_key: credentials.api_key.clone(),
-            api_secret: credentials.api_secret.clone(),
-            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-        })
-        .await
-        .unwrap()
-        .into_inner();
-    (channel, token.access_token)
-}
-
-/// The request with a bearer token.
-pub(crate) fn bearing<T>(token: &str, mut request: Request<T>) -> Request<T> {
-    let value = format!("Bearer {token}").parse().unwrap();
-    request.metadata_mut().insert("authorization", value);
-    request
 }

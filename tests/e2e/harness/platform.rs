@@ -1,17 +1,18 @@
-//! A whole platform in this process: the all-in-one, on free ports, with a clock set by hand.
+//! A whole platform in this process: the all-in-one, on free ports, with a manual clock.
 
 use delivery::{Clock, Credentials, Settings};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
 
-use super::{ApiClient, Courier, Documentation, Operator, postgres};
+use super::{ApiClient, Courier, Documentation, Operator, grpc, postgres};
 
-/// When every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's zone.
+/// The time at which every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's zone.
 pub(crate) const START: &str = "2020-04-02T11:00:00+02:00";
 
-/// Where a platform remembers.
+/// The database of a platform.
 pub(crate) struct Database {
     /// `None`: the embedded SQLite.
     pub(crate) url: Option<String>,
@@ -23,7 +24,7 @@ impl Database {
         Self { url: None }
     }
 
-    /// A new database in this process's own PostgreSQL cluster; `None`, said on stderr, on a
+    /// A new database in this process's PostgreSQL cluster; `None`, with a message on stderr, on a
     /// machine without PostgreSQL.
     pub(crate) fn postgres() -> Option<Self> {
         postgres::create_database().map(|url| Self { url: Some(url) })
@@ -54,7 +55,7 @@ impl Platform {
         Self::start_with(database, |_| {}).await
     }
 
-    /// Starts a platform with settings of its own.
+    /// Starts a platform with adjusted settings.
     pub(crate) async fn start_with(database: Database, adjust: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
@@ -84,53 +85,58 @@ impl Platform {
         started
     }
 
-    /// The demo shop's program, with a token for `deliveries tasks`.
+    /// The demo shop's REST client, with a token for `deliveries tasks`.
     pub(crate) async fn client(&self) -> ApiClient {
-        self.client_of(&self.demo_client, &["deliveries", "tasks"])
+        self.client_for(&self.demo_client, &["deliveries", "tasks"])
             .await
     }
 
-    /// The program of any API client, with a token for these scopes.
-    pub(crate) async fn client_of(&self, credentials: &Credentials, scopes: &[&str]) -> ApiClient {
+    /// The REST client of any API client, with a token for these scopes.
+    pub(crate) async fn client_for(&self, credentials: &Credentials, scopes: &[&str]) -> ApiClient {
         ApiClient::authorized(&self.base_url, credentials, scopes).await
     }
 
-    /// Someone without a token.
-    pub(crate) fn stranger(&self) -> ApiClient {
+    /// A REST client without a token.
+    pub(crate) fn anonymous_client(&self) -> ApiClient {
         ApiClient::new(&self.base_url)
     }
 
-    /// A courier's app, over gRPC.
+    /// A courier's app over gRPC.
     pub(crate) async fn courier(&self) -> Courier {
-        Courier::authorized(self).await
+        Courier::authorized(&self.core_url, &self.operator_client).await
     }
 
-    /// The platform's operator, over gRPC: makes stores, clients, time slots, price lists.
+    /// The platform's operator over gRPC.
     pub(crate) async fn operator(&self) -> Operator {
         Operator::authorized(&self.core_url, &self.operator_client).await
     }
 
-    /// The program of a shop of its own, with a token for `deliveries tasks`: knows no address,
-    /// time slot or price list.
-    pub(crate) async fn client_of_a_new_store(&self) -> ApiClient {
+    /// A REST client of a new store without address, time slot and price list, with a token for
+    /// `deliveries tasks`.
+    pub(crate) async fn new_store_client(&self) -> ApiClient {
         let operator = self.operator().await;
         let store = operator.create_store("Another shop").await;
         let scopes = ["deliveries", "tasks"];
         let credentials = operator.create_client(&store, &scopes).await;
-        self.client_of(&credentials, &scopes).await
+        self.client_for(&credentials, &scopes).await
     }
 
-    /// What the platform takes for the present.
+    /// A gRPC channel, and a token of the operator's for these scopes.
+    pub(crate) async fn connect(&self, scopes: &[&str]) -> (Channel, String) {
+        grpc::connect(&self.core_url, &self.operator_client, scopes).await
+    }
+
+    /// The platform's current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn advance(&self, duration: SignedDuration) {
         self.clock.advance(duration);
     }
 
-    /// Ends it as SIGTERM would, and fails if any part ended otherwise.
+    /// Shuts the platform down as SIGTERM does. Fails if a service ended with an error.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         self.running.await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A throw-away PostgreSQL cluster: one a test process, one database a test, gone with the process.
+//! A temporary PostgreSQL cluster: one per test process, one database per test, removed on exit.
 
 use std::{
     io::{BufRead, BufReader},
@@ -12,10 +12,10 @@ use std::{
 
 use super::postgres_programs;
 
-/// Makes a cluster, says where, and keeps it until standard input ends. Nothing but a unix socket
-/// is listened on. Commits are flushed as in production; only torn-page protection, which matters
-/// to machines that lose power, is left out.
-const GUARDIAN: &str = r#"
+/// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
+/// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
+/// matters after a power loss, is off.
+const CLEANUP_SCRIPT: &str = r#"
 set -eu
 bin=$1
 directory=$(mktemp -d /tmp/delivery-postgres.XXXXXX)
@@ -37,18 +37,18 @@ wait $postgres || true
 "#;
 
 struct Cluster {
-    /// Where its programs are.
+    /// The directory of the PostgreSQL programs.
     programs: PathBuf,
-    /// Where its socket is.
+    /// The directory of the socket.
     directory: String,
     databases: AtomicU32,
-    /// Holds the pipe's end.
-    _guardian: Child,
+    /// Owns the write end of the script's standard input.
+    _script: Child,
 }
 
 static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| postgres_programs::find().map(start));
 
-/// Makes a database and gives its URL; `None` without PostgreSQL.
+/// Creates a database and returns its URL; `None` without PostgreSQL.
 pub(super) fn create_database() -> Option<String> {
     let cluster = CLUSTER.as_ref()?;
     let number = cluster.databases.fetch_add(1, Ordering::Relaxed);
@@ -68,12 +68,12 @@ pub(super) fn create_database() -> Option<String> {
 }
 
 fn start(programs: PathBuf) -> Cluster {
-    let mut guardian = postgres_programs::guardian(GUARDIAN, &programs)
+    let mut script = postgres_programs::cleanup_script(CLEANUP_SCRIPT, &programs)
         .spawn()
         .unwrap();
 
     let mut directory = String::new();
-    BufReader::new(guardian.stdout.take().unwrap())
+    BufReader::new(script.stdout.take().unwrap())
         .read_line(&mut directory)
         .unwrap();
     assert!(!directory.is_empty(), "PostgreSQL did not start");
@@ -81,6 +81,6 @@ fn start(programs: PathBuf) -> Cluster {
         programs,
         directory: directory.trim_end().to_owned(),
         databases: AtomicU32::new(0),
-        _guardian: guardian,
+        _script: script,
     }
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL's own programs: where they are, and how a cluster of a test's own is kept.
+//! Finds PostgreSQL's programs, and runs the shell script that owns a test's cluster.
 
 use std::{
     io::Write,
@@ -7,11 +7,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Set to `1` where the PostgreSQL part of the tests must not be skipped.
+/// Set to `1` to make a missing PostgreSQL a failure.
 const REQUIRED: &str = "DELIVERY_TEST_REQUIRE_POSTGRES";
 
-/// The directory of the newest installed version: Debian's place, or one in `PATH`. `None`,
-/// said on stderr, on a machine without PostgreSQL.
+/// The program directory of the newest installed version: Debian's location, else `PATH`. `None`,
+/// with a message on stderr, on a machine without PostgreSQL.
 pub(crate) fn find() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -34,31 +34,30 @@ pub(crate) fn find() -> Option<PathBuf> {
             !required,
             "PostgreSQL is not installed, and {REQUIRED} is set"
         );
-        // Past the test runner's capture: whoever reads the result must know what it covers.
+        // Bypasses the test runner's capture: a skipped half must be visible in the output.
         let _ = std::io::stderr().write_all(
-            b"\n*** PostgreSQL is not installed: its part of the tests is SKIPPED ***\n",
+            b"\n*** PostgreSQL is not installed: the PostgreSQL tests are SKIPPED ***\n",
         );
     }
     programs
 }
 
-/// A shell that runs a script with the directory of the programs as its first argument, to be
-/// spoken to through pipes. What it keeps should end with its standard input: the pipe's other
-/// end is ours, so that happens with this process, however that ends.
-pub(crate) fn guardian(script: &str, programs: &Path) -> Command {
+/// A shell that runs a script with the program directory as its first argument. The script cleans
+/// up when its standard input closes, which happens when this process exits, even by a kill.
+pub(crate) fn cleanup_script(script: &str, programs: &Path) -> Command {
     let mut command = unprivileged_shell();
     command
-        .args(["-c", script, "guardian"])
+        .args(["-c", script, "cleanup_script"])
         .arg(programs)
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // Ctrl-C ends the tests; the guardian ends after them, with its work done.
+        // Ctrl-C stops the tests; the script must outlive them to clean up.
         .process_group(0);
     command
 }
 
-/// PostgreSQL refuses to run as root; its package brings a user of its own.
+/// PostgreSQL refuses to run as root; its package creates the user `postgres`.
 fn unprivileged_shell() -> Command {
     let id = Command::new("id").arg("-u").output().unwrap();
     if id.stdout.trim_ascii() != b"0" {

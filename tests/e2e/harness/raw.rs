@@ -1,4 +1,4 @@
-//! Requests no decent program sends: any bytes over a connection of their own.
+//! Raw requests: any bytes over a separate connection.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::Answer;
+use super::Response;
 
-/// Far beyond what an answer takes.
+/// Far longer than a response takes.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Sends these bytes and waits for the answer; `None` if the connection is closed without one.
-/// The request should say `Connection: close`.
-pub(crate) async fn send(base_url: &str, request: &[u8]) -> Option<Answer> {
+/// Sends these bytes and waits for the response; `None` if the connection is closed without one.
+/// The request should contain `Connection: close`.
+pub(crate) async fn send(base_url: &str, request: &[u8]) -> Option<Response> {
     exchange(base_url, request, false).await
 }
 
-/// Sends these bytes, ends the connection's sending side and waits for the answer, if any.
-pub(crate) async fn send_and_hang_up(base_url: &str, request: &[u8]) -> Option<Answer> {
+/// Sends these bytes, closes the sending side and waits for the response, if any.
+pub(crate) async fn send_and_half_close(base_url: &str, request: &[u8]) -> Option<Response> {
     exchange(base_url, request, true).await
 }
 
-async fn exchange(base_url: &str, request: &[u8], hang_up: bool) -> Option<Answer> {
+async fn exchange(base_url: &str, request: &[u8], half_close: bool) -> Option<Response> {
     let addr = base_url.strip_prefix("http://").unwrap();
     let (mut reader, mut writer) = TcpStream::connect(addr).await.unwrap().into_split();
     let sending = async {
-        // A server that has heard enough may close before it has heard all.
+        // The server may close the connection before it has read everything.
         let _ = writer.write_all(request).await;
-        if hang_up {
+        if half_close {
             let _ = writer.shutdown().await;
         }
         writer
@@ -45,11 +45,11 @@ async fn exchange(base_url: &str, request: &[u8], hang_up: bool) -> Option<Answe
     let both = async { tokio::join!(sending, receiving) };
     let (_writer, received) = tokio::time::timeout(DEADLINE, both)
         .await
-        .expect("the connection stayed open");
+        .expect("the server should close the connection");
     parse(&received)
 }
 
-fn parse(received: &[u8]) -> Option<Answer> {
+fn parse(received: &[u8]) -> Option<Response> {
     let end = received.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&received[..end]).unwrap();
     let mut lines = head.split("\r\n");
@@ -62,7 +62,7 @@ fn parse(received: &[u8]) -> Option<Answer> {
         })
         .collect();
     let body = Bytes::copy_from_slice(&received[end + 4..]);
-    Some(Answer {
+    Some(Response {
         status,
         headers,
         json: serde_json::from_slice(&body).unwrap_or(Value::Null),

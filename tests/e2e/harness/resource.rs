@@ -1,4 +1,4 @@
-//! What many tests do with resources as they are answered.
+//! Helpers for resources in responses.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(crate) fn iri(resource: &Value) -> &str {
     resource["@id"].as_str().unwrap()
 }
 
-/// A delivery with a pickup address of its own, so that any store can create it.
+/// A delivery with a pickup address, so that a store without an address can create it too.
 pub(crate) fn order() -> Value {
     json!({
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
@@ -18,7 +18,7 @@ pub(crate) fn order() -> Value {
     })
 }
 
-/// Creates a delivery, completes both its tasks and gives its IRI: two events.
+/// Creates a delivery and completes both its tasks, which causes two events; returns its IRI.
 pub(crate) async fn deliver(client: &ApiClient, courier: &Courier) -> String {
     let delivery = client.create_delivery(order()).await;
     for task in ["pickup", "dropoff"] {

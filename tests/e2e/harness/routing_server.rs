@@ -1,4 +1,4 @@
-//! A server that speaks OSRM's protocol, and knows one way whatever it is asked.
+//! A fake OSRM server: returns the same route for every request.
 
 use std::{
     convert::Infallible,
@@ -19,19 +19,19 @@ pub(crate) struct RoutingServer {
 
 struct State {
     status: u16,
-    answer: String,
-    questions: Vec<String>,
+    body: String,
+    requests: Vec<String>,
 }
 
 impl RoutingServer {
-    /// Knows a way of so many metres and seconds.
+    /// Starts a server that returns a route of this length (metres) and duration (seconds).
     pub(crate) async fn start(meters: f64, seconds: f64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Mutex::new(State {
             status: 200,
-            answer: way(meters, seconds),
-            questions: Vec::new(),
+            body: route(meters, seconds),
+            requests: Vec::new(),
         }));
         let served = Arc::clone(&state);
         let accepting = tokio::spawn(async move {
@@ -47,21 +47,21 @@ impl RoutingServer {
         }
     }
 
-    /// Knows another way from now on.
-    pub(crate) fn knows(&self, meters: f64, seconds: f64) {
-        self.answer(200, &way(meters, seconds));
+    /// Sets the route returned from now on.
+    pub(crate) fn set_route(&self, meters: f64, seconds: f64) {
+        self.respond_with(200, &route(meters, seconds));
     }
 
-    /// Answers something else from now on.
-    pub(crate) fn answer(&self, status: u16, answer: &str) {
+    /// Sets the status and body returned from now on.
+    pub(crate) fn respond_with(&self, status: u16, body: &str) {
         let mut state = self.state.lock().unwrap();
         state.status = status;
-        answer.clone_into(&mut state.answer);
+        body.clone_into(&mut state.body);
     }
 
-    /// The paths and queries it was asked for.
-    pub(crate) fn questions(&self) -> Vec<String> {
-        self.state.lock().unwrap().questions.clone()
+    /// The paths and queries received.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.state.lock().unwrap().requests.clone()
     }
 }
 
@@ -71,16 +71,16 @@ impl Drop for RoutingServer {
     }
 }
 
-fn way(meters: f64, seconds: f64) -> String {
-    let answer = serde_json::json!({
+fn route(meters: f64, seconds: f64) -> String {
+    let body = serde_json::json!({
         "code": "Ok",
         "routes": [{ "distance": meters, "duration": seconds, "legs": [] }],
         "waypoints": [],
     });
-    answer.to_string()
+    body.to_string()
 }
 
-/// Answers one question and closes.
+/// Responds to one request and closes the connection.
 async fn serve(mut connection: TcpStream, state: Arc<Mutex<State>>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -90,17 +90,17 @@ async fn serve(mut connection: TcpStream, state: Arc<Mutex<State>>) {
         head.push(byte);
     }
     let head = String::from_utf8(head).unwrap();
-    let answer = {
+    let response = {
         let mut state = state.lock().unwrap();
-        let question = head.split(' ').nth(1).unwrap().to_owned();
-        state.questions.push(question);
+        let target = head.split(' ').nth(1).unwrap().to_owned();
+        state.requests.push(target);
         format!(
             "HTTP/1.1 {} -\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}",
             state.status,
-            state.answer.len(),
-            state.answer
+            state.body.len(),
+            state.body
         )
     };
-    // Who asked may have gone.
-    let _ = connection.write_all(answer.as_bytes()).await;
+    // The client may have disconnected.
+    let _ = connection.write_all(response.as_bytes()).await;
 }

@@ -1,4 +1,4 @@
-//! A shop's receiver of webhooks: remembers the very bytes that came, answers as it is told.
+//! A shop's webhook receiver: records requests byte for byte and responds as configured.
 
 use std::{
     convert::Infallible,
@@ -21,10 +21,10 @@ use tokio::{
     sync::{Mutex, mpsc, watch},
 };
 
-/// Far beyond what a notification takes: who waits this long waits for nothing.
+/// Far longer than a notification takes.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// One request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Notification {
     pub(crate) method: String,
@@ -48,16 +48,16 @@ impl Notification {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The specification's check: Base64 of HMAC-SHA256 over the body as it came, keyed with
-    /// the text of the secret, equals `X-Service-Signature`.
+    /// The specification's check: Base64 of HMAC-SHA256 over the body as received, keyed with the
+    /// text of the secret, equals `X-Service-Signature`.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(&self.body);
         self.header("x-service-signature") == STANDARD.encode(mac.finalize().into_bytes())
     }
 
-    /// The check of the Standard Webhooks' own library, with the same secret.
-    pub(crate) fn is_standard(&self, secret: &str) -> bool {
+    /// The check of the Standard Webhooks library, with the same secret.
+    pub(crate) fn has_standard_signature(&self, secret: &str) -> bool {
         standardwebhooks::Webhook::new(secret)
             .unwrap()
             .verify(&self.body, &self.headers)
@@ -68,95 +68,95 @@ impl Notification {
 /// A receiver on loopback. It stops when the test ends.
 pub(crate) struct WebhookReceiver {
     url: String,
-    answer: Arc<StdMutex<Answer>>,
+    response: Arc<StdMutex<ConfiguredResponse>>,
     held: watch::Sender<bool>,
     arrived: Mutex<mpsc::UnboundedReceiver<Notification>>,
 }
 
 impl WebhookReceiver {
-    /// Starts one that answers 204.
+    /// Starts a receiver that responds with 204.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let answer = Arc::new(StdMutex::new((204, None)));
+        let response = Arc::new(StdMutex::new((204, None)));
         let (sender, arrived) = mpsc::unbounded_channel();
         let held = watch::Sender::new(false);
-        let answers = (answer.clone(), held.subscribe());
-        tokio::spawn(accept(listener, answers, sender));
+        let shared = (response.clone(), held.subscribe());
+        tokio::spawn(accept(listener, shared, sender));
         Self {
             url,
-            answer,
+            response,
             held,
             arrived: Mutex::new(arrived),
         }
     }
 
-    /// Where it listens.
+    /// The receiver's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it answers from now on.
-    pub(crate) fn answer_with(&self, status: u16) {
-        *self.answer.lock().unwrap() = (status, None);
+    /// Sets the status of the responses from now on.
+    pub(crate) fn respond_with(&self, status: u16) {
+        *self.response.lock().unwrap() = (status, None);
     }
 
-    /// What it answers from now on, and when it says that it may be called again.
-    pub(crate) fn ask_to_come_again(&self, status: u16, retry_after: &str) {
-        *self.answer.lock().unwrap() = (status, Some(retry_after.to_owned()));
+    /// Sets the status and `Retry-After` of the responses from now on.
+    pub(crate) fn respond_with_retry_after(&self, status: u16, retry_after: &str) {
+        *self.response.lock().unwrap() = (status, Some(retry_after.to_owned()));
     }
 
-    /// Keeps back its answers, or lets them go.
-    pub(crate) fn hold_answers(&self, held: bool) {
+    /// Holds back the responses, or releases them.
+    pub(crate) fn hold_responses(&self, held: bool) {
         self.held.send_replace(held);
     }
 
-    /// The next notification, in the order they came. Fails after a deadline.
+    /// The next notification in order of arrival. Fails after 30 s.
     pub(crate) async fn next_notification(&self) -> Notification {
         let mut arrived = self.arrived.lock().await;
         tokio::time::timeout(DEADLINE, arrived.recv())
             .await
-            .expect("no notification came")
-            .expect("the receiver runs as long as the test")
+            .expect("a notification should arrive within 30 s")
+            .expect("the receiver runs until the test ends")
     }
 
-    /// What has come, and was not taken by `next_notification`, until now.
-    pub(crate) async fn so_far(&self) -> Vec<Notification> {
+    /// The notifications received so far that `next_notification` has not returned.
+    pub(crate) async fn received(&self) -> Vec<Notification> {
         let mut arrived = self.arrived.lock().await;
         std::iter::from_fn(|| arrived.try_recv().ok()).collect()
     }
 }
 
 /// A status, and `Retry-After` if there is one.
-type Answer = (u16, Option<String>);
+type ConfiguredResponse = (u16, Option<String>);
 
-/// The next answer, and whether answers are kept back.
-type Answers = (Arc<StdMutex<Answer>>, watch::Receiver<bool>);
+/// The configured response, and whether responses are held back.
+type SharedResponse = (Arc<StdMutex<ConfiguredResponse>>, watch::Receiver<bool>);
 
 async fn accept(
     listener: TcpListener,
-    answers: Answers,
+    shared: SharedResponse,
     sender: mpsc::UnboundedSender<Notification>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, answers.clone(), sender.clone()));
+        tokio::spawn(serve(stream, shared.clone(), sender.clone()));
     }
 }
 
 async fn serve(
     stream: TcpStream,
-    (answer, held): Answers,
+    (configured, held): SharedResponse,
     sender: mpsc::UnboundedSender<Notification>,
 ) {
     let service = service_fn(|request: Request<Incoming>| async {
         let (parts, body) = request.into_parts();
-        // Before the test hears of it, and changes the answer for the next.
-        let (status, retry_after) = answer.lock().unwrap().clone();
-        let mut answer = Response::builder().status(status);
+        // Read before the test sees the request and configures the next response.
+        let (status, retry_after) = configured.lock().unwrap().clone();
+        let mut response = Response::builder().status(status);
         if let Some(retry_after) = retry_after {
-            answer = answer.header(RETRY_AFTER, retry_after);
+            response = response.header(RETRY_AFTER, retry_after);
         }
-        // A sender that breaks off has sent nothing.
+        // An incomplete body is not recorded.
         if let Ok(body) = body.collect().await {
             let _ = sender.send(Notification {
                 method: parts.method.to_string(),
@@ -165,9 +165,9 @@ async fn serve(
                 body: body.to_bytes(),
             });
         }
-        // The test may be over.
+        // Fails once the test has ended.
         let _ = held.clone().wait_for(|held| !held).await;
-        Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
+        Ok::<_, Infallible>(response.body(Empty::<Bytes>::new()).unwrap())
     });
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)

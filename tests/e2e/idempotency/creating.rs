@@ -1,13 +1,16 @@
-//! What creates something: deliveries and webhooks.
+//! Creating deliveries and webhooks.
 
 use futures_util::future::join_all;
 use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{TWINS, assert_again, assert_one, assert_one_body, is_replay, post};
+use super::{
+    CONCURRENT_REQUESTS, assert_one_effect, assert_one_effect_in_bodies, assert_replayed,
+    is_replay, post,
+};
 use crate::harness::{
-    ApiClient, Faults, Platform, Twin,
+    ApiClient, Mismatches, Platform, Replica,
     assertions::{assert_error, assert_violations, json_ld},
 };
 
@@ -24,7 +27,7 @@ fn subscription() -> Value {
     json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/hook" })
 }
 
-/// How many members a list shows.
+/// The number of members of a list.
 async fn count(client: &ApiClient, path: &str) -> usize {
     let list = client.get(&format!("{path}?itemsPerPage=100")).await;
     let list = json_ld(&list, 200);
@@ -32,9 +35,9 @@ async fn count(client: &ApiClient, path: &str) -> usize {
 }
 
 on_both_databases! {
-    /// "the same body again → the first answer with `Idempotent-Replayed: true`", byte by byte,
-    /// though meanwhile tomorrow is another day and the token another one.
-    async fn the_same_request_again_has_the_first_answer(platform: &Platform) {
+    /// "the same body again → the first answer with `Idempotent-Replayed: true`", byte by
+    /// byte, even on another day and with another token.
+    async fn a_repeated_request_gets_the_first_response(platform: &Platform) {
         let client = platform.client().await;
 
         let delivery = post(&client, DELIVERIES, "k", &order()).await;
@@ -47,46 +50,46 @@ on_both_databases! {
         json_ld(&delivery, 201);
         let webhook_json = json_ld(&webhook, 201);
         assert_eq!(webhook_json["secret"].as_str().unwrap().len(), 44);
-        assert_again(&delivery, &delivery_again);
-        assert_again(&webhook, &webhook_again);
+        assert_replayed(&delivery, &delivery_again);
+        assert_replayed(&webhook, &webhook_again);
         assert_eq!(count(&later, DELIVERIES).await, 1);
         assert_eq!(count(&later, WEBHOOKS).await, 1);
     }
 
-    /// "another body → 422 `idempotency_key_reused`"; so is one that only looks different.
-    async fn a_key_is_for_one_request_alone(platform: &Platform) {
+    /// "another body → 422 `idempotency_key_reused`", also if only the whitespace differs.
+    async fn a_key_with_another_request_is_rejected(platform: &Platform) {
         let client = platform.client().await;
         post(&client, DELIVERIES, "k", &order()).await.expect(201);
-        let mut otherwise = order();
-        otherwise["dropoff"]["comments"] = json!("Ring twice");
-        let mut faults = Faults::default();
+        let mut changed = order();
+        changed["dropoff"]["comments"] = json!("Ring twice");
+        let mut mismatches = Mismatches::default();
 
         for (path, body) in [
-            (DELIVERIES, otherwise.to_string()),
+            (DELIVERIES, changed.to_string()),
             (DELIVERIES, format!("{} ", order())),
             (DELIVERIES, "{}".to_owned()),
-            (DELIVERIES, "no JSON".to_owned()),
+            (DELIVERIES, "not JSON".to_owned()),
             ("/api/deliveries?x=1", order().to_string()),
         ] {
             let request = client.request(Method::POST, path).header("idempotency-key", "k");
-            let answer = client.send(request, body.clone()).await;
-            faults.failure(&body, &answer, 422);
-            faults.equal(&body, &answer.json["code"], &json!("idempotency_key_reused"));
+            let response = client.send(request, body.clone()).await;
+            mismatches.check_error(&body, &response, 422);
+            mismatches.check_eq(&body, &response.json["code"], &json!("idempotency_key_reused"));
         }
 
-        faults.none();
+        mismatches.assert_none();
         assert_eq!(count(&client, DELIVERIES).await, 1);
     }
 
     /// "scope client + method + path".
-    async fn a_key_is_one_clients_and_one_addresss(platform: &Platform) {
+    async fn a_key_is_scoped_to_a_client_and_a_path(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
         let scopes = ["deliveries", "tasks"];
         let colleague = operator.create_client(&platform.store, &scopes).await;
-        let colleague = platform.client_of(&colleague, &scopes).await;
+        let colleague = platform.client_for(&colleague, &scopes).await;
 
-        let answers = [
+        let responses = [
             post(&client, DELIVERIES, "k", &order()).await,
             post(&client, DELIVERIES, "K", &order()).await,
             post(&client, WEBHOOKS, "k", &subscription()).await,
@@ -94,46 +97,45 @@ on_both_databases! {
             post(&colleague, WEBHOOKS, "k", &subscription()).await,
         ];
 
-        for answer in answers {
-            assert_eq!(answer.status, 201, "{}", answer.json);
-            assert!(!is_replay(&answer));
+        for response in responses {
+            assert_eq!(response.status, 201, "{}", response.json);
+            assert!(!is_replay(&response));
         }
         assert_eq!(count(&client, DELIVERIES).await, 3);
     }
 
-    /// Who may not ask may not be answered again either.
-    async fn nobody_is_answered_again_who_may_not_ask(platform: &Platform) {
+    async fn a_replay_requires_authorization_like_the_first_request(platform: &Platform) {
         let credentials = platform.operator().await
             .create_client(&platform.store, &["deliveries", "tasks"])
             .await;
-        let client = platform.client_of(&credentials, &["deliveries"]).await;
-        let tasks_alone = platform.client_of(&credentials, &["tasks"]).await;
+        let client = platform.client_for(&credentials, &["deliveries"]).await;
+        let tasks_only = platform.client_for(&credentials, &["tasks"]).await;
         post(&client, DELIVERIES, "k", &order()).await.expect(201);
 
-        let stranger = post(&platform.stranger(), DELIVERIES, "k", &order()).await;
-        let without_scope = post(&tasks_alone, DELIVERIES, "k", &order()).await;
-        platform.disable(&credentials).await;
+        let anonymous = post(&platform.anonymous_client(), DELIVERIES, "k", &order()).await;
+        let without_scope = post(&tasks_only, DELIVERIES, "k", &order()).await;
+        platform.operator().await.disable_client(&credentials).await;
         let disabled = post(&client, DELIVERIES, "k", &order()).await;
 
-        assert_error(&stranger, 401);
+        assert_error(&anonymous, 401);
         assert_error(&without_scope, 403);
         assert_error(&disabled, 401);
     }
 
     /// "only successes are kept".
-    async fn a_request_that_failed_leaves_its_key_free(platform: &Platform) {
+    async fn a_failed_request_does_not_use_its_key(platform: &Platform) {
         let client = platform.client().await;
 
-        let refused = post(&client, DELIVERIES, "k", &json!({})).await;
+        let rejected = post(&client, DELIVERIES, "k", &json!({})).await;
         let created = post(&client, DELIVERIES, "k", &order()).await;
 
-        assert_violations(&refused, &["dropoff"]);
+        assert_violations(&rejected, &["dropoff"]);
         assert_eq!(created.status, 201);
         assert!(!is_replay(&created));
     }
 
-    /// A replay asks for nothing, so it needs no place; and who is refused one keeps the key.
-    async fn a_full_slot_does_not_stand_in_the_way_of_a_replay(platform: &Platform) {
+    /// A replay books nothing, so it needs no capacity; and a rejected request does not use its key.
+    async fn a_full_slot_does_not_prevent_a_replay(platform: &Platform) {
         let definition = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\n\
             interval = \"2 days\"\ncapacity = 1\n";
         let operator = platform.operator().await;
@@ -143,23 +145,23 @@ on_both_databases! {
             "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
         });
 
-        let answers = join_all((0..8).map(|_| post(&client, DELIVERIES, "k", &order))).await;
-        let first = answers.iter().find(|answer| !is_replay(answer)).unwrap();
-        for again in answers.iter().filter(|answer| is_replay(answer)) {
-            assert_again(first, again);
+        let responses = join_all((0..8).map(|_| post(&client, DELIVERIES, "k", &order))).await;
+        let first = responses.iter().find(|response| !is_replay(response)).unwrap();
+        for again in responses.iter().filter(|response| is_replay(response)) {
+            assert_replayed(first, again);
         }
-        let refused = post(&client, DELIVERIES, "other", &order).await;
-        assert_violations(&refused, &["dropoff.timeSlot"]);
+        let rejected = post(&client, DELIVERIES, "other", &order).await;
+        assert_violations(&rejected, &["dropoff.timeSlot"]);
         client.delete(first.json["@id"].as_str().unwrap()).await.expect(204);
-        let now_free = post(&client, DELIVERIES, "other", &order).await;
+        let after_cancel = post(&client, DELIVERIES, "other", &order).await;
 
-        assert_eq!(now_free.status, 201);
-        assert!(!is_replay(&now_free));
+        assert_eq!(after_cancel.status, 201);
+        assert!(!is_replay(&after_cancel));
         assert_eq!(count(&client, DELIVERIES).await, 2);
     }
 
     /// "7 days".
-    async fn a_key_is_free_again_after_seven_days(platform: &Platform) {
+    async fn a_key_expires_after_seven_days(platform: &Platform) {
         let client = platform.client().await;
         let first = post(&client, DELIVERIES, "k", &order()).await;
 
@@ -167,13 +169,13 @@ on_both_databases! {
         let client = platform.client().await;
         let again = post(&client, DELIVERIES, "k", &order()).await;
         platform.advance(SignedDuration::from_secs(1));
-        let anew = post(&client, DELIVERIES, "k", &order()).await;
-        let anew_again = post(&client, DELIVERIES, "k", &order()).await;
+        let second = post(&client, DELIVERIES, "k", &order()).await;
+        let second_again = post(&client, DELIVERIES, "k", &order()).await;
 
-        assert_again(&first, &again);
-        assert_eq!(anew.status, 201);
-        assert_again(&anew, &anew_again);
-        assert_ne!(anew.json["@id"], first.json["@id"]);
+        assert_replayed(&first, &again);
+        assert_eq!(second.status, 201);
+        assert_replayed(&second, &second_again);
+        assert_ne!(second.json["@id"], first.json["@id"]);
     }
 
     /// "≤ 255 characters".
@@ -182,57 +184,57 @@ on_both_databases! {
         let longest = "k".repeat(255);
 
         post(&client, DELIVERIES, &longest, &order()).await.expect(201);
-        for wrong in [format!("{longest}k"), "clé".to_owned(), String::new()] {
-            let refused = post(&client, DELIVERIES, &wrong, &order()).await;
-            assert_violations(&refused, &["Idempotency-Key"]);
-            let refused = post(&client, WEBHOOKS, &wrong, &json!({})).await;
-            assert_violations(&refused, &["Idempotency-Key", "event", "url"]);
+        for invalid in [format!("{longest}k"), "clé".to_owned(), String::new()] {
+            let rejected = post(&client, DELIVERIES, &invalid, &order()).await;
+            assert_violations(&rejected, &["Idempotency-Key"]);
+            let rejected = post(&client, WEBHOOKS, &invalid, &json!({})).await;
+            assert_violations(&rejected, &["Idempotency-Key", "event", "url"]);
         }
 
         assert_eq!(count(&client, DELIVERIES).await, 1);
     }
 
     /// "64 simultaneous requests with one key: one delivery, 64 equal answers".
-    async fn simultaneous_requests_with_one_key_create_once(platform: &Platform) {
+    async fn concurrent_requests_with_one_key_create_once(platform: &Platform) {
         let client = platform.client().await;
         let (order, subscription) = (order(), subscription());
 
         let (deliveries, webhooks) = tokio::join!(
-            join_all((0..TWINS).map(|_| post(&client, DELIVERIES, "k", &order))),
-            join_all((0..TWINS).map(|_| post(&client, WEBHOOKS, "k", &subscription))),
+            join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, DELIVERIES, "k", &order))),
+            join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, WEBHOOKS, "k", &subscription))),
         );
 
-        assert_one(&deliveries, 201);
-        assert_one(&webhooks, 201);
+        assert_one_effect(&deliveries, 201);
+        assert_one_effect(&webhooks, 201);
         assert_eq!(count(&client, DELIVERIES).await, 1);
         assert_eq!(count(&client, WEBHOOKS).await, 1);
     }
 }
 
-/// Two cores share nothing but PostgreSQL.
+/// Two cores that share only PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn simultaneous_requests_at_two_cores_create_once() {
-    let Some(twins) = Twin::start_two().await else {
+async fn concurrent_requests_on_two_cores_create_once() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let clients = [twins[0].client().await, twins[1].client().await];
+    let clients = [replicas[0].client().await, replicas[1].client().await];
 
     for key in ["a", "b", "c", "d"] {
-        let answers = (0..TWINS).map(|turn| {
-            let client = &clients[turn % 2];
+        let responses = (0..CONCURRENT_REQUESTS).map(|index| {
+            let client = &clients[index % 2];
             async move { post(client, DELIVERIES, key, &order()).await }
         });
-        assert_one_body(&join_all(answers).await, 201);
+        assert_one_effect_in_bodies(&join_all(responses).await, 201);
     }
-    let subscribed = join_all((0..TWINS).map(|turn| {
-        let client = &clients[turn % 2];
+    let subscribed = join_all((0..CONCURRENT_REQUESTS).map(|index| {
+        let client = &clients[index % 2];
         async move { post(client, WEBHOOKS, "a", &subscription()).await }
     }));
-    assert_one_body(&subscribed.await, 201);
+    assert_one_effect_in_bodies(&subscribed.await, 201);
 
     assert_eq!(count(&clients[0], DELIVERIES).await, 4);
     assert_eq!(count(&clients[1], WEBHOOKS).await, 1);
-    for twin in twins {
-        twin.stop().await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }

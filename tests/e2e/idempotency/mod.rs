@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a request may be sent again, and is done once.
+//! `Idempotency-Key`: a repeated request takes effect once.
 
 mod creating;
 mod webhooks;
@@ -7,68 +7,71 @@ use hyper::{HeaderMap, Method};
 use serde_json::Value;
 
 use crate::harness::{
-    Answer, ApiClient,
+    ApiClient, Response,
     assertions::{assert_error, json_ld},
 };
 
-/// How many send the same request at once.
-const TWINS: usize = 64;
+/// How many clients send the same request at once.
+const CONCURRENT_REQUESTS: usize = 64;
 
-/// Sends a request under a key. Who is told after two seconds that another is still at it comes
-/// again: on a busy machine so many at once may take longer.
-async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Answer {
+/// Sends a request with a key, and repeats it while the platform reports another one in progress:
+/// on a busy machine many concurrent requests may take longer than its two seconds.
+async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Response {
     loop {
         let request = client
             .request(Method::POST, path)
             .header("idempotency-key", key);
-        let answer = client.send(request, body.to_string()).await;
-        if answer.json["code"] != "idempotency_key_in_use" {
-            return answer;
+        let response = client.send(request, body.to_string()).await;
+        if response.json["code"] != "idempotency_key_in_use" {
+            return response;
         }
-        assert_error(&answer, 409);
-        assert_eq!(answer.header("retry-after"), "1");
+        assert_error(&response, 409);
+        assert_eq!(response.header("retry-after"), "1");
     }
 }
 
-/// The headers, without those that every answer has anew.
-fn headers(answer: &Answer) -> HeaderMap {
-    let mut headers = answer.headers.clone();
+/// The headers, without those that differ between responses.
+fn headers(response: &Response) -> HeaderMap {
+    let mut headers = response.headers.clone();
     for name in ["date", "x-request-id", "idempotent-replayed"] {
         headers.remove(name);
     }
     headers
 }
 
-fn is_replay(answer: &Answer) -> bool {
-    answer.header("idempotent-replayed") == "true"
+fn is_replay(response: &Response) -> bool {
+    response.header("idempotent-replayed") == "true"
 }
 
 #[track_caller]
-fn assert_again(first: &Answer, again: &Answer) {
+fn assert_replayed(first: &Response, again: &Response) {
     assert_eq!(again.status, first.status);
     assert_eq!(again.body, first.body);
     assert_eq!(headers(again), headers(first));
     assert!(is_replay(again) && !is_replay(first));
 }
 
-/// All have one answer, with this status, and all but one say that it was given before.
+/// Checks that all responses are equal, with this status, and all but one are replays.
 #[track_caller]
-fn assert_one(answers: &[Answer], status: u16) -> &Answer {
-    let first = assert_one_body(answers, status);
-    for again in answers.iter().filter(|answer| is_replay(answer)) {
-        assert_again(first, again);
+fn assert_one_effect(responses: &[Response], status: u16) -> &Response {
+    let first = assert_one_effect_in_bodies(responses, status);
+    for again in responses.iter().filter(|response| is_replay(response)) {
+        assert_replayed(first, again);
     }
     first
 }
 
-/// As [`assert_one`], of gateways each of which has an address of its own in its headers.
+/// As [`assert_one_effect`], without the headers: those contain the address of each gateway.
 #[track_caller]
-fn assert_one_body(answers: &[Answer], status: u16) -> &Answer {
-    let first: Vec<_> = answers.iter().filter(|answer| !is_replay(answer)).collect();
-    assert_eq!(first.len(), 1, "{:?}", answers[0].json);
-    for answer in answers {
-        assert_eq!(json_ld(answer, status), first[0].json);
-        assert_eq!(answer.body, first[0].body);
+fn assert_one_effect_in_bodies(responses: &[Response], status: u16) -> &Response {
+    let first: Vec<_> = responses
+        .iter()
+        .filter(|response| !is_replay(response))
+        .collect();
+    assert_eq!(first.len(), 1, "{:?}", responses[0].json);
+    for response in responses {
+        assert_eq!(json_ld(response, status), first[0].json);
+        assert_eq!(response.body, first[0].body);
     }
     first[0]
 }

@@ -1,27 +1,30 @@
-//! What changes webhooks and what they are told.
+//! Actions on webhooks and their notifications.
 
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{TWINS, assert_again, assert_one, assert_one_body, is_replay, post};
+use super::{
+    CONCURRENT_REQUESTS, assert_one_effect, assert_one_effect_in_bodies, assert_replayed,
+    is_replay, post,
+};
 use crate::harness::{
-    ApiClient, Platform, Twin, WebhookReceiver,
+    ApiClient, Platform, Replica, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
     deliver, iri,
 };
 
-/// Nobody listens there.
-const NOWHERE: &str = "http://127.0.0.1:9/hook";
+/// A URL without a listener.
+const UNREACHABLE: &str = "http://127.0.0.1:9/hook";
 
 const EVENT: &str = "delivery.completed";
 
 on_both_databases! {
-    /// "`Idempotency-Key` on every writing POST": each action has the first answer for good,
-    /// whatever became of the webhook since.
-    async fn an_action_repeated_has_the_first_answer_and_does_nothing(platform: &Platform) {
+    /// "`Idempotency-Key` on every writing POST": a repeated action gets the first response, also
+    /// after the webhook changed or was deleted.
+    async fn a_repeated_action_gets_the_first_response_and_has_no_effect(platform: &Platform) {
         let client = platform.client().await;
-        let webhook = client.create_webhook(EVENT, NOWHERE).await;
+        let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
         let path = |action: &str| format!("{}/{action}", iri(&webhook));
         let mut first = Vec::new();
         for (action, body) in actions() {
@@ -37,191 +40,192 @@ on_both_databases! {
 
         for ((action, body), first) in actions().into_iter().zip(&first) {
             json_ld(first, 200);
-            assert_again(first, &post(&client, &path(action), "k", &body).await);
+            assert_replayed(first, &post(&client, &path(action), "k", &body).await);
         }
 
         let after = client.get(iri(&webhook)).await;
         assert_eq!(json_ld(&after, 200), json_ld(&before, 200));
         client.delete(iri(&webhook)).await.expect(204);
         for ((action, body), first) in actions().into_iter().zip(&first) {
-            assert_again(first, &post(&client, &path(action), "k", &body).await);
+            assert_replayed(first, &post(&client, &path(action), "k", &body).await);
             assert_error(&post(&client, &path(action), "other", &body).await, 404);
         }
     }
 
-    /// "another body → 422 `idempotency_key_reused`", and another webhook, client or action has
-    /// keys of its own.
-    async fn a_key_is_for_one_action_on_one_webhook(platform: &Platform) {
+    /// "another body → 422 `idempotency_key_reused`"; keys of different webhooks, clients and actions
+    /// are independent.
+    async fn a_key_is_scoped_to_one_action_on_one_webhook(platform: &Platform) {
         let client = platform.client().await;
-        let webhook = client.create_webhook(EVENT, NOWHERE).await;
-        let other = client.create_webhook(EVENT, NOWHERE).await;
+        let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
+        let other = client.create_webhook(EVENT, UNREACHABLE).await;
         for (action, body) in actions() {
             let path = |webhook: &Value| format!("{}/{action}", iri(webhook));
-            let answers = [
+            let responses = [
                 post(&client, &path(&webhook), "k", &body).await,
                 post(&client, &path(&webhook), "K", &body).await,
                 post(&client, &path(&other), "k", &body).await,
             ];
-            for answer in answers {
-                json_ld(&answer, 200);
-                assert!(!is_replay(&answer), "{action}");
+            for response in responses {
+                json_ld(&response, 200);
+                assert!(!is_replay(&response), "{action}");
             }
 
-            let mut otherwise = body.clone();
-            otherwise["x"] = json!(1);
-            let reused = post(&client, &path(&webhook), "k", &otherwise).await;
+            let mut changed = body.clone();
+            changed["x"] = json!(1);
+            let reused = post(&client, &path(&webhook), "k", &changed).await;
             assert_error(&reused, 422);
             assert_eq!(reused.json["code"], "idempotency_key_reused", "{action}");
-            let wrong = post(&client, &path(&webhook), &"k".repeat(256), &body).await;
-            assert_violations(&wrong, &["Idempotency-Key"]);
+            let too_long = post(&client, &path(&webhook), &"k".repeat(256), &body).await;
+            assert_violations(&too_long, &["Idempotency-Key"]);
         }
     }
 
     /// "only successes are kept".
-    async fn an_action_that_was_refused_leaves_its_key_free(platform: &Platform) {
+    async fn a_rejected_action_does_not_use_its_key(platform: &Platform) {
         let client = platform.client().await;
-        let webhook = client.create_webhook(EVENT, NOWHERE).await;
+        let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
         let path = |action: &str| format!("{}/{action}", iri(&webhook));
         let since = json!({ "since": "2020-04-02T00:00:00Z" });
         client.post(&path("disable"), json!({})).await.expect(200);
 
-        let refused = post(&client, &path("recover"), "k", &since).await;
+        let rejected = post(&client, &path("recover"), "k", &since).await;
         client.post(&path("enable"), json!({})).await.expect(200);
         let recovered = post(&client, &path("recover"), "k", &since).await;
 
-        assert_error(&refused, 409);
+        assert_error(&rejected, 409);
         json_ld(&recovered, 200);
         assert!(!is_replay(&recovered));
     }
 
-    /// "64 simultaneous requests with one key […] 64 equal answers": one secret, which is good.
-    async fn simultaneous_rotations_with_one_key_rotate_once(platform: &Platform) {
+    /// "64 simultaneous requests with one key […] 64 equal answers": one secret, which is valid.
+    async fn concurrent_rotations_with_one_key_rotate_once(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook(EVENT, receiver.url()).await;
         let rotate = format!("{}/rotate_secret", iri(&webhook));
         let body = json!({ "overlap": 3600 });
 
-        let answers = join_all((0..TWINS).map(|_| post(&client, &rotate, "k", &body))).await;
+        let responses = join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, &rotate, "k", &body))).await;
 
-        let rotated = assert_one(&answers, 200);
+        let rotated = assert_one_effect(&responses, 200);
         assert_eq!(rotated.header("cache-control"), "no-store");
         deliver(&client, &platform.courier().await).await;
-        let told = receiver.next_notification().await;
-        assert_eq!(told.header("webhook-signature").split(' ').count(), 2);
+        let notification = receiver.next_notification().await;
+        assert_eq!(notification.header("webhook-signature").split(' ').count(), 2);
         let secret = rotated.json["secret"].as_str().unwrap();
         standardwebhooks::Webhook::new(secret)
             .unwrap()
-            .verify(&told.body, &told.headers)
+            .verify(&notification.body, &notification.headers)
             .unwrap();
     }
 
-    /// However many transactions it takes: what failed and what was missed is told once, and
-    /// everybody hears how much that was.
-    async fn simultaneous_recoveries_with_one_key_recover_once(platform: &Platform) {
+    /// Failed and missed events are enqueued once, however many transactions that takes, and every
+    /// response has their number.
+    async fn concurrent_recoveries_with_one_key_recover_once(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook(EVENT, receiver.url()).await;
         let path = |action: &str| format!("{}/{action}", iri(&webhook));
-        receiver.answer_with(500);
+        receiver.respond_with(500);
         let failed = deliver(&client, &courier).await;
         receiver.next_notification().await;
-        until(&client, &webhook, "failed").await;
+        notification_in_state(&client, &webhook, "failed").await;
         client.post(&path("disable"), json!({})).await.expect(200);
         let missed = deliver(&client, &courier).await;
         client.post(&path("enable"), json!({})).await.expect(200);
         let since = json!({ "since": "2020-04-02T00:00:00Z" });
 
         let recover = path("recover");
-        let answers = join_all((0..TWINS).map(|_| post(&client, &recover, "k", &since))).await;
+        let responses = join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, &recover, "k", &since))).await;
 
-        assert_eq!(assert_one(&answers, 200).json["recovered"], 2);
-        let mut told = Vec::new();
+        assert_eq!(assert_one_effect(&responses, 200).json["recovered"], 2);
+        let mut received = Vec::new();
         for _ in 0..2 {
             let notification = receiver.next_notification().await.json();
-            told.push(notification["data"]["object"].as_str().unwrap().to_owned());
+            received.push(notification["data"]["object"].as_str().unwrap().to_owned());
         }
-        told.sort();
+        received.sort();
         let mut expected = vec![failed, missed];
         expected.sort();
-        assert_eq!(told, expected);
-        // They fail again, and a repetition does not have them sent once more.
+        assert_eq!(received, expected);
+        // They fail again, and a replay does not resend them.
         let again = post(&client, &recover, "k", &since).await;
         assert_eq!(again.json["recovered"], 2);
         assert!(is_replay(&again));
-        assert!(receiver.so_far().await.is_empty());
+        assert!(receiver.received().await.is_empty());
     }
 
-    /// A notification is sent once more, not once for each repetition.
-    async fn a_notification_is_resent_once_for_a_key(platform: &Platform) {
+    async fn concurrent_resends_with_one_key_resend_once(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook(EVENT, receiver.url()).await;
         deliver(&client, &platform.courier().await).await;
         let first = receiver.next_notification().await;
-        let notification = until(&client, &webhook, "delivered").await;
+        let notification = notification_in_state(&client, &webhook, "delivered").await;
         let resend = format!("{}/resend", iri(&notification));
 
         let nothing = json!({});
-        let answers = join_all((0..TWINS).map(|_| post(&client, &resend, "k", &nothing))).await;
+        let responses = join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, &resend, "k", &nothing))).await;
 
-        let first_answer = assert_one(&answers, 200);
-        assert_eq!(first_answer.json["state"], "pending");
+        let first_response = assert_one_effect(&responses, 200);
+        assert_eq!(first_response.json["state"], "pending");
         assert_eq!(receiver.next_notification().await.body, first.body);
         client
-            .until(iri(&notification), |read| {
+            .wait_until(iri(&notification), |read| {
                 (read["state"] == "delivered" && read["attemptCount"] == 2).then_some(())
             })
             .await;
-        assert_again(first_answer, &post(&client, &resend, "k", &json!({})).await);
+        assert_replayed(first_response, &post(&client, &resend, "k", &json!({})).await);
         assert_error(&post(&client, &resend, "k", &json!({ "x": 1 })).await, 422);
         let read = client.get(iri(&notification)).await.expect(200);
         assert_eq!((&read["state"], &read["attemptCount"]), (&json!("delivered"), &json!(2)));
-        assert!(receiver.so_far().await.is_empty());
+        assert!(receiver.received().await.is_empty());
     }
 
-    /// Who belongs to no store may repeat too.
-    async fn an_operator_has_keys_too(platform: &Platform) {
+    /// Keys do not depend on a store.
+    async fn an_operators_keys_are_separate_from_the_clients(platform: &Platform) {
         let client = platform.client().await;
-        let operator = platform.client_of(&platform.operator_client, &["admin"]).await;
-        let webhook = client.create_webhook(EVENT, NOWHERE).await;
+        let operator = platform.client_for(&platform.operator_client, &["admin"]).await;
+        let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
         let disable = format!("{}/disable", iri(&webhook));
 
         let first = post(&operator, &disable, "k", &json!({})).await;
         let again = post(&operator, &disable, "k", &json!({})).await;
-        let clients = post(&client, &disable, "k", &json!({})).await;
+        let by_client = post(&client, &disable, "k", &json!({})).await;
 
         assert_eq!(json_ld(&first, 200)["disabledReason"], "operator");
-        assert_again(&first, &again);
-        json_ld(&clients, 200);
-        assert!(!is_replay(&clients));
+        assert_replayed(&first, &again);
+        json_ld(&by_client, 200);
+        assert!(!is_replay(&by_client));
     }
 }
 
-/// Two cores share nothing but PostgreSQL.
+/// Two cores that share only PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn simultaneous_rotations_at_two_cores_rotate_once() {
-    let Some(twins) = Twin::start_two().await else {
+async fn concurrent_rotations_on_two_cores_rotate_once() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let clients = [twins[0].client().await, twins[1].client().await];
-    let webhook = clients[0].create_webhook(EVENT, NOWHERE).await;
+    let clients = [replicas[0].client().await, replicas[1].client().await];
+    let webhook = clients[0].create_webhook(EVENT, UNREACHABLE).await;
     let rotate = format!("{}/rotate_secret", iri(&webhook));
     let recover = format!("{}/recover", iri(&webhook));
     let (nothing, since) = (json!({}), json!({ "since": "2020-04-02T00:00:00Z" }));
 
-    let rotated = (0..TWINS).map(|turn| post(&clients[turn % 2], &rotate, "k", &nothing));
-    assert_one_body(&join_all(rotated).await, 200);
-    let recovered = (0..TWINS).map(|turn| post(&clients[turn % 2], &recover, "k", &since));
-    assert_one_body(&join_all(recovered).await, 200);
+    let rotated =
+        (0..CONCURRENT_REQUESTS).map(|index| post(&clients[index % 2], &rotate, "k", &nothing));
+    assert_one_effect_in_bodies(&join_all(rotated).await, 200);
+    let recovered =
+        (0..CONCURRENT_REQUESTS).map(|index| post(&clients[index % 2], &recover, "k", &since));
+    assert_one_effect_in_bodies(&join_all(recovered).await, 200);
 
-    for twin in twins {
-        twin.stop().await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 
-/// What can be done to a webhook, in an order in which each does something, and with what.
+/// Actions on a webhook with their bodies, in an order in which each has an effect.
 fn actions() -> [(&'static str, Value); 5] {
     [
         ("disable", json!({})),
@@ -232,10 +236,10 @@ fn actions() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// The one notification of a webhook, once it is in a state.
-async fn until(client: &ApiClient, webhook: &Value, state: &str) -> Value {
+/// Waits for the only notification of a webhook to reach a state and returns it.
+async fn notification_in_state(client: &ApiClient, webhook: &Value, state: &str) -> Value {
     let path = format!("{}/notifications?state={state}", iri(webhook));
     client
-        .until(&path, |page| page["hydra:member"].get(0).cloned())
+        .wait_until(&path, |page| page["hydra:member"].get(0).cloned())
         .await
 }

@@ -12,7 +12,7 @@ const LILLE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
     ;;Rue de Gand;59000;Lille;3.0641;50.6431\n";
 
 #[test]
-fn imported_addresses_are_delivered_to_without_a_restart() {
+fn imported_addresses_are_usable_without_a_restart() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let running = AllInOne::start(data_dir, &[]);
@@ -30,7 +30,7 @@ fn imported_addresses_are_delivered_to_without_a_restart() {
     assert_eq!(
         imported,
         json!({
-            "taken": 2,
+            "imported": 2,
             "skipped": [{ "reason": "no house number", "count": 1, "first": format!("{file}:4") }],
         })
     );
@@ -42,27 +42,27 @@ fn imported_addresses_are_delivered_to_without_a_restart() {
 
     let broken = data_dir.join("broken.csv");
     fs::write(&broken, "a;b\n1;2\n").unwrap();
-    let refused = operator(
+    let rejected = operator(
         data_dir,
         &["addresses", "import", file, broken.to_str().unwrap()],
     );
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(rejected.status.code(), Some(1));
     assert!(
-        stderr(&refused).contains("there is no lon"),
+        stderr(&rejected).contains("the column lon is missing"),
         "{}",
-        stderr(&refused)
+        stderr(&rejected)
     );
     let missing = operator(data_dir, &["addresses", "import", file, "not there"]);
     assert_eq!(missing.status.code(), Some(1));
-    let still = running.call("/api/deliveries", &["-d", &order]);
+    let unchanged = running.call("/api/deliveries", &["-d", &order]);
     assert_eq!(
-        still["dropoff"]["address"]["geo"],
+        unchanged["dropoff"]["address"]["geo"],
         after["dropoff"]["address"]["geo"]
     );
 }
 
 #[test]
-fn a_search_says_how_a_text_was_understood_or_what_is_missing() {
+fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let running = AllInOne::start(data_dir, &[]);
@@ -85,12 +85,12 @@ fn a_search_says_how_a_text_was_understood_or_what_is_missing() {
                 "reasons": [
                     "house number: 48",
                     "street: rue Rivolli",
-                    "read \"Rivolli\" as \"rivoli\"",
+                    "corrected \"Rivolli\" to \"rivoli\"",
                     "town: Paris",
                     "postcode: 75004",
                 ],
             },
-            "missing": null,
+            "not_found_reason": null,
             "candidates": [],
         })
     );
@@ -109,15 +109,15 @@ fn a_search_says_how_a_text_was_understood_or_what_is_missing() {
     for expected in [
         "Rue de Rivoli, Paris\n",
         "  street  confidence 0.90\n",
-        "  no town was named: the one near the store\n",
+        "  no town given: chose the one near the store\n",
     ] {
         assert!(shown.contains(expected), "{expected:?} is not in {shown}");
     }
 }
 
-/// For a shop that asks why, an operator reads what spoke for and against a place.
+/// The reasons let an operator explain a match to a shop.
 #[test]
-fn a_search_gives_its_reasons() {
+fn a_search_reports_its_reasons() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let _running = AllInOne::start(data_dir, &[]);
@@ -135,7 +135,7 @@ fn a_search_gives_its_reasons() {
             0,
             "50 Rue de Rivoli, 75004 Paris\n  48.85728,2.35378  interpolated  confidence 0.81\n  \
              house number: 50\n  street: rue Rivoli\n  town: Paris\n  \
-             left out \"Sylvie\"\n  between 48 and 52\n",
+             ignored \"Sylvie\"\n  between 48 and 52\n",
         ),
         (
             "24 rue de la Paix, Paris, Texas, USA",
@@ -147,10 +147,10 @@ fn a_search_gives_its_reasons() {
         let searched = operator(data_dir, &["addresses", "search", text]);
         assert_eq!(searched.status.code(), Some(status), "{text}");
         assert_eq!(String::from_utf8_lossy(&searched.stdout), shown, "{text}");
-        let told = match status {
+        let expected_error = match status {
             0 => "",
             _ => "found 24 Rue de la Paix, 75002 Paris, but did not understand \"texas usa\"\n",
         };
-        assert_eq!(stderr(&searched), told, "{text}");
+        assert_eq!(stderr(&searched), expected_error, "{text}");
     }
 }

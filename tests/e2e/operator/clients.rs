@@ -4,7 +4,7 @@ use delivery::Credentials;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, Twin, all_in_one::stderr};
+use crate::harness::{Platform, Replica, all_in_one::stderr};
 
 const TOKEN: [(&str, &str); 1] = [("grant_type", "client_credentials")];
 
@@ -13,10 +13,10 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
 on_both_databases! {
     async fn a_client_is_created_with_a_secret_that_is_shown_once(platform: &Platform) {
-        let store = platform.delivery_json(&["stores", "create", "--name=Shop"]).await;
+        let store = platform.run_delivery_json(&["stores", "create", "--name=Shop"]).await;
         let store = text(&store["id"]);
         let created = platform
-            .delivery_json(&[
+            .run_delivery_json(&[
                 "clients", "create", "--store", &store, "--name=Website",
                 "--scopes=tasks deliveries", "--lat-lng=48.8425,2.3445", "--address=Back door",
             ])
@@ -36,34 +36,34 @@ on_both_databases! {
         });
         client["created_at"] = "2020-04-02T09:00:00+00:00".into();
         assert_eq!(created, client);
-        assert_eq!(granted(platform, &key, &secret).await, 200);
+        assert_eq!(token_status(platform, &key, &secret).await, 200);
 
         let list = ["clients", "list", "--store", &store];
         client.as_object_mut().unwrap().remove("api_secret");
-        assert_eq!(platform.delivery_json(&list).await, json!([client]));
+        assert_eq!(platform.run_delivery_json(&list).await, json!([client]));
         assert_eq!(
-            platform.delivery(&list).await,
+            platform.run_delivery(&list).await,
             format!(
                 "{:36}  name     {:36}  scopes            address    disabled  api key\n\
                  {id}  Website  {store}  deliveries tasks  Back door            {key}\n",
                 "id", "store",
             )
         );
-        let all = platform.delivery_json(&["clients", "list"]).await;
+        let all = platform.run_delivery_json(&["clients", "list"]).await;
         let names: Vec<_> = all.as_array().unwrap().iter().map(|client| text(&client["name"])).collect();
         assert_eq!(names, ["Demo shop", "Operator", "Webhook dispatcher", "Website"]);
     }
 
-    async fn a_disabled_client_gets_no_token_and_has_none(platform: &Platform) {
+    async fn disabling_a_client_ends_its_tokens_and_denies_new_ones(platform: &Platform) {
         let created = create(platform).await;
         let (id, key, secret) =
             (text(&created["id"]), text(&created["api_key"]), text(&created["api_secret"]));
-        let client = platform.client_of(&credentials(&created), &["deliveries"]).await;
+        let client = platform.client_for(&credentials(&created), &["deliveries"]).await;
         assert_eq!(client.get("/api/me").await.status, 200);
 
         platform.advance(SECOND);
         let disable = ["clients", "disable", &id];
-        let printed = platform.delivery(&disable).await;
+        let printed = platform.run_delivery(&disable).await;
         assert_eq!(
             printed,
             format!(
@@ -76,25 +76,25 @@ on_both_databases! {
                 text(&created["store"])
             )
         );
-        assert_eq!(granted(platform, &key, &secret).await, 401);
+        assert_eq!(token_status(platform, &key, &secret).await, 401);
         platform.advance(SignedDuration::from_mins(1));
         assert_eq!(client.get("/api/me").await.status, 401);
 
-        // It was disabled then, however often.
-        assert_eq!(platform.delivery(&disable).await, printed);
+        // Disabling again keeps the first time.
+        assert_eq!(platform.run_delivery(&disable).await, printed);
         let rotate = ["clients", "rotate-secret", &id];
-        let refused = platform.delivery_as(&platform.operator_client, &rotate).await;
-        assert_eq!(refused.status.code(), Some(1));
-        assert_eq!(stderr(&refused), "the client is disabled; create another\n");
+        let rejected = platform.run_delivery_as(&platform.operator_client, &rotate).await;
+        assert_eq!(rejected.status.code(), Some(1));
+        assert_eq!(stderr(&rejected), "the client is disabled; create a new one\n");
     }
 
-    async fn an_old_secret_is_good_for_another_day(platform: &Platform) {
+    async fn an_old_secret_is_valid_for_another_day(platform: &Platform) {
         let created = create(platform).await;
         let (id, key, old) =
             (text(&created["id"]), text(&created["api_key"]), text(&created["api_secret"]));
-        let client = platform.client_of(&credentials(&created), &["deliveries"]).await;
+        let client = platform.client_for(&credentials(&created), &["deliveries"]).await;
 
-        let rotated = platform.delivery_json(&["clients", "rotate-secret", &id]).await;
+        let rotated = platform.run_delivery_json(&["clients", "rotate-secret", &id]).await;
 
         let mut expected = created.clone();
         expected["api_secret"] = rotated["api_secret"].clone();
@@ -104,22 +104,22 @@ on_both_databases! {
         assert_eq!(client.get("/api/me").await.status, 200);
         platform.advance(DAY - SECOND);
         for secret in [&old, &new] {
-            assert_eq!(granted(platform, &key, secret).await, 200);
+            assert_eq!(token_status(platform, &key, secret).await, 200);
         }
         platform.advance(SECOND);
-        assert_eq!(granted(platform, &key, &old).await, 401);
-        assert_eq!(granted(platform, &key, &new).await, 200);
+        assert_eq!(token_status(platform, &key, &old).await, 401);
+        assert_eq!(token_status(platform, &key, &new).await, 200);
     }
 
-    async fn of_two_rotations_in_a_day_the_oldest_secret_and_the_newest_are_good(platform: &Platform) {
+    async fn after_two_rotations_in_a_day_the_oldest_and_the_newest_secret_are_valid(platform: &Platform) {
         let created = create(platform).await;
         let (id, key, first) =
             (text(&created["id"]), text(&created["api_key"]), text(&created["api_secret"]));
         let rotate = ["clients", "rotate-secret", &id];
 
-        let second = text(&platform.delivery_json(&rotate).await["api_secret"]);
+        let second = text(&platform.run_delivery_json(&rotate).await["api_secret"]);
         platform.advance(SECOND);
-        let printed = platform.delivery(&rotate).await;
+        let printed = platform.run_delivery(&rotate).await;
 
         let third = printed.lines().last().unwrap().strip_prefix("api secret  ").unwrap();
         assert_eq!(
@@ -134,12 +134,12 @@ on_both_databases! {
                 text(&created["store"])
             )
         );
-        assert_eq!(granted(platform, &key, &first).await, 200);
-        assert_eq!(granted(platform, &key, &second).await, 401);
-        assert_eq!(granted(platform, &key, third).await, 200);
+        assert_eq!(token_status(platform, &key, &first).await, 200);
+        assert_eq!(token_status(platform, &key, &second).await, 401);
+        assert_eq!(token_status(platform, &key, third).await, 200);
     }
 
-    async fn what_is_wrong_with_a_client_is_said_in_the_operators_words(platform: &Platform) {
+    async fn invalid_client_arguments_are_reported_by_flag(platform: &Platform) {
         let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
         for (arguments, expected) in [
             (
@@ -148,9 +148,9 @@ on_both_databases! {
             ),
             (&["clients", "create", "--name=X", "--scopes="], &["--scopes"]),
         ] {
-            let refused = platform.delivery_as(&platform.operator_client, arguments).await;
-            assert_eq!(refused.status.code(), Some(1));
-            let errors = stderr(&refused);
+            let rejected = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            assert_eq!(rejected.status.code(), Some(1));
+            let errors = stderr(&rejected);
             let flags: Vec<_> = errors.lines().map(|line| line.split(": ").next().unwrap()).collect();
             assert_eq!(flags, expected, "{errors}");
         }
@@ -163,34 +163,34 @@ on_both_databases! {
                 format!("stores/{unknown}"),
             ),
         ] {
-            let refused = platform.delivery_as(&platform.operator_client, arguments).await;
-            assert_eq!(refused.status.code(), Some(1));
-            assert_eq!(stderr(&refused), format!("{missing} does not exist\n"));
+            let rejected = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            assert_eq!(rejected.status.code(), Some(1));
+            assert_eq!(stderr(&rejected), format!("{missing} does not exist\n"));
         }
     }
 }
 
-/// "Tokens of a disabled client stop within 60 s", also at a core that did not disable it.
+/// "Tokens of a disabled client stop within 60 s", also on a core that did not disable it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_disabled_at_one_core_is_unknown_to_every_core_within_a_minute() {
-    let Some([first, second]) = Twin::start_two().await else {
+async fn a_client_disabled_on_one_core_is_rejected_by_every_core_within_a_minute() {
+    let Some([first, second]) = Replica::start_two().await else {
         return;
     };
     let client = second.client().await;
     assert_eq!(client.get("/api/me").await.status, 200);
 
-    first.disable_the_demo_client().await;
+    first.disable_demo_client().await;
 
     let form = [("grant_type", "client_credentials")];
-    let refused = client.ask_for_token(second.demo_client(), &form).await;
-    assert_eq!(refused.status, 401);
+    let rejected = client.request_token(second.demo_client(), &form).await;
+    assert_eq!(rejected.status, 401);
     second.advance(SignedDuration::from_mins(1));
     assert_eq!(client.get("/api/me").await.status, 401);
     first.stop().await;
     second.stop().await;
 }
 
-/// A client of the demo shop.
+/// Creates a client of the demo store.
 async fn create(platform: &Platform) -> Value {
     let store = &platform.store;
     let arguments = [
@@ -201,17 +201,17 @@ async fn create(platform: &Platform) -> Value {
         "--name=Till",
         "--scopes=deliveries",
     ];
-    platform.delivery_json(&arguments).await
+    platform.run_delivery_json(&arguments).await
 }
 
-/// What the token endpoint answers to a key and a secret.
-async fn granted(platform: &Platform, api_key: &str, api_secret: &str) -> u16 {
+/// The status of a token request with this key and secret.
+async fn token_status(platform: &Platform, api_key: &str, api_secret: &str) -> u16 {
     let credentials = Credentials {
         api_key: api_key.to_owned(),
         api_secret: api_secret.to_owned(),
     };
-    let stranger = platform.stranger();
-    stranger.ask_for_token(&credentials, &TOKEN).await.status
+    let anonymous = platform.anonymous_client();
+    anonymous.request_token(&credentials, &TOKEN).await.status
 }
 
 fn credentials(client: &Value) -> Credentials {

@@ -1,9 +1,9 @@
-//! The operator's commands, as the real program: against an all-in-one that runs beside them,
-//! and, where time must pass, against a platform whose clock a test sets.
+//! The operator's commands, run as the real binary: against a running all-in-one, and, where time
+//! must pass, against a platform whose clock the test sets.
 
+mod address_import;
 mod addresses;
 mod clients;
-mod importing;
 mod keys;
 mod stores;
 mod webhooks;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::harness::all_in_one::{AllInOne, command, operator, operator_json, stderr};
 
 #[test]
-fn an_operator_opens_a_shop_and_its_program_delivers() {
+fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let mut running = AllInOne::start(data_dir, &[]);
@@ -82,7 +82,7 @@ fn an_operator_opens_a_shop_and_its_program_delivers() {
 }
 
 #[test]
-fn a_definition_is_applied_and_shown_or_its_mistakes_have_their_places() {
+fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_line() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let running = AllInOne::start(data_dir, &[]);
@@ -92,25 +92,25 @@ fn a_definition_is_applied_and_shown_or_its_mistakes_have_their_places() {
                   [[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = 499\n";
 
     for (command, definition) in [("time-slots", slots), ("prices", prices)] {
-        let sound = data_dir.join("sound.toml");
-        fs::write(&sound, definition).unwrap();
-        let sound = sound.to_str().unwrap();
-        operator_json(data_dir, &[command, "check", sound]);
-        let applied = operator_json(data_dir, &[command, "apply", sound, "--store", store]);
+        let valid = data_dir.join("valid.toml");
+        fs::write(&valid, definition).unwrap();
+        let valid = valid.to_str().unwrap();
+        operator_json(data_dir, &[command, "check", valid]);
+        let applied = operator_json(data_dir, &[command, "apply", valid, "--store", store]);
         let shown = operator_json(data_dir, &[command, "show", "--store", store]);
         assert_eq!(applied["definition"], definition);
         assert_eq!(shown, applied);
 
-        let wrong = data_dir.join("wrong.toml");
-        fs::write(&wrong, format!("{definition}nonsense = 1\n")).unwrap();
-        let wrong = wrong.to_str().unwrap();
-        let refused = operator(data_dir, &[command, "apply", wrong, "--store", store]);
-        assert_eq!(refused.status.code(), Some(1));
+        let invalid = data_dir.join("invalid.toml");
+        fs::write(&invalid, format!("{definition}nonsense = 1\n")).unwrap();
+        let invalid = invalid.to_str().unwrap();
+        let rejected = operator(data_dir, &[command, "apply", invalid, "--store", store]);
+        assert_eq!(rejected.status.code(), Some(1));
         let line = definition.lines().count() + 1;
         assert!(
-            stderr(&refused).starts_with(&format!("{wrong}:{line}:")),
+            stderr(&rejected).starts_with(&format!("{invalid}:{line}:")),
             "{}",
-            stderr(&refused)
+            stderr(&rejected)
         );
         assert_eq!(
             operator_json(data_dir, &[command, "show", "--store", store]),
@@ -120,10 +120,10 @@ fn a_definition_is_applied_and_shown_or_its_mistakes_have_their_places() {
 }
 
 #[test]
-fn an_operator_elsewhere_names_a_core_and_brings_credentials() {
+fn a_remote_operator_passes_the_core_url_and_credentials() {
     let data_dir = tempfile::tempdir().unwrap();
     let running = AllInOne::start(data_dir.path(), &[]);
-    let elsewhere = |secret: &str| {
+    let list_stores = |secret: &str| {
         command()
             .args(["stores", "list", "--core-url", running.text("/core_url")])
             .env(
@@ -135,30 +135,30 @@ fn an_operator_elsewhere_names_a_core_and_brings_credentials() {
             .unwrap()
     };
 
-    let listed = elsewhere(running.text("/operator_client/api_secret"));
-    let refused = elsewhere("wrong");
+    let listed = list_stores(running.text("/operator_client/api_secret"));
+    let rejected = list_stores("wrong");
 
     assert!(String::from_utf8_lossy(&listed.stdout).contains("Demo shop"));
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(rejected.status.code(), Some(1));
     assert!(
-        stderr(&refused).starts_with("no token for the operator: "),
+        stderr(&rejected).starts_with("cannot get an access token for the operator: "),
         "{}",
-        stderr(&refused)
+        stderr(&rejected)
     );
 }
 
 #[test]
-fn an_exit_status_tells_refused_from_misused() {
+fn the_exit_status_distinguishes_rejected_commands_from_usage_errors() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
-    let unused = "01932e5c-9f4a-7000-8000-00000000000a";
+    let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
 
     for (status, arguments) in [
         (1, &["stores", "list"][..]),
-        (1, &["tasks", "show", unused]),
+        (1, &["tasks", "show", unknown]),
         (2, &["tasks", "complete", "/api/deliveries/1"]),
         (2, &["stores", "create"]),
-        (2, &["stores", "set", unused]),
+        (2, &["stores", "set", unknown]),
         (2, &["fly"]),
         (2, &["start", "--timezone"]),
     ] {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::harness::{Platform, all_in_one::stderr};
 
 on_both_databases! {
-    async fn a_store_is_created_shown_and_changed(platform: &Platform) {
+    async fn a_store_is_created_shown_and_updated(platform: &Platform) {
         let created = platform
-            .delivery_json(&[
+            .run_delivery_json(&[
                 "stores", "create", "--name=Book shop", "--address=45 Rue d'Ulm, Paris",
                 "--lat-lng=48.8425,2.3445", "--timezone=Europe/Brussels", "--currency=CHF",
                 "--country=BE",
@@ -28,88 +28,88 @@ on_both_databases! {
         });
         assert_eq!(created, store);
         for name in [id.clone(), format!("stores/{id}"), format!("/api/stores/{id}")] {
-            assert_eq!(platform.delivery_json(&["stores", "show", &name]).await, store);
+            assert_eq!(platform.run_delivery_json(&["stores", "show", &name]).await, store);
         }
 
         let set = ["stores", "set", &id, "--name=Book store", "--currency=EUR"];
-        let printed = platform.delivery(&set).await;
+        let printed = platform.run_delivery(&set).await;
         assert_eq!(
             printed,
             format!(
                 "id        {id}\n\
                  name      Book store\n\
                  address   45 Rue d'Ulm, Paris\n\
-                 point     48.8425,2.3445\n\
+                 location  48.8425,2.3445\n\
                  timezone  Europe/Brussels\n\
                  currency  EUR\n\
                  country   BE\n\
                  created   2020-04-02T11:00:00+02:00\n"
             )
         );
-        assert_eq!(platform.delivery(&["stores", "show", &id]).await, printed);
+        assert_eq!(platform.run_delivery(&["stores", "show", &id]).await, printed);
     }
 
     async fn stores_are_listed_oldest_first(platform: &Platform) {
         let demo = platform.store.strip_prefix("stores/").unwrap().to_owned();
-        let second = platform.delivery_json(&["stores", "create", "--name=Second"]).await;
-        let third = platform.delivery_json(&["stores", "create", "--name=Third"]).await;
+        let second = platform.run_delivery_json(&["stores", "create", "--name=Second"]).await;
+        let third = platform.run_delivery_json(&["stores", "create", "--name=Third"]).await;
 
-        let listed = platform.delivery_json(&["stores", "list"]).await;
-        let shown = platform.delivery_json(&["stores", "show", &demo]).await;
+        let listed = platform.run_delivery_json(&["stores", "list"]).await;
+        let shown = platform.run_delivery_json(&["stores", "show", &demo]).await;
         assert_eq!(listed, json!([shown, second, third]));
 
         let [second, third] = [id_of(&second), id_of(&third)];
-        let [demo_address, demo_point] = [&shown["address"], &shown["lat_lng"]];
+        let [demo_address, demo_location] = [&shown["address"], &shown["lat_lng"]];
         let demo_address = demo_address.as_str().unwrap();
-        let demo_point = format!("{},{}", demo_point[0], demo_point[1]);
-        let (address, point) = (demo_address.chars().count(), demo_point.len());
+        let demo_location = format!("{},{}", demo_location[0], demo_location[1]);
+        let (address, location) = (demo_address.chars().count(), demo_location.len());
         assert_eq!(
-            platform.delivery(&["stores", "list"]).await,
+            platform.run_delivery(&["stores", "list"]).await,
             format!(
-                "{:36}  name       {:address$}  {:point$}  timezone      currency  country  delivers  created\n\
-                 {demo}  Demo shop  {demo_address}  {demo_point}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n\
-                 {second}  Second     {:address$}  {:point$}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n\
-                 {third}  Third      {:address$}  {:point$}  Europe/Paris  EUR       FR                 2020-04-02T11:00:00+02:00\n",
-                "id", "address", "point", "", "", "", "",
+                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  created\n\
+                 {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n\
+                 {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n\
+                 {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n",
+                "id", "address", "location", "", "", "", "",
             )
         );
     }
 
-    async fn what_is_wrong_with_a_store_is_said_in_the_operators_words(platform: &Platform) {
-        let created = platform.delivery_json(&["stores", "create", "--name=Shop"]).await;
-        let wrong = ["--name= ", "--timezone=Mars", "--currency=XXL", "--country=Q"];
+    async fn invalid_store_arguments_are_reported_by_flag(platform: &Platform) {
+        let created = platform.run_delivery_json(&["stores", "create", "--name=Shop"]).await;
+        let invalid = ["--name= ", "--timezone=Mars", "--currency=XXL", "--country=Q"];
         let id = id_of(&created);
         let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
 
         for command in [&["stores", "create"][..], &["stores", "set", &id]] {
-            let arguments = [command, &wrong].concat();
-            let refused = platform.delivery_as(&platform.operator_client, &arguments).await;
-            assert_eq!(refused.status.code(), Some(1));
-            let errors = stderr(&refused);
+            let arguments = [command, &invalid].concat();
+            let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+            assert_eq!(rejected.status.code(), Some(1));
+            let errors = stderr(&rejected);
             let flags: Vec<_> = errors.lines().map(|line| line.split(": ").next().unwrap()).collect();
             assert_eq!(flags, ["--name", "--timezone", "--currency", "--country"], "{errors}");
         }
         for command in [&["stores", "show", unknown][..], &["stores", "set", unknown, "--name=X"]] {
-            let refused = platform.delivery_as(&platform.operator_client, command).await;
-            assert_eq!(refused.status.code(), Some(1));
-            assert_eq!(stderr(&refused), format!("stores/{unknown} does not exist\n"));
+            let rejected = platform.run_delivery_as(&platform.operator_client, command).await;
+            assert_eq!(rejected.status.code(), Some(1));
+            assert_eq!(stderr(&rejected), format!("stores/{unknown} does not exist\n"));
         }
-        assert_eq!(platform.delivery_json(&["stores", "show", &id]).await, created);
+        assert_eq!(platform.run_delivery_json(&["stores", "show", &id]).await, created);
     }
 
-    async fn a_shops_client_is_no_operator(platform: &Platform) {
+    async fn a_shops_client_cannot_run_operator_commands(platform: &Platform) {
         for arguments in [
             &["stores", "list"][..],
             &["clients", "list"],
             &["keys", "list"],
             &["keys", "rotate"],
         ] {
-            let refused = platform.delivery_as(&platform.demo_client, arguments).await;
-            assert_eq!(refused.status.code(), Some(1));
-            assert!(refused.stdout.is_empty());
+            let rejected = platform.run_delivery_as(&platform.demo_client, arguments).await;
+            assert_eq!(rejected.status.code(), Some(1));
+            assert!(rejected.stdout.is_empty());
             assert_eq!(
-                stderr(&refused),
-                "no token for the operator: this client may not have the scope \"admin\"; it may have deliveries tasks\n"
+                stderr(&rejected),
+                "cannot get an access token for the operator: this client may not have the scope \"admin\"; it may have deliveries tasks\n"
             );
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Platform, WebhookReceiver, all_in_one::stderr};
 
 on_both_databases! {
-    async fn an_operator_looks_at_a_shops_webhooks_and_mends_them(platform: &Platform) {
+    async fn an_operator_inspects_and_repairs_a_shops_webhooks(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
@@ -26,63 +26,63 @@ on_both_databases! {
             "created_at": "2020-04-02T11:00:00+02:00",
         });
         let store = platform.store.as_str();
-        let listed = platform.delivery_json(&["webhooks", "list", "--store", store]).await;
+        let listed = platform.run_delivery_json(&["webhooks", "list", "--store", store]).await;
         assert_eq!(listed, json!([expected]));
-        let printed = platform.delivery(&["webhooks", "list", "--store", store]).await;
+        let printed = platform.run_delivery(&["webhooks", "list", "--store", store]).await;
         assert!(printed.contains(receiver.url()), "{printed}");
 
-        receiver.answer_with(500);
+        receiver.respond_with(500);
         let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
         let delivery = client.create_delivery(order).await;
         courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
-        let told = receiver.next_notification().await;
+        let received = receiver.next_notification().await;
         let failed = attempts(platform, id, "failed").await;
-        assert_eq!(failed["id"], told.header("webhook-id"));
+        assert_eq!(failed["id"], received.header("webhook-id"));
         assert_eq!(failed["object"], delivery["@id"]);
         assert_eq!(failed["attempts"][0]["status"], 500);
-        let printed = platform.delivery(&["webhooks", "attempts", id]).await;
+        let printed = platform.run_delivery(&["webhooks", "attempts", id]).await;
         assert!(printed.contains("  failed  ") && printed.contains("  500\n"), "{printed}");
 
-        receiver.answer_with(204);
+        receiver.respond_with(204);
         let notification = failed["id"].as_str().unwrap();
-        let sent = platform.delivery_json(&["webhooks", "resend", notification]).await;
+        let sent = platform.run_delivery_json(&["webhooks", "resend", notification]).await;
         assert_eq!(sent["id"], failed["id"]);
-        assert_eq!(receiver.next_notification().await.body, told.body);
+        assert_eq!(receiver.next_notification().await.body, received.body);
         attempts(platform, id, "delivered").await;
         let since = "--since=2020-04-02T00:00:00+02:00";
-        let recovered = platform.delivery_json(&["webhooks", "recover", id, since]).await;
+        let recovered = platform.run_delivery_json(&["webhooks", "recover", id, since]).await;
         assert_eq!(
             recovered,
             json!({ "since": "2020-04-02T00:00:00+02:00", "recovered": 0 })
         );
 
-        let rotated = platform.delivery_json(&["webhooks", "rotate-secret", id]).await;
+        let rotated = platform.run_delivery_json(&["webhooks", "rotate-secret", id]).await;
         assert_ne!(rotated["secret"], webhook["secret"]);
         assert_eq!(rotated["secret_overlap_ends_at"], "2020-04-03T11:00:00+02:00");
         let iri = webhook["@id"].as_str().unwrap();
         let rotated = platform
-            .delivery_json(&["webhooks", "rotate-secret", iri, "--overlap=0"])
+            .run_delivery_json(&["webhooks", "rotate-secret", iri, "--overlap=0"])
             .await;
         assert_eq!(rotated["secret_overlap_ends_at"], json!(null));
 
-        let disabled = platform.delivery_json(&["webhooks", "disable", id]).await;
+        let disabled = platform.run_delivery_json(&["webhooks", "disable", id]).await;
         expected["enabled"] = json!(false);
         expected["disabled_at"] = json!("2020-04-02T11:00:00+02:00");
         expected["disabled_reason"] = json!("operator");
         assert_eq!(disabled, expected);
         assert_eq!(client.get(iri).await.expect(200)["disabledReason"], "operator");
-        let enabled = platform.delivery_json(&["webhooks", "enable", id]).await;
+        let enabled = platform.run_delivery_json(&["webhooks", "enable", id]).await;
         assert_eq!(enabled["enabled"], true);
     }
 
-    async fn an_operator_tries_a_shops_webhook(platform: &Platform) {
+    async fn an_operator_sends_a_test_notification(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
         let id = webhook["id"].as_str().unwrap();
-        receiver.answer_with(503);
+        receiver.respond_with(503);
 
-        let mut test = platform.delivery_json(&["webhooks", "test", id]).await;
+        let mut test = platform.run_delivery_json(&["webhooks", "test", id]).await;
 
         let sample = receiver.next_notification().await;
         assert!(sample.is_signed_with(webhook["secret"].as_str().unwrap()));
@@ -100,7 +100,7 @@ on_both_databases! {
                 "object": "/api/deliveries/00000000-0000-0000-0000-000000000000",
                 "delivered": false,
                 "failure": "status",
-                "failure_detail": "answered with 503 Service Unavailable, not 2xx",
+                "failure_detail": "receiver responded with 503 Service Unavailable, not 2xx",
                 "dns": null,
                 "connect": null,
                 "tls": null,
@@ -112,38 +112,38 @@ on_both_databases! {
         );
     }
 
-    /// As its client does, once the receiver has taken the new secret up.
+    /// As the client does once its receiver uses the new secret.
     async fn an_operator_confirms_a_secret(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
         let id = webhook["id"].as_str().unwrap();
-        let rotated = platform.delivery_json(&["webhooks", "rotate-secret", id]).await;
+        let rotated = platform.run_delivery_json(&["webhooks", "rotate-secret", id]).await;
         assert_ne!(rotated["secret_overlap_ends_at"], Value::Null);
-        platform.delivery_json(&["webhooks", "test", id]).await;
+        platform.run_delivery_json(&["webhooks", "test", id]).await;
         let before = receiver.next_notification().await;
 
-        let confirmed = platform.delivery_json(&["webhooks", "confirm-secret", id]).await;
+        let confirmed = platform.run_delivery_json(&["webhooks", "confirm-secret", id]).await;
 
         let mut expected = rotated.clone();
         expected.as_object_mut().unwrap().remove("secret");
         expected["secret_overlap_ends_at"] = Value::Null;
         assert_eq!(confirmed, expected);
-        platform.delivery_json(&["webhooks", "test", id]).await;
+        platform.run_delivery_json(&["webhooks", "test", id]).await;
         let after = receiver.next_notification().await;
         assert!(before.is_signed_with(webhook["secret"].as_str().unwrap()));
         assert!(after.is_signed_with(rotated["secret"].as_str().unwrap()));
         assert_eq!(after.header("webhook-signature").split(' ').count(), 1);
     }
 
-    async fn what_is_wrong_is_said_in_the_operators_words(platform: &Platform) {
+    async fn invalid_webhook_arguments_are_reported(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client
             .create_webhook("delivery.picked", "http://127.0.0.1:9/")
             .await;
         let id = webhook["id"].as_str().unwrap();
         let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
-        for (status, arguments, said) in [
+        for (status, arguments, expected) in [
             (1, &["webhooks", "list", "--store", unknown][..], "does not exist"),
             (1, &["webhooks", "attempts", unknown], "does not exist"),
             (1, &["webhooks", "resend", unknown], "does not exist"),
@@ -156,27 +156,27 @@ on_both_databases! {
             (2, &["webhooks", "recover", id], "--since"),
             (2, &["webhooks", "attempts", "7"], "webhooks/<id>"),
         ] {
-            let output = platform.delivery_as(&platform.operator_client, arguments).await;
-            let told = stderr(&output);
-            assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
-            assert!(told.contains(said), "{arguments:?}: {told}");
+            let output = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            let errors = stderr(&output);
+            assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
+            assert!(errors.contains(expected), "{arguments:?}: {errors}");
         }
     }
 }
 
-/// The one notification of a webhook in a state, once it is in it and its attempts are there.
+/// The only notification of a webhook in a state, once it has attempts.
 async fn attempts(platform: &Platform, id: &str, state: &str) -> Value {
     const TRIES: u32 = 200;
 
     let state = format!("--state={state}");
     for _ in 0..TRIES {
         let listed = platform
-            .delivery_json(&["webhooks", "attempts", id, &state])
+            .run_delivery_json(&["webhooks", "attempts", id, &state])
             .await;
         if listed[0]["attempts"].get(0).is_some() {
             return listed[0].clone();
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("no notification is in the state")
+    panic!("no notification reached {state}")
 }

@@ -1,15 +1,18 @@
-//! Amounts, tax and refusals.
+//! Amounts, tax and errors.
 
 use jiff::SignedDuration;
 use proto::CreateStoreRequest;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::{CALCULATE, excluded, far_order, fixed_price, order, price, price_list, retail_price};
+use super::{
+    CALCULATE, calculate_excluding_tax, far_order, fixed_price, order, price, price_list,
+    retail_price,
+};
 use crate::harness::{
     Platform,
     assertions::{assert_error, assert_violations, json_ld},
-    definitions::{Definitions, violated_fields},
+    definitions::{Definitions, violation_fields},
 };
 
 on_both_databases! {
@@ -17,7 +20,7 @@ on_both_databases! {
     async fn tax_is_taken_from_the_total_once_and_rounded_half_away_from_zero(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
-        let facts = [
+        let cases = [
             (2000, 499, 83),
             (2000, 500, 83),
             (2000, 699, 117),
@@ -29,24 +32,24 @@ on_both_databases! {
             (2000, 1_000_000_000, 166_666_667),
             (550, 499, 26),
             (0, 499, 0),
-            // An exact half, twice.
+            // Exact halves.
             (10_000, 1, 1),
             (10_000, 3, 2),
         ];
 
-        for (rate, amount, tax) in facts {
+        for (rate, amount, tax) in cases {
             operator
                 .apply_price_list(&platform.store, &fixed_price("EUR", rate, amount))
                 .await;
             let with_tax = price(&client.post(CALCULATE, order()).await);
-            let without_tax = price(&client.post(&excluded(), order()).await);
+            let without_tax = price(&client.post(&calculate_excluding_tax(), order()).await);
 
-            let fact = format!("{amount} at {rate}");
-            assert_eq!(with_tax, retail_price(amount, "EUR", tax, true), "{fact}");
+            let case = format!("{amount} at {rate}");
+            assert_eq!(with_tax, retail_price(amount, "EUR", tax, true), "{case}");
             assert_eq!(
                 without_tax,
                 retail_price(amount - tax, "EUR", tax, false),
-                "{fact}"
+                "{case}"
             );
         }
     }
@@ -69,8 +72,8 @@ on_both_databases! {
                 retail_price(416, "EUR", 83, false),
             ),
         ] {
-            let answer = client.post(&format!("{CALCULATE}{query}"), order()).await;
-            assert_eq!(price(&answer), expected, "{query}");
+            let response = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            assert_eq!(price(&response), expected, "{query}");
         }
         for query in [
             "?tax=none",
@@ -79,8 +82,8 @@ on_both_databases! {
             "?tax=EXCLUDED",
             "?tax=excluded&tax=included",
         ] {
-            let answer = client.post(&format!("{CALCULATE}{query}"), order()).await;
-            assert_violations(&answer, &["tax"]);
+            let response = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            assert_violations(&response, &["tax"]);
         }
     }
 
@@ -91,7 +94,7 @@ on_both_databases! {
 
         for (currency, amount, tax) in [("JPY", 499, 83), ("KWD", 1500, 250), ("USD", 200, 33)] {
             let store = operator
-                .create_store_as(CreateStoreRequest {
+                .create_store_with(CreateStoreRequest {
                     display_name: format!("A shop that takes {currency}"),
                     currency_code: Some(currency.to_owned()),
                     ..CreateStoreRequest::default()
@@ -102,18 +105,18 @@ on_both_databases! {
                 .apply_price_list(&store, &fixed_price(currency, 2000, amount))
                 .await;
 
-            let client = platform.client_of(&credentials, &["deliveries"]).await;
-            let answer = client.post(CALCULATE, order()).await;
+            let client = platform.client_for(&credentials, &["deliveries"]).await;
+            let response = client.post(CALCULATE, order()).await;
 
-            assert_eq!(price(&answer), retail_price(amount, currency, tax, true));
+            assert_eq!(price(&response), retail_price(amount, currency, tax, true));
         }
     }
 
     /// `strategy = "first"`: the first rule that matches; `"sum"`: all that match, taxed once.
-    async fn the_first_rule_that_matches_makes_the_price_or_the_sum_of_all(platform: &Platform) {
+    async fn the_price_is_that_of_the_first_matching_rule_or_the_sum_of_all(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
-        let bands = "[[rule]]\nname = \"Near\"\nwhen = \"distance <= 3000.0\"\nprice = 499\n\n\
+        let rules = "[[rule]]\nname = \"Near\"\nwhen = \"distance <= 3000.0\"\nprice = 499\n\n\
                      [[rule]]\nname = \"Far\"\nwhen = \"distance <= 100000\"\nprice = 699\n";
 
         for (strategy, near, far) in [
@@ -121,13 +124,13 @@ on_both_databases! {
             ("sum", (1198, 200), (699, 117)),
         ] {
             operator
-                .apply_price_list(&platform.store, &price_list("EUR", 2000, strategy, bands))
+                .apply_price_list(&platform.store, &price_list("EUR", 2000, strategy, rules))
                 .await;
 
             for (order, (amount, tax)) in [(order(), near), (far_order(), far)] {
-                let answer = client.post(CALCULATE, order).await;
+                let response = client.post(CALCULATE, order).await;
                 assert_eq!(
-                    price(&answer),
+                    price(&response),
                     retail_price(amount, "EUR", tax, true),
                     "{strategy}"
                 );
@@ -136,7 +139,7 @@ on_both_databases! {
     }
 
     /// `{ percent = 11500 }`: "of the running subtotal; 10000 neutral".
-    async fn a_percentage_is_taken_of_the_sum_so_far(platform: &Platform) {
+    async fn a_percentage_applies_to_the_running_subtotal(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
         let rule = |name: &str, price: &str| {
@@ -159,10 +162,10 @@ on_both_databases! {
                 .apply_price_list(&platform.store, &definition)
                 .await;
 
-            let answer = client.post(CALCULATE, order()).await;
+            let response = client.post(CALCULATE, order()).await;
 
             assert_eq!(
-                price(&answer),
+                price(&response),
                 retail_price(amount, "EUR", tax, true),
                 "{prices:?}"
             );
@@ -171,23 +174,23 @@ on_both_databases! {
 
     /// "No rule matches: 400 \"The delivery price could not be calculated.\" with `calculation`
     /// saying, rule by rule, why."
-    async fn a_delivery_that_no_rule_matches_is_told_why_by_each(platform: &Platform) {
+    async fn a_delivery_that_no_rule_matches_gets_an_error_with_the_reason_of_each_rule(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
-        let narrow = "[[rule]]\nname = \"Next door\"\nwhen = \"distance < 1\"\nprice = 499\n\n\
+        let unmatched = "[[rule]]\nname = \"Next door\"\nwhen = \"distance < 1\"\nprice = 499\n\n\
                       [[rule]]\nname = \"Abroad\"\nwhen = \"distance > 900000.0\"\nprice = 699\n";
         operator
-            .apply_price_list(&platform.store, &price_list("EUR", 2000, "first", narrow))
+            .apply_price_list(&platform.store, &price_list("EUR", 2000, "first", unmatched))
             .await;
 
-        let answer = client.post(CALCULATE, order()).await;
+        let response = client.post(CALCULATE, order()).await;
 
-        let rules = answer.json["calculation"].as_array().unwrap().clone();
-        assert_eq!(rules.len(), 2, "{}", answer.json);
+        let rules = response.json["calculation"].as_array().unwrap().clone();
+        assert_eq!(rules.len(), 2, "{}", response.json);
         for (rule, name) in rules.iter().zip(["Next door", "Abroad"]) {
             assert!(rule.to_string().contains(name), "{rule}");
         }
-        let mut error = answer;
+        let mut error = response;
         error.json.as_object_mut().unwrap().remove("calculation");
         assert_error(&error, 400);
         assert_eq!(
@@ -195,13 +198,13 @@ on_both_databases! {
             "The delivery price could not be calculated."
         );
 
-        let unpriced = platform.client_of_a_new_store().await;
-        let answer = unpriced.post(CALCULATE, order()).await;
+        let without_price_list = platform.new_store_client().await;
+        let response = without_price_list.post(CALCULATE, order()).await;
         assert_eq!(
-            (answer.status, &answer.json["hydra:description"]),
+            (response.status, &response.json["hydra:description"]),
             (400, &json!("The delivery price could not be calculated."))
         );
-        unpriced.create_delivery(order()).await;
+        without_price_list.create_delivery(order()).await;
     }
 
     /// "`@id` is `/api/retail_prices/<token>` […] it can be read again until it expires"; "a
@@ -209,7 +212,7 @@ on_both_databases! {
     async fn a_price_is_read_again_by_its_own_store_until_it_expires(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         operator
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
             .await;
@@ -223,7 +226,7 @@ on_both_databases! {
         };
         let altered = format!("{}{letter}{}", &iri[..middle], &iri[middle + 1..]);
 
-        // Of the calculation it keeps what counted.
+        // A stored price keeps only the matching rules of its calculation.
         let both = price_list(
             "EUR",
             2000,
@@ -237,15 +240,15 @@ on_both_databases! {
         let rule = |rule: &str, matched, reason: &str, amount: i64| {
             json!({ "rule": rule, "matched": matched, "reason": reason, "amount": amount })
         };
-        let counted = rule("All", true, "true is true", 499);
+        let matching = rule("All", true, "true is true", 499);
         assert_eq!(
             explained["calculation"],
-            json!([rule("Far", false, "distance > 5000 is false", 0), counted])
+            json!([rule("Far", false, "distance > 5000 is false", 0), matching])
         );
-        explained["calculation"] = json!([counted]);
+        explained["calculation"] = json!([matching]);
         assert_eq!(read, explained);
 
-        // What is promised stays promised, whatever the price list says by then.
+        // A quote is binding: a later price list does not change it.
         operator
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 1999))
             .await;
@@ -260,15 +263,15 @@ on_both_databases! {
     }
 
     /// "Body: same shape as the delivery creation payload (a delivery with at least a dropoff)."
-    async fn what_is_priced_is_checked_like_what_is_created(platform: &Platform) {
+    async fn a_price_request_is_validated_like_a_delivery(platform: &Platform) {
         let client = platform.client().await;
         let before = "2020-04-03 13:00";
-        let to = |address: Value| json!({ "dropoff": { "address": address, "before": before } });
+        let order_to = |address: Value| json!({ "dropoff": { "address": address, "before": before } });
 
         for accepted in [
             order(),
-            to(json!("48 Rue de Rivoli, 75004 Paris")),
-            to(json!({ "streetAddress": "Anywhere", "latLng": [48.8558, 2.3551] })),
+            order_to(json!("48 Rue de Rivoli, 75004 Paris")),
+            order_to(json!({ "streetAddress": "Anywhere", "latLng": [48.8558, 2.3551] })),
             json!({ "pickup": null, "dropoff": order()["dropoff"] }),
             json!({ "pickup": {}, "dropoff": order()["dropoff"] }),
             json!({ "dropoff": {
@@ -277,11 +280,11 @@ on_both_databases! {
             } }),
         ] {
             for path in [CALCULATE, "/api/deliveries"] {
-                let answer = client.post(path, accepted.clone()).await;
-                assert!(matches!(answer.status, 200 | 201), "{accepted}: {answer:?}");
+                let response = client.post(path, accepted.clone()).await;
+                assert!(matches!(response.status, 200 | 201), "{accepted}: {response:?}");
             }
         }
-        for (refused, paths) in [
+        for (rejected, paths) in [
             (json!({}), &["dropoff"][..]),
             (
                 json!({ "dropoff": { "before": "2020-04-03 13:00" } }),
@@ -292,7 +295,7 @@ on_both_databases! {
                 &["dropoff.before"],
             ),
             (
-                to(json!({ "latLng": [91, 2.3551] })),
+                order_to(json!({ "latLng": [91, 2.3551] })),
                 &["dropoff.address.latLng"],
             ),
             (
@@ -300,7 +303,7 @@ on_both_databases! {
                     "address": {
                         "streetAddress": "Anywhere",
                         "latLng": [48.8558, 2.3551],
-                        "telephone": "nobody",
+                        "telephone": "none",
                     },
                     "before": "no time at all",
                 } }),
@@ -308,17 +311,16 @@ on_both_databases! {
             ),
         ] {
             for path in [CALCULATE, "/api/deliveries"] {
-                assert_violations(&client.post(path, refused.clone()).await, paths);
+                assert_violations(&client.post(path, rejected.clone()).await, paths);
             }
         }
     }
 
-    /// Scope `deliveries` permits retail prices.
-    async fn a_price_is_for_those_with_the_scope_deliveries(platform: &Platform) {
-        let without = platform.client_of(&platform.demo_client, &["tasks"]).await;
+    async fn calculating_a_price_requires_the_scope_deliveries(platform: &Platform) {
+        let without_scope = platform.client_for(&platform.demo_client, &["tasks"]).await;
 
-        let forbidden = without.post(CALCULATE, order()).await;
-        let unknown = platform.stranger().post(CALCULATE, order()).await;
+        let forbidden = without_scope.post(CALCULATE, order()).await;
+        let unknown = platform.anonymous_client().post(CALCULATE, order()).await;
 
         assert_error(&forbidden, 403);
         assert_eq!(
@@ -329,38 +331,38 @@ on_both_databases! {
         assert!(unknown.header("www-authenticate").starts_with("Bearer"));
     }
 
-    /// A definition with mistakes is refused, one violation per mistake at `line:column`, and the
-    /// price list in force stays; none but an operator applies one.
-    async fn a_price_list_with_mistakes_is_refused_and_the_one_in_force_stays(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
-        let shop = Definitions::of(platform, &platform.demo_client, &["deliveries", "tasks"]).await;
-        let sound = fixed_price("EUR", 2000, 499);
+    /// An invalid definition is rejected with one violation per error at `line:column`, and the
+    /// current price list stays; only an operator may apply one.
+    async fn an_invalid_price_list_is_rejected_and_the_current_one_stays(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
+        let shop = Definitions::as_client(platform, &platform.demo_client, &["deliveries", "tasks"]).await;
+        let valid = fixed_price("EUR", 2000, 499);
         definitions
-            .apply_price_list(&platform.store, &sound)
+            .apply_price_list(&platform.store, &valid)
             .await
             .unwrap();
 
         for (definition, lines) in [
-            (sound.replace("price = 499", "price = \"499\""), &["9"][..]),
-            (sound.replace("distance >= 0", "distance >="), &["8"]),
-            (sound.replace("distance >= 0", "distanse >= 0"), &["8"]),
-            (sound.replace("\"first\"", "\"best\""), &["3"]),
-            (sound.replace("\"EUR\"", "\"EURO\""), &["1"]),
-            (sound.replace("price = 499", "price = -1"), &["9"]),
-            (sound.replace("[[rule]]", "[[rule]"), &["6"]),
+            (valid.replace("price = 499", "price = \"499\""), &["9"][..]),
+            (valid.replace("distance >= 0", "distance >="), &["8"]),
+            (valid.replace("distance >= 0", "distanse >= 0"), &["8"]),
+            (valid.replace("\"first\"", "\"best\""), &["3"]),
+            (valid.replace("\"EUR\"", "\"EURO\""), &["1"]),
+            (valid.replace("price = 499", "price = -1"), &["9"]),
+            (valid.replace("[[rule]]", "[[rule]"), &["6"]),
             (
-                sound
+                valid
                     .replace("2000", "-1")
                     .replace("price = 499", "price = -1"),
                 &["2", "9"],
             ),
         ] {
-            let refused = definitions
+            let rejected = definitions
                 .apply_price_list(&platform.store, &definition)
                 .await
                 .expect_err(&definition);
-            assert_eq!(refused.code(), Code::InvalidArgument, "{definition}");
-            let fields = violated_fields(&refused);
+            assert_eq!(rejected.code(), Code::InvalidArgument, "{definition}");
+            let fields = violation_fields(&rejected);
             let found: Vec<_> = fields
                 .iter()
                 .map(|field| field.split_once(':').unwrap().0)
@@ -368,11 +370,11 @@ on_both_databases! {
             assert_eq!(found, lines, "{fields:?} {definition}");
         }
         let unknown = definitions
-            .apply_price_list("stores/01932e5c-9f4a-7000-8000-00000000000a", &sound)
+            .apply_price_list("stores/01932e5c-9f4a-7000-8000-00000000000a", &valid)
             .await
             .unwrap_err();
         let forbidden = shop
-            .apply_price_list(&platform.store, &sound)
+            .apply_price_list(&platform.store, &valid)
             .await
             .unwrap_err();
 
@@ -380,7 +382,7 @@ on_both_databases! {
             (unknown.code(), forbidden.code()),
             (Code::NotFound, Code::PermissionDenied)
         );
-        let answer = platform.client().await.post(CALCULATE, order()).await;
-        assert_eq!(price(&answer), retail_price(499, "EUR", 83, true));
+        let response = platform.client().await.post(CALCULATE, order()).await;
+        assert_eq!(price(&response), retail_price(499, "EUR", 83, true));
     }
 }

@@ -1,11 +1,11 @@
-//! What a price and the delivery it is for have to do with each other: one is given where the
-//! other would be accepted, and a delivery that is refused uses up no promise.
+//! Prices and deliveries: a price is given only for an acceptable delivery, and a rejected delivery
+//! does not use its quote.
 
 use serde_json::{Value, json};
 
 use super::{CALCULATE, fixed_price, order, price_list};
 use crate::harness::{
-    Answer, ApiClient, Platform,
+    ApiClient, Platform, Response,
     assertions::{assert_violations, json_ld},
 };
 
@@ -28,8 +28,8 @@ fn in_slot(slot: &str) -> Value {
     order
 }
 
-/// The answers to an order that is priced, asserted and created.
-async fn answers(client: &ApiClient, order: &Value) -> [Answer; 3] {
+/// The responses to calculating, asserting and creating an order.
+async fn responses(client: &ApiClient, order: &Value) -> [Response; 3] {
     [
         client.post(CALCULATE, order.clone()).await,
         client.post(ASSERT, order.clone()).await,
@@ -43,9 +43,9 @@ fn charges(delivery: &Value, amount: i64) -> bool {
 
 on_both_databases! {
     /// "Whether create would accept the payload (slot, zone, geocode) is checked by the same
-    /// code: a price is not given for what create refuses." Where a store delivers is shown in
+    /// code: a price is not given for what create refuses." For service areas see
     /// `deliveries::service_area`.
-    async fn no_price_is_given_for_what_is_not_created(platform: &Platform) {
+    async fn no_price_is_given_for_an_order_that_create_rejects(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, SLOTS).await;
         let strict = fixed_price("EUR", 2000, 499) + "\n[packages]\nXL = {}\n";
@@ -59,11 +59,11 @@ on_both_databases! {
         several["pickup"]["weight"] = json!(100_000_001);
         several["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
         several["dropoff"]["before"] = json!("no time at all");
-        let nowhere = json!("1 Rue de Nulle Part, 75004 Paris");
-        for (refused, paths) in [
+        let unknown_address = json!("1 Rue de Nulle Part, 75004 Paris");
+        for (rejected, paths) in [
             (full, &["dropoff.timeSlot"][..]),
             (in_slot("2020-04-03 12:30-13:30"), &["dropoff.timeSlot"]),
-            (with("/dropoff/address", nowhere), &["dropoff.address"]),
+            (with("/dropoff/address", unknown_address), &["dropoff.address"]),
             (with("/dropoff/weight", json!(-1)), &["dropoff.weight"]),
             (with("/dropoff/weight", json!(1e30)), &["dropoff.weight"]),
             (
@@ -76,22 +76,22 @@ on_both_databases! {
                 ],
             ),
         ] {
-            let answers = answers(&client, &refused).await;
-            for answer in &answers {
-                let mut violated = answer.violated();
+            let responses = responses(&client, &rejected).await;
+            for response in &responses {
+                let mut violated = response.violation_paths();
                 violated.sort_unstable();
-                assert_eq!(violated, paths, "{}", answer.json);
-                assert_eq!(answer.json["violations"], answers[0].json["violations"]);
+                assert_eq!(violated, paths, "{}", response.json);
+                assert_eq!(response.json["violations"], responses[0].json["violations"]);
             }
         }
-        for answer in answers(&client, &with("/externalReference", json!("Order 42"))).await {
-            assert_eq!(json_ld(&answer, 409)["code"], "external_reference_taken");
+        for response in responses(&client, &with("/externalReference", json!("Order 42"))).await {
+            assert_eq!(json_ld(&response, 409)["code"], "external_reference_taken");
         }
     }
 
-    /// "A list that matches nothing does not block create", nor does one that makes no sum; a
-    /// price is not given, and why not is said.
-    async fn a_delivery_without_a_price_is_created_all_the_same(platform: &Platform) {
+    /// "A list that matches nothing does not block create", nor does one whose sum is invalid;
+    /// calculating returns an error with the reason.
+    async fn a_delivery_without_a_price_is_still_created(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
         let rule = |when: &str, price: i64| {
@@ -111,7 +111,7 @@ on_both_databases! {
             let definition = price_list("EUR", 2000, "sum", &rules);
             operator.apply_price_list(&platform.store, &definition).await;
 
-            let [calculated, asserted, created] = answers(&client, &order()).await;
+            let [calculated, asserted, created] = responses(&client, &order()).await;
 
             let body = json_ld(&calculated, 400);
             assert_eq!(body["code"], "price_not_calculated");
@@ -123,7 +123,7 @@ on_both_databases! {
     }
 
     /// "Its use is recorded, unique, in the create's transaction": with the delivery or not at all.
-    async fn a_delivery_that_is_refused_uses_up_no_promise(platform: &Platform) {
+    async fn a_rejected_delivery_does_not_use_its_quote(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, SLOTS).await;
         let list = |amount| fixed_price("EUR", 2000, amount);
@@ -131,23 +131,23 @@ on_both_databases! {
         let client = platform.client().await;
         client.create_delivery(with("/externalReference", json!("Order 42"))).await;
         let order = in_slot("2020-04-03 14:00-17:00");
-        let promise = client.post(CALCULATE, order.clone()).await.expect(200);
+        let quote = client.post(CALCULATE, order.clone()).await.expect(200);
         operator.apply_price_list(&platform.store, &list(1999)).await;
-        let claim = |reference: &str| {
-            let mut claim = order.clone();
-            claim["retailPrice"] = promise["@id"].clone();
-            claim["externalReference"] = json!(reference);
-            claim
+        let order_at_quote = |reference: &str| {
+            let mut order = order.clone();
+            order["retailPrice"] = quote["@id"].clone();
+            order["externalReference"] = json!(reference);
+            order
         };
 
-        // Refused by the last statement of the transaction, the slot's place taken before it.
-        let refused = client.post(DELIVERIES, claim("Order 42")).await;
-        assert_eq!(json_ld(&refused, 409)["code"], "external_reference_taken");
-        let created = client.create_delivery(claim("Order 43")).await;
+        // Rejected by the last statement of the transaction, after booking the slot.
+        let rejected = client.post(DELIVERIES, order_at_quote("Order 42")).await;
+        assert_eq!(json_ld(&rejected, 409)["code"], "external_reference_taken");
+        let created = client.create_delivery(order_at_quote("Order 43")).await;
         assert!(charges(&created, 499), "{created}");
 
-        // And now for good, though the slot is full by now, too.
-        let again = client.post(DELIVERIES, claim("Order 44")).await;
+        // The quote is used now; the slot, which is full too, is reported first.
+        let again = client.post(DELIVERIES, order_at_quote("Order 44")).await;
         assert_violations(&again, &["dropoff.timeSlot"]);
     }
 }

@@ -1,5 +1,4 @@
-//! How far it is: by a router where one is configured, by the straight line otherwise, and it is
-//! said which.
+//! Distances: from the configured router or, otherwise, the straight line; with their source.
 
 use core_service::routing::Fallback;
 use serde_json::{Value, json};
@@ -26,16 +25,20 @@ async fn platform_on(database: Database, router: &RoutingServer, fallback: Fallb
 }
 
 async fn distance(client: &ApiClient, order: Value) -> Value {
-    of(&json_ld(&client.post(CALCULATE, order).await, 200))
+    distance_of(&json_ld(&client.post(CALCULATE, order).await, 200))
 }
 
-/// How far it is, of a price or of a delivery.
-fn of(told: &Value) -> Value {
-    json!([told["distance"], told["duration"], told["distanceSource"]])
+/// Distance, duration and source of a price or a delivery.
+fn distance_of(resource: &Value) -> Value {
+    json!([
+        resource["distance"],
+        resource["duration"],
+        resource["distanceSource"]
+    ])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_router_says_how_far_it_is_and_the_straight_line_while_it_is_away() {
+async fn distances_are_the_routers_and_straight_lines_while_it_is_unavailable() {
     let router = RoutingServer::start(1886.3, 260.6).await;
     let platform = platform(&router, Fallback::StraightLine).await;
     let client = platform.client().await;
@@ -45,52 +48,51 @@ async fn a_router_says_how_far_it_is_and_the_straight_line_while_it_is_away() {
     let delivery = client.create_delivery(order()).await;
     assert_eq!(delivery["distance"], 1886);
     assert_eq!(
-        router.questions(),
+        router.requests(),
         ["/route/v1/bike/2.35300,48.85660;2.35510,48.85580?overview=false"]
     );
 
-    router.answer(500, "");
+    router.respond_with(500, "");
     assert_eq!(distance(&client, order()).await, known);
     let estimate = distance(&client, far_order()).await;
     assert_eq!(estimate[2], "straight_line");
     assert!(estimate[0].as_u64().unwrap() > 8000, "{estimate}");
 
-    router.answer(400, NO_ROUTE);
+    router.respond_with(400, NO_ROUTE);
     for path in [CALCULATE, ASSERT, "/api/deliveries"] {
-        let answer = client.post(path, far_order()).await;
-        assert_violations(&answer, &["dropoff.address"]);
+        let response = client.post(path, far_order()).await;
+        assert_violations(&response, &["dropoff.address"]);
     }
     platform.stop().await;
 }
 
-/// "Falling back to the straight line is visible", and stays so: whoever was charged by an
-/// estimate can see it on the delivery.
+/// "Falling back to the straight line is visible": a delivery keeps the source of its distance.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delivery_keeps_whose_distance_it_is_charged_by() {
+async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
     for database in [Some(Database::sqlite()), Database::postgres()] {
         let Some(database) = database else { continue };
         let router = RoutingServer::start(1886.3, 260.6).await;
-        router.answer(500, "");
+        router.respond_with(500, "");
         let platform = platform_on(database, &router, Fallback::StraightLine).await;
         let client = platform.client().await;
 
-        let promise = client.post(CALCULATE, far_order()).await.expect(200);
-        let estimate = of(&promise);
+        let quote = client.post(CALCULATE, far_order()).await.expect(200);
+        let estimate = distance_of(&quote);
         assert_eq!(estimate[2], "straight_line");
         let asserted = client.post(ASSERT, far_order()).await.expect(200);
-        assert_eq!(of(&asserted), estimate);
+        assert_eq!(distance_of(&asserted), estimate);
         let estimated = client.create_delivery(far_order()).await;
-        assert_eq!(of(&estimated), estimate);
+        assert_eq!(distance_of(&estimated), estimate);
 
-        // The router is back, and what was promised stays.
-        router.knows(9123.4, 1234.5);
+        // The router is available again; the quoted distance stays.
+        router.set_route(9123.4, 1234.5);
         let mut at_price = far_order();
-        at_price["retailPrice"] = promise["@id"].clone();
-        let promised = client.create_delivery(at_price).await;
-        assert_eq!(of(&promised), estimate);
+        at_price["retailPrice"] = quote["@id"].clone();
+        let quoted = client.create_delivery(at_price).await;
+        assert_eq!(distance_of(&quoted), estimate);
         let known = client.create_delivery(far_order()).await;
-        assert_eq!(of(&known), json!([9123, 1235, "osrm"]));
-        for delivery in [&estimated, &promised, &known] {
+        assert_eq!(distance_of(&known), json!([9123, 1235, "osrm"]));
+        for delivery in [&estimated, &quoted, &known] {
             let read = client.get(delivery["@id"].as_str().unwrap()).await;
             assert_eq!(json_ld(&read, 200), *delivery);
         }
@@ -99,29 +101,29 @@ async fn a_delivery_keeps_whose_distance_it_is_charged_by() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_router_a_strict_platform_asks_to_try_again() {
+async fn without_fallback_an_unavailable_router_is_a_retryable_error() {
     let router = RoutingServer::start(1.0, 1.0).await;
-    router.answer(200, "<html>Welcome</html>");
+    router.respond_with(200, "<html>Welcome</html>");
     let platform = platform(&router, Fallback::Refuse).await;
     let client = platform.client().await;
 
     for path in [CALCULATE, ASSERT, "/api/deliveries"] {
-        let answer = client.post(path, order()).await;
-        let error = json_ld(&answer, 503);
+        let response = client.post(path, order()).await;
+        let error = json_ld(&response, 503);
         assert_eq!(
             (&error["code"], &error["retryable"]),
             (&json!("unavailable"), &json!(true))
         );
-        assert_eq!(answer.header("retry-after"), "1");
+        assert_eq!(response.header("retry-after"), "1");
     }
 
-    // A router that fails again and again is left alone for ten seconds; so is this platform.
-    router.answer(500, "");
+    // After repeated failures the circuit breaker stays open for ten seconds.
+    router.respond_with(500, "");
     let mut delays = Vec::new();
     for _ in 0..6 {
-        let answer = client.post(CALCULATE, order()).await;
-        json_ld(&answer, 503);
-        delays.push(answer.header("retry-after").parse::<u32>().unwrap());
+        let response = client.post(CALCULATE, order()).await;
+        json_ld(&response, 503);
+        delays.push(response.header("retry-after").parse::<u32>().unwrap());
     }
     assert!((2..=10).contains(&delays[5]), "{delays:?}");
     platform.stop().await;

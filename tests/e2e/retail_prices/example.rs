@@ -1,4 +1,4 @@
-//! The example list that operators start from: sound, and worth what it says.
+//! The example price lists are valid and give the documented prices.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use crate::harness::{Platform, definitions::Definitions};
 
 const LIST: &str = include_str!("../../../examples/prices.toml");
 const ZONES: &str = include_str!("../../../examples/zones.geojson");
-const README: &str = include_str!("../../../README.md");
+const PRICING_PAGE: &str = include_str!("../../../docs/pricing.md");
 
 on_both_databases! {
-    async fn the_example_prices_a_cooperatives_deliveries(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn the_example_list_gives_the_expected_prices(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(ZONES).await.unwrap();
         let applied = definitions
             .apply_price_list(&platform.store, LIST)
@@ -21,10 +21,10 @@ on_both_databases! {
         let client = platform.client().await;
         let outside = json!([48.9362, 2.3574]);
 
-        // It is Thursday, 11:00.
+        // The clock is at Thursday, 11:00.
         for (changes, amount) in [
             (&[][..], 590),
-            // 230 m to 11.6 km: five steps of 2 km begun beyond 3 km.
+            // 11.6 km: five started steps of 2 km beyond 3 km.
             (&[("/dropoff/address/latLng", outside)], 790 + 5 * 220),
             (&[("/dropoff/weight", json!(10_001))], 590 + 250),
             (&[("/dropoff/weight", json!(10_000))], 590),
@@ -47,15 +47,15 @@ on_both_databases! {
         }
         let mut unknown = order();
         unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
-        let refused = client.post(CALCULATE, unknown).await;
-        assert_eq!(refused.violated(), ["dropoff.packages[0].type"]);
+        let rejected = client.post(CALCULATE, unknown).await;
+        assert_eq!(rejected.violation_paths(), ["dropoff.packages[0].type"]);
     }
 
-    /// "A real example price list in the README": whole, and sound as it stands there.
-    async fn the_readmes_list_can_be_started_from(platform: &Platform) {
-        let (_, after) = README.split_once("```toml\n").unwrap();
+    /// The price list in `docs/pricing.md` is complete and valid as printed.
+    async fn the_list_of_the_pricing_page_can_be_applied_as_printed(platform: &Platform) {
+        let (_, after) = PRICING_PAGE.split_once("```toml\n").unwrap();
         let (list, _) = after.split_once("```\n").unwrap();
-        let definitions = Definitions::of_the_operator(platform).await;
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(ZONES).await.unwrap();
         let applied = definitions.apply_price_list(&platform.store, list).await.unwrap();
         assert_eq!(applied.warnings, [""; 0]);
@@ -78,14 +78,13 @@ on_both_databases! {
         let mut unknown = order();
         unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
         for path in [CALCULATE, "/api/deliveries/assert", "/api/deliveries"] {
-            let refused = client.post(path, unknown.clone()).await;
-            assert_eq!(refused.violated(), ["dropoff.packages[0].type"]);
+            let rejected = client.post(path, unknown.clone()).await;
+            assert_eq!(rejected.violation_paths(), ["dropoff.packages[0].type"]);
         }
     }
 
-    /// The evaluator is one, wherever it is asked.
-    async fn the_same_payload_costs_the_same_calculated_asserted_and_created(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
+    async fn an_order_has_the_same_price_calculated_asserted_and_created(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(ZONES).await.unwrap();
         definitions
             .apply_price_list(&platform.store, LIST)

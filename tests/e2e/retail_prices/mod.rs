@@ -5,15 +5,15 @@ mod creating;
 mod distances;
 mod example;
 mod operating;
-mod promises;
+mod quotes;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, assertions::json_ld};
+use crate::harness::{Response, assertions::json_ld};
 
 const CALCULATE: &str = "/api/retail_prices/calculate";
 
-/// Some hundred metres.
+/// An order over about 230 m.
 fn order() -> Value {
     json!({
         "pickup": {
@@ -26,14 +26,14 @@ fn order() -> Value {
     })
 }
 
-/// Some ten kilometres.
+/// An order over about 12 km.
 fn far_order() -> Value {
     let mut order = order();
     order["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
     order
 }
 
-fn excluded() -> String {
+fn calculate_excluding_tax() -> String {
     format!("{CALCULATE}?tax=excluded")
 }
 
@@ -46,15 +46,15 @@ fn fixed_price(currency: &str, rate: u32, price: i64) -> String {
 fn price_list(currency: &str, rate: u32, strategy: &str, rules: &str) -> String {
     format!(
         "currency = \"{currency}\"\ntax = {{ name = \"VAT\", rate = {rate} }}\n\
-         strategy = \"{strategy}\"\npromise = \"15 minutes\"\n\n{rules}"
+         strategy = \"{strategy}\"\nquote_expiry = \"15 minutes\"\n\n{rules}"
     )
 }
 
-/// The document, but for its token and for what is told beside the specified members: how far
-/// it is, how the price came about and until when it is promised.
+/// The specified members of a price, with the token replaced. Checks the additional members:
+/// distance, calculation and expiry.
 #[track_caller]
-fn price(answer: &Answer) -> Value {
-    let mut document = json_ld(answer, 200);
+fn price(response: &Response) -> Value {
+    let mut document = json_ld(response, 200);
     let id = document["@id"].as_str().unwrap();
     let token = id.strip_prefix("/api/retail_prices/").unwrap();
     assert!(!token.is_empty() && !token.contains('/'), "{id}");
@@ -63,14 +63,14 @@ fn price(answer: &Answer) -> Value {
     assert!(document["distance"].is_u64() && document["duration"].is_u64());
     assert!(document["calculation"].is_array());
     assert_eq!(document["distanceSource"], "straight_line");
-    for more in [
+    for additional in [
         "expiresAt",
         "distance",
         "duration",
         "distanceSource",
         "calculation",
     ] {
-        document.as_object_mut().unwrap().remove(more);
+        document.as_object_mut().unwrap().remove(additional);
     }
     document
 }

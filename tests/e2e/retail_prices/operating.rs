@@ -26,12 +26,12 @@ const TOWN: &str = r#"{"type": "FeatureCollection", "features": [
      "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
 
 #[test]
-fn an_operator_learns_what_a_delivery_would_cost_and_why() {
+fn explain_shows_the_price_of_an_order_and_its_calculation() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path();
     let running = AllInOne::start(data_dir, &[]);
     let store = running.text("/store");
-    let (list, town) = (
+    let (list, zones_file) = (
         write(data_dir, "list.toml", LIST),
         write(data_dir, "town.geojson", TOWN),
     );
@@ -53,7 +53,7 @@ fn an_operator_learns_what_a_delivery_would_cost_and_why() {
         stderr(&unknown),
         format!("{list}:7:34: unknown zone \"Town\"\n")
     );
-    let zones = operator_json(data_dir, &["zones", "apply", &town]);
+    let zones = operator_json(data_dir, &["zones", "apply", &zones_file]);
     assert_eq!(
         zones,
         json!([{ "name": "Town", "corners": 5, "bounds": [48.8, 2.2, 48.9, 2.5] }])
@@ -79,27 +79,27 @@ fn an_operator_learns_what_a_delivery_would_cost_and_why() {
                 },
                 {
                     "rule": "Heavy", "matched": false, "amount": 0,
-                    "reason": "can't tell whether weight > 5000: no weight is given",
+                    "reason": "can't evaluate weight > 5000: no weight is given",
                 },
             ],
         })
     );
     assert_eq!(
         stdout(data_dir, &explain),
-        "rule     matched  added  why\n\
-         In town  yes      5.99   in_zone(dropoff.address, \"Town\") is true\n\
-         Heavy    no       0.00   can't tell whether weight > 5000: no weight is given\n\
+        "rule     matched  amount  reason\n\
+         In town  yes      5.99    in_zone(dropoff.address, \"Town\") is true\n\
+         Heavy    no       0.00    can't evaluate weight > 5000: no weight is given\n\
          \n\
          price     5.99 EUR, of which 1.00 tax\n\
          distance  231 m (straight_line)\n\
          duration  55 s\n"
     );
 
-    let wrong = payload(json!(-5));
-    let refused = operator(data_dir, &["prices", "explain", "--store", store, &wrong]);
-    assert_eq!(refused.status.code(), Some(1));
+    let invalid = payload(json!(-5));
+    let rejected = operator(data_dir, &["prices", "explain", "--store", store, &invalid]);
+    assert_eq!(rejected.status.code(), Some(1));
     assert_eq!(
-        stderr(&refused),
+        stderr(&rejected),
         "dropoff.weight: must be from 0 to 100000000 (grams)\n"
     );
 }
@@ -121,7 +121,7 @@ fn a_list_is_checked_before_it_is_applied() {
         write(data_dir, "list.toml", &format!("{head}{rules}"))
     };
 
-    let wrong = list(&[
+    let invalid = list(&[
         "distance <",
         "1 < distanse",
         "true || reach(store)",
@@ -130,46 +130,52 @@ fn a_list_is_checked_before_it_is_applied() {
         "distance + 1",
         "weight",
     ]);
-    let places = ["6:19", "10:13", "14:22", "18:34", "22:25", "26:18", "30:9"];
+    let positions = ["6:19", "10:13", "14:22", "18:34", "22:25", "26:18", "30:9"];
     for command in [
-        &["prices", "check", &wrong][..],
-        &["prices", "apply", &wrong, "--store", store],
+        &["prices", "check", &invalid][..],
+        &["prices", "apply", &invalid, "--store", store],
     ] {
-        let refused = operator(data_dir, command);
-        assert_eq!(refused.status.code(), Some(1));
-        let found = stderr(&refused);
+        let rejected = operator(data_dir, command);
+        assert_eq!(rejected.status.code(), Some(1));
+        let found = stderr(&rejected);
         let found: Vec<_> = found.lines().collect();
-        assert_eq!(found.len(), places.len(), "{found:?}");
-        for (line, place) in found.iter().zip(places) {
-            assert!(line.starts_with(&format!("{wrong}:{place}: ")), "{line}");
+        assert_eq!(found.len(), positions.len(), "{found:?}");
+        for (line, position) in found.iter().zip(positions) {
+            assert!(
+                line.starts_with(&format!("{invalid}:{position}: ")),
+                "{line}"
+            );
         }
     }
 
-    let odd = list(&[
+    let questionable = list(&[
         "distance >= 500 && distance <= 3000",
         "distance >= 2500 && distance <= 5000",
         "distance > 600 && distance < 2000",
     ]);
     let warnings = [
         "\"1\" and \"0\" overlap for distance from 2500 to 3000",
-        "\"2\" never matches: earlier rules take every distance in its bounds",
+        "\"2\" never matches: earlier rules match every distance in its bounds",
         "no rule has a price for distance from 0 to 499",
     ];
-    let lines = warnings.map(|warning| format!("{odd}: warning: {warning}\n"));
-    let checked = operator(data_dir, &["prices", "check", &odd]);
+    let lines = warnings.map(|warning| format!("{questionable}: warning: {warning}\n"));
+    let checked = operator(data_dir, &["prices", "check", &questionable]);
     assert!(checked.status.success());
     assert_eq!(stderr(&checked), lines.concat());
-    let applied = operator(data_dir, &["prices", "apply", &odd, "--store", store]);
+    let applied = operator(
+        data_dir,
+        &["prices", "apply", &questionable, "--store", store],
+    );
     assert!(applied.status.success());
     assert_eq!(stderr(&applied), lines.concat());
     assert_eq!(
-        operator_json(data_dir, &["prices", "check", &odd]),
+        operator_json(data_dir, &["prices", "check", &questionable]),
         json!({ "warnings": warnings })
     );
 }
 
 #[test]
-fn every_version_of_a_price_list_can_be_seen_again() {
+fn every_version_of_a_price_list_can_be_shown() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path();
     let running = AllInOne::start(data_dir, &[]);
@@ -185,7 +191,7 @@ fn every_version_of_a_price_list_can_be_seen_again() {
 
     let history = operator_json(data_dir, &["prices", "history", "--store", store]);
 
-    // The first is the demo's own.
+    // Version 1 is the demo store's.
     let versions: Vec<_> = history
         .as_array()
         .unwrap()

@@ -1,17 +1,17 @@
-//! An operator gives a store its default time slot.
+//! Applying a store's default time slot.
 
 use tonic::Code;
 
-use super::{intervals, slots, values};
+use super::{definition, intervals, values};
 use crate::harness::{
     Platform,
-    definitions::{Definitions, violated_fields},
+    definitions::{Definitions, violation_fields},
 };
 
 on_both_databases! {
-    /// "Makes a definition the store's default time slot": at once, also after another at the same
+    /// "Makes a definition the store's default time slot": immediately, also repeatedly at one
     /// instant.
-    async fn a_time_slot_takes_the_place_of_the_one_before_at_once(platform: &Platform) {
+    async fn an_applied_time_slot_replaces_the_previous_one_immediately(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
 
@@ -20,20 +20,20 @@ on_both_databases! {
             ("Mo-Su 14:00-17:00", "T12:00:00Z/T15:00:00Z"),
             ("Mo-Su 18:00-19:00", "T16:00:00Z/T17:00:00Z"),
         ] {
-            let definition = slots(&format!("[{opening_hours:?}]"), "12 hours", "");
+            let definition = definition(&format!("[{opening_hours:?}]"), "12 hours", "");
             operator.apply_time_slot(&platform.store, &definition).await;
             assert_eq!(values(&client).await, intervals(&[("2020-04-02", times)]));
         }
     }
 
-    /// A definition with mistakes is refused, one violation per mistake at `line:column`, and the
-    /// time slot in force stays; none but an operator applies one.
-    async fn a_time_slot_with_mistakes_is_refused_and_the_one_in_force_stays(platform: &Platform) {
-        let definitions = Definitions::of_the_operator(platform).await;
-        let shop = Definitions::of(platform, &platform.demo_client, &["deliveries", "tasks"]).await;
-        let sound = slots(r#"["Mo-Su 12:00-14:00"]"#, "1 day", "");
+    /// An invalid definition is rejected with one violation per error at `line:column`, and the
+    /// current time slot stays; only an operator may apply one.
+    async fn an_invalid_time_slot_is_rejected_and_the_current_one_stays(platform: &Platform) {
+        let definitions = Definitions::as_operator(platform).await;
+        let shop = Definitions::as_client(platform, &platform.demo_client, &["deliveries", "tasks"]).await;
+        let valid = definition(r#"["Mo-Su 12:00-14:00"]"#, "1 day", "");
         let applied = definitions
-            .apply_time_slot(&platform.store, &sound)
+            .apply_time_slot(&platform.store, &valid)
             .await
             .unwrap();
         assert_eq!(
@@ -42,30 +42,30 @@ on_both_databases! {
                 applied.display_name.as_str(),
                 &applied.definition
             ),
-            (&platform.store, "Tour", &sound)
+            (&platform.store, "Tour", &valid)
         );
 
         for (definition, lines) in [
-            (sound.replace("Mo-Su 12:00-14:00", "Mo-Su noon"), &["2"][..]),
-            (sound.replace("[\"Mo-Su 12:00-14:00\"]", "[]"), &["2"]),
-            (sound.replace("1 day", "soon"), &["3"]),
-            (sound.replace("1 day", "-1 day"), &["3"]),
-            (format!("{sound}prior_notice = 5\n"), &["4"]),
-            (format!("{sound}nonsense = 1\n"), &["4"]),
-            (format!("{sound}= 1\n"), &["4"]),
+            (valid.replace("Mo-Su 12:00-14:00", "Mo-Su noon"), &["2"][..]),
+            (valid.replace("[\"Mo-Su 12:00-14:00\"]", "[]"), &["2"]),
+            (valid.replace("1 day", "soon"), &["3"]),
+            (valid.replace("1 day", "-1 day"), &["3"]),
+            (format!("{valid}prior_notice = 5\n"), &["4"]),
+            (format!("{valid}nonsense = 1\n"), &["4"]),
+            (format!("{valid}= 1\n"), &["4"]),
             (
-                sound
+                valid
                     .replace("1 day", "soon")
                     .replace("Mo-Su 12:00-14:00", "Mo-Su noon"),
                 &["2", "3"],
             ),
         ] {
-            let refused = definitions
+            let rejected = definitions
                 .apply_time_slot(&platform.store, &definition)
                 .await
                 .expect_err(&definition);
-            assert_eq!(refused.code(), Code::InvalidArgument, "{definition}");
-            let fields = violated_fields(&refused);
+            assert_eq!(rejected.code(), Code::InvalidArgument, "{definition}");
+            let fields = violation_fields(&rejected);
             let found: Vec<_> = fields
                 .iter()
                 .map(|field| field.split_once(':').unwrap().0)
@@ -73,11 +73,11 @@ on_both_databases! {
             assert_eq!(found, lines, "{fields:?} {definition}");
         }
         let unknown = definitions
-            .apply_time_slot("stores/01932e5c-9f4a-7000-8000-00000000000a", &sound)
+            .apply_time_slot("stores/01932e5c-9f4a-7000-8000-00000000000a", &valid)
             .await
             .unwrap_err();
         let forbidden = shop
-            .apply_time_slot(&platform.store, &sound)
+            .apply_time_slot(&platform.store, &valid)
             .await
             .unwrap_err();
 

@@ -3,14 +3,14 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{LUNCH_AND_AFTERNOON, intervals, slots, values};
-use crate::harness::{Answer, ApiClient, Platform, Twin};
+use super::{LUNCH_AND_AFTERNOON, definition, intervals, values};
+use crate::harness::{ApiClient, Platform, Replica, Response};
 
 on_both_databases! {
-    /// "`capacity` […] deliveries per slot": it holds however many ask at once, a full slot is
-    /// offered no more, and who asks for it is told which would do.
-    async fn a_slot_takes_as_many_deliveries_as_it_has_places(platform: &Platform) {
-        let definition = slots(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
+    /// "`capacity` […] deliveries per slot": also for concurrent orders; a full slot is no
+    /// longer offered, and its error names the next available one.
+    async fn a_slot_accepts_as_many_deliveries_as_its_capacity(platform: &Platform) {
+        let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
         platform
             .operator()
             .await
@@ -18,21 +18,21 @@ on_both_databases! {
             .await;
         let client = platform.client().await;
 
-        let (taken, refused) = rush([&client, &client]).await;
+        let (created, rejected) = order_concurrently([&client, &client]).await;
 
-        assert_eq!((taken.len(), refused.len()), (10, 54));
-        for answer in refused {
-            assert_eq!(answer.status, 400, "{}", answer.json);
+        assert_eq!((created.len(), rejected.len()), (10, 54));
+        for response in rejected {
+            assert_eq!(response.status, 400, "{}", response.json);
             assert_eq!(
                 (
-                    &answer.json["violations"][0]["propertyPath"],
-                    &answer.json["violations"][0]["code"],
-                    &answer.json["violations"][0]["message"],
+                    &response.json["violations"][0]["propertyPath"],
+                    &response.json["violations"][0]["code"],
+                    &response.json["violations"][0]["message"],
                 ),
                 (
                     &json!("dropoff.timeSlot"),
                     &json!("time_slot_refused"),
-                    &json!("the slot 2020-04-02 12:00-14:00 can't be booked: full, all places are taken (10); the next that can is 2020-04-02 14:00-17:00"),
+                    &json!("the slot 2020-04-02 12:00-14:00 can't be booked: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00"),
                 )
             );
         }
@@ -47,37 +47,40 @@ on_both_databases! {
     }
 }
 
-/// The same, over two cores; and what one gives back, the other may take.
+/// The same on two cores; capacity released on one can be booked on the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_cores_give_a_slot_no_more_than_its_places() {
-    let Some(twins) = Twin::start_two().await else {
+async fn two_cores_book_a_slot_no_more_than_its_capacity() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let definition = slots(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
-    let operator = twins[0].operator().await;
-    operator.apply_time_slot(&twins[0].store, &definition).await;
-    let (client, other) = (twins[0].client().await, twins[1].client().await);
+    let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
+    let operator = replicas[0].operator().await;
+    operator
+        .apply_time_slot(&replicas[0].store, &definition)
+        .await;
+    let (client, other) = (replicas[0].client().await, replicas[1].client().await);
 
-    let (taken, refused) = rush([&client, &other]).await;
-    assert_eq!((taken.len(), refused.len()), (10, 54));
+    let (created, rejected) = order_concurrently([&client, &other]).await;
+    assert_eq!((created.len(), rejected.len()), (10, 54));
 
-    let cancelled = &taken[..3];
-    join_all(cancelled.iter().map(|answer| {
-        let iri = answer.json["@id"].as_str().unwrap().to_owned();
+    let cancelled = &created[..3];
+    join_all(cancelled.iter().map(|response| {
+        let iri = response.json["@id"].as_str().unwrap().to_owned();
         let client = &client;
         async move { assert_eq!(client.delete(&iri).await.status, 204) }
     }))
     .await;
-    let (taken, refused) = rush([&other, &client]).await;
-    assert_eq!((taken.len(), refused.len()), (3, 61));
+    let (created, rejected) = order_concurrently([&other, &client]).await;
+    assert_eq!((created.len(), rejected.len()), (3, 61));
 
-    for twin in twins {
-        twin.stop().await;
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 
-/// 64 orders of one slot at once, by two programs in turn: which got a place, and which did not.
-async fn rush(clients: [&ApiClient; 2]) -> (Vec<Answer>, Vec<Answer>) {
+/// Sends 64 concurrent orders for one slot, alternating between the clients; returns the created
+/// and the rejected.
+async fn order_concurrently(clients: [&ApiClient; 2]) -> (Vec<Response>, Vec<Response>) {
     let order = json!({
         "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
     });
@@ -89,5 +92,5 @@ async fn rush(clients: [&ApiClient; 2]) -> (Vec<Answer>, Vec<Answer>) {
     join_all(orders)
         .await
         .into_iter()
-        .partition(|answer| answer.status == 201)
+        .partition(|response| response.status == 201)
 }

@@ -1,10 +1,10 @@
-//! Which slots are offered, as a document and by the rules of a store.
+//! The offered slots: the document, and the rules of a time slot definition.
 
 use hyper::{Method, header::ACCEPT_LANGUAGE};
 use proto::CreateStoreRequest;
 use serde_json::json;
 
-use super::{CHOICES, LUNCH_AND_AFTERNOON, advance_to, intervals, slots, values};
+use super::{CHOICES, LUNCH_AND_AFTERNOON, advance_to, definition, intervals, values};
 use crate::harness::{
     Platform,
     assertions::{assert_error, json_ld},
@@ -22,7 +22,7 @@ on_both_databases! {
         platform
             .operator()
             .await
-            .apply_time_slot(&platform.store, &slots(LUNCH_AND_AFTERNOON, "2 days", ""))
+            .apply_time_slot(&platform.store, &definition(LUNCH_AND_AFTERNOON, "2 days", ""))
             .await;
         let client = platform.client().await;
         let request = client
@@ -57,9 +57,9 @@ on_both_databases! {
 
     /// "Offered: start ≥ now + prior notice; start < now + interval (calendar time); […] not a
     /// closed day, weekend or public holiday where so configured."
-    async fn a_slot_is_offered_after_the_prior_notice_within_the_interval(platform: &Platform) {
-        let daily = |interval, more| slots(LUNCH_AND_AFTERNOON, interval, more);
-        let on = |day: &str, interval| slots(&format!("[\"{day} 12:00-14:00\"]"), interval, "");
+    async fn a_slot_is_offered_after_the_prior_notice_and_within_the_interval(platform: &Platform) {
+        let daily = |interval, options| definition(LUNCH_AND_AFTERNOON, interval, options);
+        let on = |day: &str, interval| definition(&format!("[\"{day} 12:00-14:00\"]"), interval, "");
         let thursday = "2020-04-02T11:00+02:00";
         let before_may_day = "2020-04-30T11:00+02:00";
         let offered = [
@@ -100,10 +100,10 @@ on_both_databases! {
             ),
             (
                 thursday,
-                slots(r#"["Th 22:00-02:00"]"#, "2 days", ""),
+                definition(r#"["Th 22:00-02:00"]"#, "2 days", ""),
                 vec!["2020-04-02T20:00:00Z/2020-04-03T00:00:00Z".to_owned()],
             ),
-            // A slot that begins now is offered; one that has begun is not.
+            // A slot that starts now is offered; one that has started is not.
             (
                 "2020-04-02T12:00+02:00",
                 daily("12 hours", ""),
@@ -138,7 +138,7 @@ on_both_databases! {
                 ]
                 .concat(),
             ),
-            // Two calendar days are 49 hours then; Monday's lunch begins within the last of them.
+            // These two calendar days have 49 hours; Monday's lunch starts within the last one.
             (
                 "2020-10-24T12:01+02:00",
                 on("Mo", "2 days"),
@@ -158,13 +158,13 @@ on_both_databases! {
     }
 
     /// "Not past the same-day cutoff", `previous_day_cutoff`, `closed`, `slot_length`.
-    async fn a_slot_is_not_offered_past_a_cutoff_nor_on_a_closed_day(platform: &Platform) {
+    async fn a_slot_is_not_offered_after_a_cutoff_or_on_a_closed_day(platform: &Platform) {
         let now = "2020-04-02T11:00+02:00";
         let today = both_on(&["2020-04-02"]);
         let tomorrow = both_on(&["2020-04-03"]);
         let both = both_on(&["2020-04-02", "2020-04-03"]);
 
-        for (more, expected) in [
+        for (option, expected) in [
             ("same_day_cutoff = \"10:00\"", &tomorrow),
             ("same_day_cutoff = \"11:01\"", &both),
             ("previous_day_cutoff = \"10:00\"", &today),
@@ -173,12 +173,12 @@ on_both_databases! {
             ("closed = [\"2020-03-30/2020-04-02\"]", &tomorrow),
             ("closed = [\"2020-04-02/2020-04-03\"]", &vec![]),
         ] {
-            let definition = slots(LUNCH_AND_AFTERNOON, "2 days", more);
+            let definition = definition(LUNCH_AND_AFTERNOON, "2 days", option);
             let choices = choices_at(platform, now, &definition).await;
-            assert_eq!(&choices, expected, "{more}");
+            assert_eq!(&choices, expected, "{option}");
         }
         let hours = "slot_length = \"1 hour\"";
-        let hourly = slots(r#"["Mo-Su 14:00-17:00"]"#, "12 hours", hours);
+        let hourly = definition(r#"["Mo-Su 14:00-17:00"]"#, "12 hours", hours);
         assert_eq!(
             choices_at(platform, now, &hourly).await,
             intervals(&[
@@ -189,13 +189,13 @@ on_both_databases! {
         );
     }
 
-    /// Scope `deliveries` permits time slots; a store without time slot has no choices.
-    async fn choices_are_for_those_with_the_scope_deliveries_and_a_time_slot(platform: &Platform) {
-        let without_scope = platform.client_of(&platform.demo_client, &["tasks"]).await;
-        let without_slot = platform.client_of_a_new_store().await;
+    /// The required scope is `deliveries`; a store without a time slot has no choices.
+    async fn choices_require_the_scope_deliveries_and_a_time_slot(platform: &Platform) {
+        let without_scope = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        let without_slot = platform.new_store_client().await;
 
         let forbidden = without_scope.get(CHOICES).await;
-        let unknown = platform.stranger().get(CHOICES).await;
+        let unknown = platform.anonymous_client().get(CHOICES).await;
         let absent = without_slot.get(CHOICES).await;
 
         assert_error(&forbidden, 403);
@@ -220,12 +220,12 @@ fn afternoon_of(date: &str) -> Vec<String> {
     intervals(&[(date, AFTERNOON)])
 }
 
-/// What is offered at an instant by a new shop in Paris with this time slot.
+/// The slots offered at an instant by a new store in Paris with this time slot.
 async fn choices_at(platform: &Platform, now: &str, definition: &str) -> Vec<String> {
     advance_to(platform, now);
     let operator = platform.operator().await;
     let store = operator
-        .create_store_as(CreateStoreRequest {
+        .create_store_with(CreateStoreRequest {
             display_name: "A shop in Paris".to_owned(),
             time_zone: Some("Europe/Paris".to_owned()),
             country_code: Some("FR".to_owned()),
@@ -234,5 +234,5 @@ async fn choices_at(platform: &Platform, now: &str, definition: &str) -> Vec<Str
         .await;
     operator.apply_time_slot(&store, definition).await;
     let credentials = operator.create_client(&store, &["deliveries"]).await;
-    values(&platform.client_of(&credentials, &["deliveries"]).await).await
+    values(&platform.client_for(&credentials, &["deliveries"]).await).await
 }

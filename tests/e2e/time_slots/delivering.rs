@@ -1,20 +1,20 @@
-//! A slot as the `timeSlot` of a task.
+//! A slot as the `timeSlot` of an order.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{CHOICES, LUNCH_AND_AFTERNOON, slots};
+use super::{CHOICES, LUNCH_AND_AFTERNOON, definition};
 use crate::harness::{Platform, assertions::assert_violations};
 
 on_both_databases! {
     /// `timeSlot`: "a date followed by a time range, `<YYYY-MM-DD> <HH:MM>-<HH:MM>`; or an ISO
     /// 8601 time interval […] (UTC, as returned by the time slot choices endpoint)". It "can be
-    /// used as the `timeSlot` of a task"; it wins over `before`, and `""` or null is absent.
-    async fn a_delivery_is_made_in_a_slot_of_either_form(platform: &Platform) {
+    /// used as the `timeSlot` of a task"; it overrides `before`, and `""` or null is absent.
+    async fn a_delivery_is_created_in_a_slot_of_either_format(platform: &Platform) {
         platform
             .operator()
             .await
-            .apply_time_slot(&platform.store, &slots(LUNCH_AND_AFTERNOON, "2 days", ""))
+            .apply_time_slot(&platform.store, &definition(LUNCH_AND_AFTERNOON, "2 days", ""))
             .await;
         let client = platform.client().await;
         let lunch = ["2020-04-03T12:00:00+02:00", "2020-04-03T14:00:00+02:00"];
@@ -37,7 +37,7 @@ on_both_databases! {
                 json!({ "timeSlot": "2020-04-03 12:00-14:00", "before": "2020-04-05 09:00" }),
                 lunch,
             ),
-            // Nothing restricts a store's deliveries to its slots unless it says so.
+            // Deliveries are not restricted to the offered slots by default.
             (
                 json!({ "timeSlot": "2020-04-08 03:17-03:18" }),
                 ["2020-04-08T03:17:00+02:00", "2020-04-08T03:18:00+02:00"],
@@ -56,7 +56,7 @@ on_both_databases! {
                 ["2020-04-03T13:45:00+02:00", lunch[1]],
             ),
         ] {
-            let delivery = client.create_delivery(to_rivoli(&dropoff)).await;
+            let delivery = client.create_delivery(order_with(&dropoff)).await;
             assert_eq!(window_of(&delivery["dropoff"]), window, "{dropoff}");
             let task = client
                 .get(delivery["dropoff"]["@id"].as_str().unwrap())
@@ -70,7 +70,7 @@ on_both_databases! {
         {
             let (start, end) = choice["value"].as_str().unwrap().split_once('/').unwrap();
             let delivery = client
-                .create_delivery(to_rivoli(&json!({ "timeSlot": choice["value"] })))
+                .create_delivery(order_with(&json!({ "timeSlot": choice["value"] })))
                 .await;
             let instants =
                 window_of(&delivery["dropoff"]).map(|time| time.parse::<Timestamp>().unwrap());
@@ -81,8 +81,8 @@ on_both_databases! {
         }
     }
 
-    /// Everything else is refused in the client's own words.
-    async fn a_slot_of_another_form_is_refused(platform: &Platform) {
+    /// Any other value is a violation of `timeSlot`.
+    async fn a_slot_of_another_format_is_rejected(platform: &Platform) {
         let client = platform.client().await;
 
         for slot in [
@@ -115,15 +115,15 @@ on_both_databases! {
                 json!({ "timeSlot": slot }),
                 json!({ "timeSlot": slot, "before": "2020-04-03 13:00" }),
             ] {
-                let answer = client.post("/api/deliveries", to_rivoli(&dropoff)).await;
+                let response = client.post("/api/deliveries", order_with(&dropoff)).await;
                 let shown: String = slot.to_string().chars().take(80).collect();
                 assert_eq!(
-                    (answer.status, answer.violated()),
+                    (response.status, response.violation_paths()),
                     (400, vec!["dropoff.timeSlot"]),
                     "{shown}: {}",
-                    answer.json
+                    response.json
                 );
-                assert_violations(&answer, &["dropoff.timeSlot"]);
+                assert_violations(&response, &["dropoff.timeSlot"]);
             }
         }
         for absent in [
@@ -131,15 +131,15 @@ on_both_databases! {
             json!({ "timeSlot": null }),
             json!({}),
         ] {
-            let answer = client.post("/api/deliveries", to_rivoli(&absent)).await;
-            assert_violations(&answer, &["dropoff.before"]);
+            let response = client.post("/api/deliveries", order_with(&absent)).await;
+            assert_violations(&response, &["dropoff.before"]);
         }
     }
 }
 
-fn to_rivoli(constraint: &Value) -> Value {
+fn order_with(times: &Value) -> Value {
     let mut dropoff = json!({ "address": "48 Rue de Rivoli, 75004 Paris" });
-    for (member, value) in constraint.as_object().unwrap() {
+    for (member, value) in times.as_object().unwrap() {
         dropoff[member] = value.clone();
     }
     json!({ "dropoff": dropoff })

@@ -1,8 +1,8 @@
-//! Labels for people, in their language.
+//! Localized labels of the choices.
 
 use hyper::{Method, header::ACCEPT_LANGUAGE};
 
-use super::{CHOICES, advance_to, members, slots};
+use super::{CHOICES, advance_to, definition, members};
 use crate::harness::{ApiClient, Platform};
 
 on_both_databases! {
@@ -15,7 +15,7 @@ on_both_databases! {
             .await
             .apply_time_slot(
                 &platform.store,
-                &slots(r#"["Mo-Su 12:00-14:00"]"#, "3 days", ""),
+                &definition(r#"["Mo-Su 12:00-14:00"]"#, "3 days", ""),
             )
             .await;
         let client = platform.client().await;
@@ -69,7 +69,7 @@ on_both_databases! {
         assert_eq!(labels(&client, Some("tlh")).await, fallback);
         assert_eq!(labels(&client, Some("")).await, fallback);
 
-        // Half past midnight in Paris is still yesterday in UTC.
+        // 00:30 in Paris is still the previous day in UTC.
         advance_to(platform, "2020-04-03T00:30+02:00");
         let client = platform.client().await;
         let labels = labels(&client, Some("en")).await;

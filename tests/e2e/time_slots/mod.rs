@@ -15,14 +15,14 @@ const CHOICES: &str = "/api/time_slots/choices";
 
 const LUNCH_AND_AFTERNOON: &str = r#"["Mo-Su 12:00-14:00", "Mo-Su 14:00-17:00"]"#;
 
-fn slots(opening_hours: &str, interval: &str, more: &str) -> String {
+fn definition(opening_hours: &str, interval: &str, more: &str) -> String {
     format!(
         "name = \"Tour\"\nopening_hours = {opening_hours}\ninterval = \"{interval}\"\n{more}{}",
         if more.is_empty() { "" } else { "\n" }
     )
 }
 
-/// Moves the clock, which never goes back, to an instant.
+/// Advances the clock to an instant, which must not be in its past.
 fn advance_to(platform: &Platform, now: &str) {
     let now: Timestamp = now.parse().unwrap();
     platform.advance(now.duration_since(platform.now()));

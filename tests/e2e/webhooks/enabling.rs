@@ -1,4 +1,4 @@
-//! Disabling a webhook for a while, and enabling it again.
+//! Disabling and enabling a webhook.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -10,40 +10,40 @@ use crate::harness::{
 };
 
 on_both_databases! {
-    /// "An event […] goes to every **enabled** webhook": one that is disabled hears of nothing,
-    /// not even of what was owed, and after it is enabled of what happens from then on.
-    async fn a_disabled_webhook_is_told_nothing_until_it_is_enabled(platform: &Platform) {
+    /// "An event […] goes to every **enabled** webhook": a disabled one gets no notification, its
+    /// pending ones are cancelled, and once enabled it gets those of later events.
+    async fn a_disabled_webhook_is_not_notified_until_it_is_enabled(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
-        let [receiver, kept] = [
+        let [receiver, other_receiver] = [
             WebhookReceiver::start().await,
             WebhookReceiver::start().await,
         ];
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        client.create_webhook("delivery.completed", kept.url()).await;
-        receiver.answer_with(500);
+        client.create_webhook("delivery.completed", other_receiver.url()).await;
+        receiver.respond_with(500);
         deliver(&client, &courier).await;
         receiver.next_notification().await;
-        kept.next_notification().await;
+        other_receiver.next_notification().await;
 
-        act(&client, &webhook, "disable").await;
-        receiver.answer_with(204);
+        post_action(&client, &webhook, "disable").await;
+        receiver.respond_with(204);
         for _ in 0..3 {
             platform.advance(SignedDuration::from_mins(10));
             deliver(&client, &courier).await;
-            kept.next_notification().await;
+            other_receiver.next_notification().await;
         }
-        act(&client, &webhook, "enable").await;
+        post_action(&client, &webhook, "enable").await;
         platform.advance(SignedDuration::from_mins(10));
         let last = deliver(&client, &courier).await;
 
-        let told = receiver.next_notification().await;
-        assert_eq!(told.json()["data"]["object"], last);
-        assert!(receiver.so_far().await.is_empty());
+        let notification = receiver.next_notification().await;
+        assert_eq!(notification.json()["data"]["object"], last);
+        assert!(receiver.received().await.is_empty());
     }
 
-    /// The webhook says since when and why; what is done twice changes nothing.
-    async fn a_webhook_says_since_when_and_why_it_is_disabled(platform: &Platform) {
+    /// The webhook shows time and reason; repeating the action changes nothing.
+    async fn a_disabled_webhook_shows_time_and_reason(platform: &Platform) {
         let client = platform.client().await;
         let mut enabled = client
             .create_webhook("delivery.completed", "http://127.0.0.1:9/")
@@ -55,120 +55,120 @@ on_both_databases! {
         disabled["disabledReason"] = json!("client");
 
         for _ in 0..2 {
-            assert_eq!(act(&client, &enabled, "disable").await, disabled);
+            assert_eq!(post_action(&client, &enabled, "disable").await, disabled);
             assert_eq!(json_ld(&client.get(iri(&enabled)).await, 200), disabled);
             platform.advance(SignedDuration::from_secs(60));
         }
         for _ in 0..2 {
-            assert_eq!(act(&client, &enabled, "enable").await, enabled);
+            assert_eq!(post_action(&client, &enabled, "enable").await, enabled);
             assert_eq!(json_ld(&client.get(iri(&enabled)).await, 200), enabled);
         }
     }
 
-    /// What is on its way when a webhook is disabled is not tried again, even if it is enabled by
-    /// the time it fails; and delivered if it does not.
-    async fn what_is_on_its_way_to_a_disabled_webhook_is_dropped_or_delivered(
+    /// A notification in flight when its webhook is disabled is not retried, even if the webhook is
+    /// enabled before the attempt fails. If the attempt succeeds, it is delivered.
+    async fn a_notification_in_flight_to_a_disabled_webhook_is_cancelled_or_delivered(
         platform: &Platform,
     ) {
         let client = platform.client().await;
         let courier = platform.courier().await;
-        for (status, state) in [(500, "dropped"), (204, "delivered")] {
+        for (status, state) in [(500, "cancelled"), (204, "delivered")] {
             let receiver = WebhookReceiver::start().await;
             let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-            receiver.answer_with(status);
-            receiver.hold_answers(true);
+            receiver.respond_with(status);
+            receiver.hold_responses(true);
             deliver(&client, &courier).await;
-            let told = receiver.next_notification().await;
-            let notification = format!("/api/notifications/{}", told.header("webhook-id"));
+            let request = receiver.next_notification().await;
+            let notification = format!("/api/notifications/{}", request.header("webhook-id"));
 
-            act(&client, &webhook, "disable").await;
-            let dropped = client.get(&notification).await.expect(200);
-            assert_eq!((&dropped["state"], &dropped["nextAttemptAt"]), (&json!("dropped"), &Value::Null));
-            act(&client, &webhook, "enable").await;
-            receiver.hold_answers(false);
+            post_action(&client, &webhook, "disable").await;
+            let cancelled = client.get(&notification).await.expect(200);
+            assert_eq!((&cancelled["state"], &cancelled["nextAttemptAt"]), (&json!("cancelled"), &Value::Null));
+            post_action(&client, &webhook, "enable").await;
+            receiver.hold_responses(false);
 
             let ended = client
-                .until(&notification, |read| {
+                .wait_until(&notification, |read| {
                     (read["attempts"].get(0).is_some()).then_some(read)
                 })
                 .await;
             assert_eq!(ended["state"], state);
             assert_eq!(ended["attempts"][0]["statusCode"], status);
-            receiver.answer_with(204);
+            receiver.respond_with(204);
             platform.advance(SignedDuration::from_mins(10));
             let next = deliver(&client, &courier).await;
             assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
-            assert!(receiver.so_far().await.is_empty());
+            assert!(receiver.received().await.is_empty());
             client.delete(iri(&webhook)).await.expect(204);
         }
     }
 
     /// "The operator is told (event `webhook.disabled` on the internal stream, log, metric)".
-    async fn the_log_of_events_has_every_webhook_that_the_platform_disables(platform: &Platform) {
+    async fn the_event_log_contains_every_webhook_that_the_platform_disables(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let mut disabled = Vec::new();
-        let mut days_later = None;
+        let mut later_client = None;
         for (status, reason) in [(410, "gone"), (500, "failing")] {
             let receiver = WebhookReceiver::start().await;
             let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-            receiver.answer_with(status);
+            receiver.respond_with(status);
             deliver(&client, &courier).await;
             receiver.next_notification().await;
             if reason == "failing" {
                 let failed = format!("{}/notifications?state=failed", iri(&webhook));
                 client
-                    .until(&failed, |page| page["hydra:member"].get(0).map(|_| ()))
+                    .wait_until(&failed, |page| page["hydra:member"].get(0).map(|_| ()))
                     .await;
                 platform.advance(SignedDuration::from_hours(5 * 24));
-                days_later = Some(platform.client().await);
+                later_client = Some(platform.client().await);
             }
-            let read = until_disabled(days_later.as_ref().unwrap_or(&client), &webhook).await;
+            let read = wait_until_disabled(later_client.as_ref().unwrap_or(&client), &webhook).await;
             assert_eq!(read["disabledReason"], reason);
             disabled.push(iri(&webhook).to_owned());
         }
 
-        let told = days_later
+        let logged = later_client
             .unwrap()
-            .until("/api/events", |page| {
+            .wait_until("/api/events", |page| {
                 let events = page["hydra:member"].as_array().unwrap().iter();
-                let told: Vec<_> = events
+                let logged: Vec<_> = events
                     .filter(|event| event["event"] == "webhook.disabled")
                     .map(|event| event["object"].as_str().unwrap().to_owned())
                     .collect();
-                (told.len() >= disabled.len()).then_some(told)
+                (logged.len() >= disabled.len()).then_some(logged)
             })
             .await;
-        assert_eq!(told, disabled);
+        assert_eq!(logged, disabled);
     }
 
-    /// 410 disables; the shop may enable it again.
+    /// A 410 disables a webhook; the shop may enable it again.
     async fn a_webhook_whose_receiver_was_gone_can_be_enabled_again(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        receiver.answer_with(410);
+        receiver.respond_with(410);
         deliver(&client, &courier).await;
         receiver.next_notification().await;
-        let read = until_disabled(&client, &webhook).await;
+        let read = wait_until_disabled(&client, &webhook).await;
         assert_eq!(read["disabledReason"], "gone");
-        receiver.answer_with(204);
+        receiver.respond_with(204);
 
-        act(&client, &webhook, "enable").await;
+        post_action(&client, &webhook, "enable").await;
 
         let next = deliver(&client, &courier).await;
-        let told = receiver.next_notification().await;
-        assert_eq!(told.json()["data"]["object"], next);
+        let notification = receiver.next_notification().await;
+        assert_eq!(notification.json()["data"]["object"], next);
     }
 
-    /// "A resource of another store answers 404": whatever is asked of it.
-    async fn nobody_else_disables_or_enables_a_webhook(platform: &Platform) {
+    /// "A resource of another store answers 404", for every action.
+    async fn only_its_client_disables_or_enables_a_webhook(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client_of_a_new_store().await;
+        let other = platform.new_store_client().await;
         let operator = platform.operator().await;
         let colleague = operator.create_client(&platform.store, &["tasks"]).await;
-        let colleague = platform.client_of(&colleague, &["tasks"]).await;
+        let colleague = platform.client_for(&colleague, &["tasks"]).await;
         let webhook = client
             .create_webhook("delivery.completed", "http://127.0.0.1:9/")
             .await;
@@ -178,7 +178,7 @@ on_both_databases! {
             for other in [&other, &colleague] {
                 assert_error(&other.post(&path, json!({})).await, 404);
             }
-            assert_error(&platform.stranger().post(&path, json!({})).await, 401);
+            assert_error(&platform.anonymous_client().post(&path, json!({})).await, 401);
             let unknown = format!("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a/{action}");
             assert_error(&client.post(&unknown, json!({})).await, 404);
         }
@@ -186,15 +186,15 @@ on_both_databases! {
     }
 }
 
-async fn act(client: &ApiClient, webhook: &Value, action: &str) -> Value {
+async fn post_action(client: &ApiClient, webhook: &Value, action: &str) -> Value {
     let path = format!("{}/{action}", iri(webhook));
     json_ld(&client.post(&path, json!({})).await, 200)
 }
 
-/// The webhook, once the platform has heard that its receiver is gone.
-async fn until_disabled(client: &ApiClient, webhook: &Value) -> Value {
+/// The webhook, once the platform has disabled it.
+async fn wait_until_disabled(client: &ApiClient, webhook: &Value) -> Value {
     client
-        .until(iri(webhook), |read| {
+        .wait_until(iri(webhook), |read| {
             (read["enabled"] == json!(false)).then_some(read)
         })
         .await

@@ -1,4 +1,4 @@
-//! Receivers that don't answer hold up nobody else, and what is owed in a rush is told once.
+//! Hanging receivers delay no others, and a burst of notifications is sent once each.
 
 use std::{
     collections::BTreeSet,
@@ -13,12 +13,12 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{iri, order};
-use crate::harness::{ApiClient, Platform, Twin, WebhookReceiver};
+use crate::harness::{ApiClient, Platform, Replica, WebhookReceiver};
 
-/// How many deliveries a rush has.
-const RUSH: usize = 60;
+/// The number of deliveries in a burst.
+const BURST: usize = 60;
 
-/// A receiver that takes connections and never answers.
+/// A receiver that accepts connections and never responds.
 struct HangingReceiver {
     url: String,
     connections: Arc<AtomicUsize>,
@@ -45,7 +45,7 @@ impl HangingReceiver {
     }
 }
 
-async fn pickups(client: &ApiClient, count: usize) -> Vec<String> {
+async fn create_pickups(client: &ApiClient, count: usize) -> Vec<String> {
     let mut tasks = Vec::new();
     for _ in 0..count {
         let delivery = client.create_delivery(order()).await;
@@ -54,7 +54,7 @@ async fn pickups(client: &ApiClient, count: usize) -> Vec<String> {
     tasks
 }
 
-async fn ids_of(receiver: &WebhookReceiver, count: usize) -> BTreeSet<String> {
+async fn receive_ids(receiver: &WebhookReceiver, count: usize) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for _ in 0..count {
         let notification = receiver.next_notification().await;
@@ -64,9 +64,9 @@ async fn ids_of(receiver: &WebhookReceiver, count: usize) -> BTreeSet<String> {
 }
 
 on_both_databases! {
-    /// One that never answers has one notification on its way, whatever is due to it; another is
-    /// told all of its own meanwhile.
-    async fn a_receiver_that_hangs_does_not_hold_up_another(platform: &Platform) {
+    /// A hanging receiver has one notification in flight, however many are due; another receiver gets
+    /// all of its own meanwhile.
+    async fn a_hanging_receiver_does_not_delay_another(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let hanging = HangingReceiver::start().await;
@@ -76,22 +76,22 @@ on_both_databases! {
             webhooks.push(client.create_webhook("delivery.picked", url).await);
         }
 
-        for task in pickups(&client, RUSH).await {
+        for task in create_pickups(&client, BURST).await {
             courier.complete(&task).await;
         }
 
-        assert_eq!(ids_of(&healthy, RUSH).await.len(), RUSH);
-        // A second one would be on its way once the first is given up, which takes a while.
+        assert_eq!(receive_ids(&healthy, BURST).await.len(), BURST);
+        // The second may be in flight once the first has timed out.
         assert!(hanging.connections() <= 2, "{}", hanging.connections());
-        assert!(healthy.so_far().await.is_empty());
+        assert!(healthy.received().await.is_empty());
 
-        // Its shop sees why, once the first is given up.
+        // Its shop sees the failure once the first has timed out.
         let failed = format!("{}/notifications?state=failed", iri(&webhooks[0]));
         let failed = client
-            .until(&failed, |page| page["hydra:member"].get(0).cloned())
+            .wait_until(&failed, |page| page["hydra:member"].get(0).cloned())
             .await;
         let mut attempt = client
-            .until(iri(&failed), |read| read["attempts"].get(0).cloned())
+            .wait_until(iri(&failed), |read| read["attempts"].get(0).cloned())
             .await;
         let took = attempt["milliseconds"].take();
         assert!(took.as_u64() >= Some(15_000), "{took}");
@@ -108,37 +108,37 @@ on_both_databases! {
         );
     }
 
-    /// Those that come to be owed while a webhook's turn comes and goes are neither forgotten
-    /// nor told twice.
-    async fn what_is_owed_in_a_rush_is_told_once(platform: &Platform) {
+    /// Notifications enqueued while others of their webhook are claimed are neither lost nor
+    /// repeated.
+    async fn a_burst_of_notifications_is_sent_once_each(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         client.create_webhook("delivery.picked", receiver.url()).await;
-        let tasks = pickups(&client, RUSH).await;
+        let tasks = create_pickups(&client, BURST).await;
 
         join_all(tasks.iter().map(|task| courier.complete(task))).await;
 
-        assert_eq!(ids_of(&receiver, RUSH).await.len(), RUSH);
-        assert!(receiver.so_far().await.is_empty());
+        assert_eq!(receive_ids(&receiver, BURST).await.len(), BURST);
+        assert!(receiver.received().await.is_empty());
     }
 }
 
-/// As above, over two cores that each have a dispatcher.
+/// As above, over two cores with a dispatcher each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_owed_in_a_rush_on_two_cores_is_told_once() {
-    let Some(twins) = Twin::start_two().await else {
+async fn a_burst_of_notifications_on_two_cores_is_sent_once_each() {
+    let Some(replicas) = Replica::start_two().await else {
         return;
     };
-    let client = twins[0].client().await;
+    let client = replicas[0].client().await;
     let receiver = WebhookReceiver::start().await;
     client
         .create_webhook("delivery.picked", receiver.url())
         .await;
-    let tasks = pickups(&client, RUSH).await;
+    let tasks = create_pickups(&client, BURST).await;
     let boards = [
-        twins[0].dispatch_board().await,
-        twins[1].dispatch_board().await,
+        replicas[0].dispatch_board().await,
+        replicas[1].dispatch_board().await,
     ];
 
     join_all(tasks.iter().enumerate().map(|(number, task)| {
@@ -152,9 +152,9 @@ async fn what_is_owed_in_a_rush_on_two_cores_is_told_once() {
     }))
     .await;
 
-    assert_eq!(ids_of(&receiver, RUSH).await.len(), RUSH);
-    assert!(receiver.so_far().await.is_empty());
-    for twin in twins {
-        twin.stop().await;
+    assert_eq!(receive_ids(&receiver, BURST).await.len(), BURST);
+    assert!(receiver.received().await.is_empty());
+    for replica in replicas {
+        replica.stop().await;
     }
 }

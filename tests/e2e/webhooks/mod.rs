@@ -1,28 +1,28 @@
-//! "Webhooks" and "Events": registering, what is told to whom, and how it is signed.
+//! "Webhooks" and "Events": registration, notifications, signatures.
 
 mod clock;
 mod enabling;
 mod fairness;
-mod flags;
-mod insight;
+mod history;
 mod notifications;
 mod registering;
 mod retrying;
-mod rotating;
+mod secret_rotation;
+mod settings;
 mod signatures;
-mod testing;
+mod test_send;
 
 use serde_json::Value;
 
 use crate::harness::{ApiClient, deliver, iri, order};
 
-/// The newest notification of a webhook, once so many of its attempts have ended.
-async fn once_tried(client: &ApiClient, webhook: &Value, attempts: u32) -> Value {
+/// The newest notification of a webhook, once it has this many attempts.
+async fn wait_for_attempts(client: &ApiClient, webhook: &Value, attempts: u32) -> Value {
     let path = format!("{}/notifications", iri(webhook));
     client
-        .until(&path, |page| {
-            let told = page["hydra:member"].get(0)?;
-            (told["attemptCount"] == attempts).then(|| told.clone())
+        .wait_until(&path, |page| {
+            let newest = page["hydra:member"].get(0)?;
+            (newest["attemptCount"] == attempts).then(|| newest.clone())
         })
         .await
 }

@@ -1,4 +1,4 @@
-//! `POST /api/webhooks`, and reading and deleting what was registered.
+//! `POST /api/webhooks`; reading and deleting a webhook.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ on_both_databases! {
     /// "Response: the Webhook resource, including `secret`"; 201 with `Location`. "`secret`:
     /// standard padded Base64 of 32 random bytes (44 characters)." The events are
     /// `delivery.completed`, `delivery.picked` and `delivery.cancelled`.
-    async fn a_webhook_is_answered_as_sent_with_a_secret_of_its_own(platform: &Platform) {
+    async fn a_webhook_is_returned_as_sent_with_its_own_secret(platform: &Platform) {
         let client = platform.client().await;
         let url = "http://127.0.0.1:9/hook?shop=1&x=%20y";
         let mut secrets = Vec::new();
@@ -26,11 +26,11 @@ on_both_databases! {
             "delivery.cancelled",
             "delivery.completed",
         ] {
-            let answer = client
+            let response = client
                 .post(WEBHOOKS, json!({ "event": event, "url": url }))
                 .await;
 
-            let webhook = json_ld(&answer, 201);
+            let webhook = json_ld(&response, 201);
             let id = webhook["id"].as_str().unwrap();
             let secret = webhook["secret"].as_str().unwrap();
             assert_eq!(uuid::Uuid::parse_str(id).unwrap().get_version_num(), 7);
@@ -51,8 +51,8 @@ on_both_databases! {
                 })
             );
             assert!(
-                answer.header("location").ends_with(iri(&webhook)),
-                "{answer:?}"
+                response.header("location").ends_with(iri(&webhook)),
+                "{response:?}"
             );
             assert_eq!(
                 (secret.len(), STANDARD.decode(secret).unwrap().len()),
@@ -65,7 +65,7 @@ on_both_databases! {
         assert_eq!(secrets.len(), 4);
     }
 
-    /// "list and read **without** `secret`; 204": DELETE answers 204, and then it is not there.
+    /// "list and read **without** `secret`; 204": after a DELETE it is not found.
     async fn a_webhook_is_read_without_its_secret_until_it_is_deleted(platform: &Platform) {
         let client = platform.client().await;
         let mut webhook = client
@@ -84,33 +84,33 @@ on_both_databases! {
 
     /// "any | […] own webhooks"; "a resource of another store answers 404, exactly like one that
     /// does not exist".
-    async fn a_webhook_is_its_own_clients_and_nobody_elses(platform: &Platform) {
+    async fn a_webhook_is_visible_only_to_its_client(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
         let colleague = operator
             .create_client(&platform.store, &["deliveries", "tasks"])
             .await;
         let colleague = platform
-            .client_of(&colleague, &["deliveries", "tasks"])
+            .client_for(&colleague, &["deliveries", "tasks"])
             .await;
-        let of_another_store = platform.client_of_a_new_store().await;
-        let with_tasks_alone = platform.client_of(&platform.demo_client, &["tasks"]).await;
+        let other_store = platform.new_store_client().await;
+        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
         let body = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
 
-        let webhook = json_ld(&with_tasks_alone.post(WEBHOOKS, body.clone()).await, 201);
+        let webhook = json_ld(&tasks_only.post(WEBHOOKS, body.clone()).await, 201);
         let iri = iri(&webhook);
 
-        for other in [&colleague, &of_another_store] {
-            let mut refused = other.get(iri).await;
+        for other in [&colleague, &other_store] {
+            let mut rejected = other.get(iri).await;
             let absent = other
                 .get("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a")
                 .await;
-            assert_error(&refused, 404);
+            assert_error(&rejected, 404);
             assert_error(&absent, 404);
             for member in ["hydra:description", "detail", "requestId"] {
-                refused.json[member] = absent.json[member].clone();
+                rejected.json[member] = absent.json[member].clone();
             }
-            assert_eq!(refused.json, absent.json);
+            assert_eq!(rejected.json, absent.json);
             assert_error(&other.delete(iri).await, 404);
         }
         for unknown in [
@@ -122,14 +122,14 @@ on_both_databases! {
             let unknown = unknown.replace('é', "%C3%A9");
             assert_error(&client.get(&unknown).await, 404);
         }
-        let stranger = platform.stranger();
-        for answer in [
-            stranger.post(WEBHOOKS, body).await,
-            stranger.get(iri).await,
-            stranger.delete(iri).await,
+        let anonymous = platform.anonymous_client();
+        for response in [
+            anonymous.post(WEBHOOKS, body).await,
+            anonymous.get(iri).await,
+            anonymous.delete(iri).await,
         ] {
-            assert_error(&answer, 401);
-            assert!(answer.header("www-authenticate").starts_with("Bearer"));
+            assert_error(&response, 401);
+            assert!(response.header("www-authenticate").starts_with("Bearer"));
         }
         json_ld(&client.get(iri).await, 200);
     }
@@ -161,17 +161,17 @@ on_both_databases! {
             "HTTPS://Example.COM/Hook",
             "https://example.com/%7Bhook%7D",
         ] {
-            let answer = register(&json!(url)).await;
+            let response = register(&json!(url)).await;
             assert_eq!(
-                (answer.status, &answer.json["url"]),
+                (response.status, &response.json["url"]),
                 (201, &json!(url)),
                 "{url}: {}",
-                answer.json
+                response.json
             );
         }
         let mut accepted = Vec::new();
         for url in [
-            // Private, whichever way it is written.
+            // Private, in every notation.
             json!("http://10.0.0.1/"),
             json!("https://10.0.0.1/"),
             json!("http://172.16.0.1/"),
@@ -221,19 +221,19 @@ on_both_databases! {
             json!(" "),
             json!(""),
             json!(format!("https://example.com/{}", "x".repeat(10_000))),
-            // Not a text.
+            // Not a string.
             json!(null),
             json!(1),
             json!(true),
             json!(["https://example.com/"]),
             json!({ "url": "https://example.com/" }),
         ] {
-            let answer = register(&url).await;
+            let response = register(&url).await;
             let shown: String = url.to_string().chars().take(80).collect();
-            if (answer.status, answer.violated()) == (400, vec!["url"]) {
-                assert_violations(&answer, &["url"]);
+            if (response.status, response.violation_paths()) == (400, vec!["url"]) {
+                assert_violations(&response, &["url"]);
             } else {
-                accepted.push(format!("{shown}: {} {}", answer.status, answer.json));
+                accepted.push(format!("{shown}: {} {}", response.status, response.json));
             }
         }
         assert!(accepted.is_empty(), "{accepted:#?}");
@@ -241,7 +241,7 @@ on_both_databases! {
 
     /// "Anything else: 400, violation `event`, listing the known ones"; **all** violations at
     /// once; unknown members are ignored.
-    async fn an_unknown_event_is_refused_with_a_list_of_the_known_ones(platform: &Platform) {
+    async fn an_unknown_event_is_rejected_with_a_list_of_the_known_ones(platform: &Platform) {
         let client = platform.client().await;
         let url = "https://example.com/";
         let documentation = client.get("/api/docs.json").await.expect(200);
@@ -259,11 +259,11 @@ on_both_databases! {
             json!("delivery.*"),
             json!("x".repeat(10_000)),
         ] {
-            let answer = client
+            let response = client
                 .post(WEBHOOKS, json!({ "event": event, "url": url }))
                 .await;
-            assert_violations(&answer, &["event"]);
-            let message = answer.json["violations"][0]["message"].as_str().unwrap();
+            assert_violations(&response, &["event"]);
+            let message = response.json["violations"][0]["message"].as_str().unwrap();
             for known in known {
                 assert!(message.contains(known), "{message}");
             }
@@ -274,18 +274,18 @@ on_both_databases! {
             json!(1),
             json!(["delivery.completed"]),
         ] {
-            let answer = client
+            let response = client
                 .post(WEBHOOKS, json!({ "event": event, "url": url }))
                 .await;
-            assert_violations(&answer, &["event"]);
+            assert_violations(&response, &["event"]);
         }
         for body in [
             json!({}),
             json!({ "event": "x", "url": "y" }),
             json!({ "event": 1, "url": 2 }),
         ] {
-            let answer = client.post(WEBHOOKS, body).await;
-            assert_violations(&answer, &["event", "url"]);
+            let response = client.post(WEBHOOKS, body).await;
+            assert_violations(&response, &["event", "url"]);
         }
         let more = json!({
             "event": "delivery.picked",

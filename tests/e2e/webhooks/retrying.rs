@@ -1,13 +1,12 @@
-//! When what failed is tried again, and when no more.
+//! The retry schedule of failed notifications.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{deliver, iri, once_tried};
+use super::{deliver, iri, wait_for_attempts};
 use crate::harness::{Platform, WebhookReceiver};
 
-/// After how long each attempt follows the one before, in seconds, without what is added at
-/// random.
+/// The delay before each retry in seconds, without jitter.
 const SCHEDULE: [i64; 9] = [
     5,
     5 * 60,
@@ -21,8 +20,8 @@ const SCHEDULE: [i64; 9] = [
 ];
 
 on_both_databases! {
-    /// "429/503 `Retry-After` honoured as max(schedule, hint) up to 24 h", and of others not.
-    async fn a_busy_receiver_is_called_again_when_it_asks_but_not_before_the_schedule_has_it(
+    /// "429/503 `Retry-After` honoured as max(schedule, hint) up to 24 h"; ignored on other statuses.
+    async fn retry_after_of_a_busy_receiver_delays_the_schedule_but_does_not_advance_it(
         platform: &Platform,
     ) {
         let client = platform.client().await;
@@ -39,49 +38,48 @@ on_both_databases! {
             (500, "600", 5),
         ] {
             let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-            receiver.ask_to_come_again(status, retry_after);
+            receiver.respond_with_retry_after(status, retry_after);
             deliver(&client, &courier).await;
             receiver.next_notification().await;
 
-            let failed = once_tried(&client, &webhook, 1).await;
+            let failed = wait_for_attempts(&client, &webhook, 1).await;
 
-            let wait = due(&failed).duration_since(platform.now()).as_secs();
-            // Up to a tenth more, to the second.
+            let delay = due(&failed).duration_since(platform.now()).as_secs();
+            // Jitter adds up to a tenth.
             let expected = seconds..=seconds + seconds / 10;
-            assert!(expected.contains(&wait), "{status} {retry_after}: {wait} s");
+            assert!(expected.contains(&delay), "{status} {retry_after}: {delay} s");
             client.delete(iri(&webhook)).await.expect(204);
         }
     }
 
-    /// And is left alone until then.
-    async fn a_busy_receiver_is_not_called_before_it_asks(platform: &Platform) {
+    async fn a_busy_receiver_is_not_called_before_its_retry_after(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        receiver.ask_to_come_again(503, "1200");
+        receiver.respond_with_retry_after(503, "1200");
         deliver(&client, &courier).await;
         let first = receiver.next_notification().await;
-        once_tried(&client, &webhook, 1).await;
-        receiver.answer_with(204);
+        wait_for_attempts(&client, &webhook, 1).await;
+        receiver.respond_with(204);
 
         platform.advance(SignedDuration::from_secs(1199));
         let meanwhile = deliver(&client, &courier).await;
-        let told = receiver.next_notification().await;
-        assert_eq!(told.json()["data"]["object"], meanwhile);
-        assert!(receiver.so_far().await.is_empty());
+        let next = receiver.next_notification().await;
+        assert_eq!(next.json()["data"]["object"], meanwhile);
+        assert!(receiver.received().await.is_empty());
 
         platform.advance(SignedDuration::from_secs(121));
         let again = receiver.next_notification().await;
         assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
     }
 
-    /// "Exhausted → given up, kept, visible": with every attempt that was made.
-    async fn what_failed_as_often_as_the_schedule_has_it_is_given_up_and_shown(
+    /// "Exhausted → given up, kept, visible", with every attempt.
+    async fn a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible(
         platform: &Platform,
     ) {
         let receiver = WebhookReceiver::start().await;
-        receiver.answer_with(500);
+        receiver.respond_with(500);
         let client = platform.client().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         let delivery = deliver(&client, &platform.courier().await).await;
@@ -89,7 +87,7 @@ on_both_databases! {
         let mut ended = vec![platform.now()];
         for (attempts, wait) in (1..).zip(SCHEDULE) {
             let client = platform.client().await;
-            let failed = once_tried(&client, &webhook, attempts).await;
+            let failed = wait_for_attempts(&client, &webhook, attempts).await;
             assert_eq!(failed["state"], "failed");
             let until_due = due(&failed).duration_since(platform.now()).as_secs();
             assert!((wait..=wait + wait / 10).contains(&until_due), "{attempts}: {until_due} s");
@@ -100,8 +98,8 @@ on_both_databases! {
         }
 
         let client = platform.client().await;
-        once_tried(&client, &webhook, 10).await;
-        let path = format!("{}/notifications?state=given_up", iri(&webhook));
+        wait_for_attempts(&client, &webhook, 10).await;
+        let path = format!("{}/notifications?state=exhausted", iri(&webhook));
         let page = client.get(&path).await.expect(200);
         let id = first.header("webhook-id");
         let mut expected = json!({
@@ -111,15 +109,15 @@ on_both_databases! {
             "webhook": iri(&webhook),
             "event": "delivery.completed",
             "object": delivery,
-            "state": "given_up",
+            "state": "exhausted",
             "attemptCount": 10,
             "nextAttemptAt": null,
-            "createdAt": written(ended[0]),
-            "finishedAt": written(ended[9]),
+            "createdAt": in_paris(ended[0]),
+            "finishedAt": in_paris(ended[9]),
         });
         assert_eq!(page["hydra:member"], json!([expected]));
         let mut read = client
-            .until(&format!("/api/notifications/{id}"), |read| {
+            .wait_until(&format!("/api/notifications/{id}"), |read| {
                 (read["attempts"].as_array().unwrap().len() == 10).then_some(read)
             })
             .await;
@@ -132,7 +130,7 @@ on_both_databases! {
             .map(|(number, ended)| {
                 json!({
                     "attemptNumber": number,
-                    "endedAt": written(ended),
+                    "endedAt": in_paris(ended),
                     "milliseconds": null,
                     "failure": "status",
                     "statusCode": 500,
@@ -142,21 +140,21 @@ on_both_databases! {
             .collect();
         assert_eq!(read, expected);
         platform.advance(SignedDuration::from_hours(48));
-        receiver.answer_with(204);
+        receiver.respond_with(204);
         let next = deliver(&platform.client().await, &platform.courier().await).await;
         assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
-        assert!(receiver.so_far().await.is_empty(), "it is not tried again");
+        assert!(receiver.received().await.is_empty(), "it should not be retried");
     }
 }
 
-/// When the next attempt is due.
+/// The time of the next attempt.
 fn due(notification: &Value) -> Timestamp {
     let due = notification["nextAttemptAt"].as_str();
     due.unwrap().parse().unwrap()
 }
 
-/// As the demo shop reads it.
-fn written(instant: Timestamp) -> String {
+/// A timestamp as in the demo shop's responses.
+fn in_paris(instant: Timestamp) -> String {
     let instant = instant.in_tz("Europe/Paris").unwrap();
     instant.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }

@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::silent_listener::SilentListener;
+use crate::unresponsive_listener::UnresponsiveListener;
 
 fn guard(allowed: &str) -> AddressGuard {
     guard_with(allowed, Resolver::system())
@@ -17,40 +17,39 @@ fn guard_with(allowed: &str, resolver: Resolver) -> AddressGuard {
     AddressGuard::new(policy, resolver)
 }
 
-/// Whether nobody has connected. A connection would be in the backlog by the time the
-/// connecting side has been told of it.
-async fn untouched(canary: TcpListener) -> bool {
-    let addr = canary.local_addr().unwrap();
-    let own = TcpStream::connect(addr).await.unwrap();
-    let (_, first) = canary.accept().await.unwrap();
-    first == own.local_addr().unwrap()
+/// Whether a listener has had no connection: the first one that it accepts is opened here.
+async fn has_no_connection(listener: TcpListener) -> bool {
+    let addr = listener.local_addr().unwrap();
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let (_, first) = listener.accept().await.unwrap();
+    first == stream.local_addr().unwrap()
 }
 
 #[tokio::test]
-async fn one_refused_address_refuses_them_all() {
-    let canary = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = canary.local_addr().unwrap().port();
+async fn one_denied_address_denies_the_host() {
+    let denied_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = denied_listener.local_addr().unwrap().port();
     let allowed = SocketAddr::from(([127, 0, 0, 1], port));
-    let refused = SocketAddr::from(([127, 0, 0, 2], port));
+    let denied = SocketAddr::from(([127, 0, 0, 2], port));
 
-    for addrs in [[allowed, refused], [refused, allowed]] {
+    for addrs in [[allowed, denied], [denied, allowed]] {
         let result = guard("127.0.0.1").connect(&addrs).await;
         assert!(
             matches!(
                 result,
-                Err(Error::Refused(Refused::Address(IpAddr::V4(ip))))
+                Err(Error::Denied(Denied::Address(IpAddr::V4(ip))))
                     if ip == Ipv4Addr::new(127, 0, 0, 2)
             ),
             "{result:?}"
         );
     }
-    assert!(untouched(canary).await);
+    assert!(has_no_connection(denied_listener).await);
 }
 
 #[tokio::test]
-async fn no_spelling_of_a_refused_address_is_called() {
-    let canary = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = canary.local_addr().unwrap().port();
+async fn no_form_of_a_denied_address_is_connected_to() {
+    let denied_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = denied_listener.local_addr().unwrap().port();
 
     for host in [
         "127.0.0.1",
@@ -63,70 +62,75 @@ async fn no_spelling_of_a_refused_address_is_called() {
     ] {
         let uri: Uri = format!("http://{host}:{port}/").parse().unwrap();
         let result = guard("10.0.0.0/8").call(uri).await;
-        assert!(
-            matches!(result, Err(Error::Refused(_))),
-            "{host} {result:?}"
-        );
+        assert!(matches!(result, Err(Error::Denied(_))), "{host} {result:?}");
     }
-    assert!(untouched(canary).await);
+    assert!(has_no_connection(denied_listener).await);
 }
 
-/// DNS rebinding: a name that answers well when it is looked at and otherwise when it is
-/// called. Here it is looked up once a connection, and what is called is what was judged.
+/// DNS rebinding: a name resolves to a public address for the check and to a private one for the
+/// connection. The guard resolves once for each connection and connects to a checked address.
 #[tokio::test]
-async fn a_name_that_changes_its_address_leads_nowhere_else() {
-    let permitted = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = permitted.local_addr().unwrap().port();
-    let canary = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
-    let [good, bad] = [&permitted, &canary].map(|listener| listener.local_addr().unwrap());
-    let [at_good, at_bad] = [good.ip(), bad.ip()];
+async fn a_name_that_changes_its_address_is_checked_for_each_connection() {
+    let allowed_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = allowed_listener.local_addr().unwrap().port();
+    let denied_listener = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let [allowed, denied] =
+        [&allowed_listener, &denied_listener].map(|listener| listener.local_addr().unwrap());
+    let [allowed_ip, denied_ip] = [allowed.ip(), denied.ip()];
     let answers = [
-        vec![at_good],
-        vec![at_bad],
-        vec![at_good, at_bad],
-        vec![at_good],
+        vec![allowed_ip],
+        vec![denied_ip],
+        vec![allowed_ip, denied_ip],
+        vec![allowed_ip],
         vec![],
     ];
     let answers = std::sync::Mutex::new(answers.into_iter());
-    let resolver = Resolver::of(move |_| {
+    let resolver = Resolver::with(move |_| {
         let next = answers.lock().unwrap().next();
         Box::pin(std::future::ready(Ok(next.unwrap())))
     });
     let mut guard = guard_with("127.0.0.1", resolver);
     let uri: Uri = format!("http://shop.example:{port}/").parse().unwrap();
 
-    let mut reached = Vec::new();
+    let mut results = Vec::new();
     for _ in 0..5 {
-        reached.push(match guard.call(uri.clone()).await {
+        results.push(match guard.call(uri.clone()).await {
             Ok(stream) => Ok(stream.inner().stream.peer_addr().unwrap()),
-            Err(Error::Refused(Refused::Address(ip))) => Err(Some(ip)),
+            Err(Error::Denied(Denied::Address(ip))) => Err(Some(ip)),
             Err(Error::Dns(_)) => Err(None),
             Err(error) => panic!("{error}"),
         });
     }
 
-    let refused = Err(Some(bad.ip()));
-    assert_eq!(reached, [Ok(good), refused, refused, Ok(good), Err(None)]);
-    assert!(untouched(canary).await);
+    let error = Err(Some(denied_ip));
+    let unresolved = Err(None);
+    assert_eq!(
+        results,
+        [Ok(allowed), error, error, Ok(allowed), unresolved]
+    );
+    assert!(has_no_connection(denied_listener).await);
 }
 
 #[tokio::test]
-async fn a_silent_first_address_does_not_hold_up_the_second() {
-    let silent = SilentListener::start(SocketAddr::from(([127, 0, 0, 2], 0))).await;
+async fn an_unresponsive_first_address_does_not_delay_the_second() {
+    let unresponsive = UnresponsiveListener::start(SocketAddr::from(([127, 0, 0, 2], 0))).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let open = listener.local_addr().unwrap();
 
     let guard = guard("127.0.0.0/8");
-    let addrs = [silent.addr, open];
+    let addrs = [unresponsive.addr, open];
     let connected = tokio::time::timeout(Duration::from_secs(20), guard.connect(&addrs));
-    let stream = connected.await.expect("the second one answers").unwrap();
+    let stream = connected
+        .await
+        .expect("the second address accepts")
+        .unwrap();
 
     assert_eq!(stream.peer_addr().unwrap(), open);
     assert!(stream.nodelay().unwrap());
 }
 
 #[tokio::test]
-async fn a_first_address_that_refuses_is_as_if_there_were_only_the_second() {
+async fn the_second_address_is_used_if_the_first_refuses() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let open = listener.local_addr().unwrap();
     let closed = SocketAddr::from(([127, 0, 0, 2], open.port()));
@@ -138,7 +142,7 @@ async fn a_first_address_that_refuses_is_as_if_there_were_only_the_second() {
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_a_dns_failure() {
-    // Too long a label for DNS, so that no resolver is asked.
+    // The label is too long for DNS, so no query is sent.
     let uri: Uri = format!("http://{}.invalid/", "a".repeat(64))
         .parse()
         .unwrap();

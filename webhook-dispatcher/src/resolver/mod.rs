@@ -1,8 +1,7 @@
-//! Looking up the names of hosts. What the system's resolver has begun can't be broken off, and
-//! takes a thread for as long as it takes: so look-ups are bounded, and those that hang leave
-//! room for the others.
+//! Resolves host names with bounded concurrency. A lookup of the system's resolver cannot be
+//! cancelled and occupies a thread until it ends, so slow names are limited separately.
 
-mod paces;
+mod latency_class;
 
 use std::{
     collections::HashMap,
@@ -19,57 +18,57 @@ use tokio::{
     time::timeout,
 };
 
-use self::paces::{Pace, Paces};
+use self::latency_class::{LatencyClass, LatencyHistory};
 
-/// How many names are looked up at once: far fewer than the runtime has threads for what blocks.
-const MAX_LOOK_UPS: usize = 64;
-/// How many of those may be names that have not been looked up before, and how many names that
-/// were too slow the last time, as it is with receivers: the rest is left to those that answer.
-const MAX_NEW: usize = MAX_LOOK_UPS / 2;
-const MAX_SLOW: usize = MAX_LOOK_UPS / 4;
+/// The maximum number of concurrent lookups; far below the size of the blocking thread pool.
+const MAX_LOOKUPS: usize = 64;
+/// Of those, the maximum for names that were not looked up recently.
+const MAX_NEW: usize = MAX_LOOKUPS / 2;
+/// Of those, the maximum for names whose last lookup was slow. The rest is reserved for fast names.
+const MAX_SLOW: usize = MAX_LOOKUPS / 4;
 
-/// A name that is not there by then is too slow.
-const SLOW: Duration = Duration::from_secs(2);
+/// The latency from which a name is slow.
+const SLOW_LATENCY: Duration = Duration::from_secs(2);
 
-/// How a name is looked up.
-type LookUp = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+/// Looks up a name.
+type LookupFn = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// What a look-up has found.
-type Answer = Result<Arc<[IpAddr]>, Arc<io::Error>>;
+/// The result of a lookup, shared by its callers.
+type LookupResult = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 
-/// Who is told what a look-up has found.
-type Told = Arc<watch::Sender<Option<Answer>>>;
+/// A lookup in progress, to which any number of callers subscribe.
+type SharedLookup = Arc<watch::Sender<Option<LookupResult>>>;
 
-/// Where names get their addresses from.
+/// Resolves host names.
 #[derive(Clone)]
 pub(crate) struct Resolver(Arc<Shared>);
 
 struct Shared {
-    look_up: LookUp,
-    slow: Duration,
-    /// Everybody's places, and those of new and of slow names.
-    all_places: Arc<Semaphore>,
-    new_places: Arc<Semaphore>,
-    slow_places: Arc<Semaphore>,
+    look_up: LookupFn,
+    slow_latency: Duration,
+    /// Permits for all names, and additional ones for new and for slow names.
+    all_permits: Arc<Semaphore>,
+    new_permits: Arc<Semaphore>,
+    slow_permits: Arc<Semaphore>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The look-ups that have begun or wait for a place: one for each name.
-    running: HashMap<String, Told>,
-    paces: Paces,
+    /// The lookups that run or wait for a permit: one for each name.
+    pending: HashMap<String, SharedLookup>,
+    history: LatencyHistory,
 }
 
-/// One look-up. It is struck out when it ends, however it does.
-struct Running {
+/// One lookup, from its request to its result. Its drop removes it from the state, even in a panic.
+struct PendingLookup {
     resolver: Resolver,
     name: String,
-    told: Told,
+    shared: SharedLookup,
 }
 
 impl Resolver {
-    /// The system's.
+    /// The system's resolver.
     pub(crate) fn system() -> Self {
         let look_up = |name: String| -> BoxFuture<'static, _> {
             Box::pin(async move {
@@ -77,133 +76,136 @@ impl Resolver {
                 Ok(addrs.map(|addr| addr.ip()).collect())
             })
         };
-        Self::new(Box::new(look_up), SLOW)
+        Self::new(Box::new(look_up), SLOW_LATENCY)
     }
 
-    fn new(look_up: LookUp, slow: Duration) -> Self {
-        let places = |count| Arc::new(Semaphore::new(count));
+    fn new(look_up: LookupFn, slow_latency: Duration) -> Self {
+        let permits = |count| Arc::new(Semaphore::new(count));
         Self(Arc::new(Shared {
             look_up,
-            slow,
-            all_places: places(MAX_LOOK_UPS),
-            new_places: places(MAX_NEW),
-            slow_places: places(MAX_SLOW),
+            slow_latency,
+            all_permits: permits(MAX_LOOKUPS),
+            new_permits: permits(MAX_NEW),
+            slow_permits: permits(MAX_SLOW),
             state: Mutex::default(),
         }))
     }
 
-    /// As given.
+    /// A resolver with a custom lookup.
     #[cfg(test)]
-    pub(crate) fn of(
+    pub(crate) fn with(
         look_up: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
     ) -> Self {
-        Self::new(Box::new(look_up), SLOW)
+        Self::new(Box::new(look_up), SLOW_LATENCY)
     }
 
-    /// The addresses of a host, which may be an address itself. Who waits no more may go away:
-    /// a look-up that has begun goes on for the next who asks.
+    /// Returns the addresses of a host name or literal address. Cancel-safe: a lookup that has
+    /// started continues for the next caller.
     pub(crate) async fn look_up(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         if let Ok(addr) = host.parse() {
             return Ok(vec![addr]);
         }
-        let mut told = self.join(host.to_ascii_lowercase());
-        match told.wait_for(Option::is_some).await.as_deref() {
+        let mut result = self.join(host.to_ascii_lowercase());
+        match result.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(Ok(addrs))) => Ok(addrs.to_vec()),
             Ok(Some(Err(error))) => Err(io::Error::new(error.kind(), Arc::clone(error))),
-            Ok(None) | Err(_) => Err(io::Error::other("the look-up was lost")),
+            Ok(None) | Err(_) => Err(io::Error::other("the lookup panicked")),
         }
     }
 
-    /// The name's look-up: the one that is running, or a new one.
-    fn join(&self, name: String) -> watch::Receiver<Option<Answer>> {
+    /// Subscribes to the pending lookup of a name, or starts one.
+    fn join(&self, name: String) -> watch::Receiver<Option<LookupResult>> {
         let mut state = self.state();
-        if let Some(told) = state.running.get(&name) {
-            return told.subscribe();
+        if let Some(pending) = state.pending.get(&name) {
+            return pending.subscribe();
         }
-        let (told, answer) = watch::channel(None);
-        let told = Arc::new(told);
-        state.running.insert(name.clone(), Arc::clone(&told));
-        let pace = state.paces.of(&name);
-        let running = Running {
+        let (shared, result) = watch::channel(None);
+        let shared = Arc::new(shared);
+        state.pending.insert(name.clone(), Arc::clone(&shared));
+        let class = state.history.get(&name);
+        let lookup = PendingLookup {
             resolver: self.clone(),
             name,
-            told,
+            shared,
         };
-        tokio::spawn(running.run(pace));
-        answer
+        tokio::spawn(lookup.run(class));
+        result
     }
 
-    /// A place for a look-up, in the order of asking.
-    async fn place(&self, pace: Option<Pace>) -> [Option<OwnedSemaphorePermit>; 2] {
-        let own = match pace {
-            Some(Pace::Quick) => None,
-            Some(Pace::Slow) => Some(&self.0.slow_places),
-            None => Some(&self.0.new_places),
+    /// Acquires the permits for a lookup, first come, first served.
+    async fn acquire_permits(
+        &self,
+        class: Option<LatencyClass>,
+    ) -> [Option<OwnedSemaphorePermit>; 2] {
+        let class_permits = match class {
+            Some(LatencyClass::Fast) => None,
+            Some(LatencyClass::Slow) => Some(&self.0.slow_permits),
+            None => Some(&self.0.new_permits),
         };
-        let take = async |places: &Arc<Semaphore>| {
-            // Never closed.
-            Arc::clone(places).acquire_owned().await.ok()
+        let acquire = async |permits: &Arc<Semaphore>| {
+            // The semaphores are never closed.
+            Arc::clone(permits).acquire_owned().await.ok()
         };
-        let own = match own {
-            Some(own) => take(own).await,
+        let class_permit = match class_permits {
+            Some(permits) => acquire(permits).await,
             None => None,
         };
-        [own, take(&self.0.all_places).await]
+        [class_permit, acquire(&self.0.all_permits).await]
     }
 
-    /// What is behind the lock is changed by what can't panic.
+    /// Ignores poisoning of the mutex: no update can panic halfway.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Running {
-    async fn run(self, pace: Option<Pace>) {
-        let shared = &self.resolver.0;
-        let mut permits = std::pin::pin!(self.resolver.place(pace));
-        // Held until the look-up ends, even if nobody waits for it any more.
+impl PendingLookup {
+    async fn run(self, class: Option<LatencyClass>) {
+        let resolver = &self.resolver.0;
+        let mut permits = std::pin::pin!(self.resolver.acquire_permits(class));
+        // Held until the lookup ends, even if it is abandoned: it still occupies a thread.
         let _permits = loop {
             tokio::select! {
                 permits = &mut permits => break permits,
-                () = self.told.closed() => if self.is_unwanted() {
+                () = self.shared.closed() => if self.remove_if_abandoned() {
                     return;
                 },
             }
         };
-        let mut looked_up = (shared.look_up)(self.name.clone());
-        let found = if let Ok(found) = timeout(shared.slow, &mut looked_up).await {
-            self.note(Pace::Quick);
-            found
+        let mut lookup = (resolver.look_up)(self.name.clone());
+        let result = if let Ok(result) = timeout(resolver.slow_latency, &mut lookup).await {
+            self.record(LatencyClass::Fast);
+            result
         } else {
-            self.note(Pace::Slow);
-            looked_up.await
+            self.record(LatencyClass::Slow);
+            lookup.await
         };
-        let found = found.map(Arc::from).map_err(Arc::new);
-        self.told.send_replace(Some(found));
+        let result = result.map(Arc::from).map_err(Arc::new);
+        self.shared.send_replace(Some(result));
     }
 
-    /// Whether nobody waits; then nobody joins it any more either.
-    fn is_unwanted(&self) -> bool {
+    /// Removes the lookup if it has no callers, so that none can join it. Returns whether it did.
+    fn remove_if_abandoned(&self) -> bool {
         let mut state = self.resolver.state();
-        let is_unwanted = self.told.receiver_count() == 0;
-        if is_unwanted {
-            state.running.remove(&self.name);
+        let is_abandoned = self.shared.receiver_count() == 0;
+        if is_abandoned {
+            state.pending.remove(&self.name);
         }
-        is_unwanted
+        is_abandoned
     }
 
-    fn note(&self, pace: Pace) {
-        self.resolver.state().paces.note(&self.name, pace);
+    fn record(&self, class: LatencyClass) {
+        self.resolver.state().history.record(&self.name, class);
     }
 }
 
-impl Drop for Running {
+impl Drop for PendingLookup {
     fn drop(&mut self) {
         let mut state = self.resolver.state();
-        // By then there may be another one.
-        let is_own = |told: &Told| Arc::ptr_eq(told, &self.told);
-        if state.running.get(&self.name).is_some_and(is_own) {
-            state.running.remove(&self.name);
+        // If this lookup was abandoned, the name may have a new one.
+        let is_own = |shared: &SharedLookup| Arc::ptr_eq(shared, &self.shared);
+        if state.pending.get(&self.name).is_some_and(is_own) {
+            state.pending.remove(&self.name);
         }
     }
 }

@@ -9,38 +9,38 @@ use super::*;
 
 const FOUND: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-/// A resolver that tells what it is asked, and answers for names that begin with `hanging`
-/// once it is let go.
-struct Names {
+/// A resolver that reports its lookups. Those of names that start with `hanging` complete once
+/// they are released.
+struct FakeNames {
     resolver: Resolver,
-    asked: mpsc::UnboundedReceiver<String>,
-    go: watch::Sender<bool>,
+    lookups: mpsc::UnboundedReceiver<String>,
+    release: watch::Sender<bool>,
 }
 
-impl Names {
-    fn new(slow: Duration) -> Self {
-        let (ask, asked) = mpsc::unbounded_channel();
-        let go = watch::Sender::new(false);
-        let gate = go.subscribe();
+impl FakeNames {
+    fn new(slow_latency: Duration) -> Self {
+        let (started, lookups) = mpsc::unbounded_channel();
+        let release = watch::Sender::new(false);
+        let gate = release.subscribe();
         let look_up = move |name: String| -> BoxFuture<'static, _> {
             let mut gate = gate.clone();
-            ask.send(name.clone()).unwrap();
+            started.send(name.clone()).unwrap();
             Box::pin(async move {
                 if name.starts_with("hanging") {
-                    gate.wait_for(|go| *go).await.unwrap();
+                    gate.wait_for(|released| *released).await.unwrap();
                 }
                 Ok(vec![FOUND])
             })
         };
         Self {
-            resolver: Resolver::new(Box::new(look_up), slow),
-            asked,
-            go,
+            resolver: Resolver::new(Box::new(look_up), slow_latency),
+            lookups,
+            release,
         }
     }
 
-    /// With names that hang, and none of which is known to.
-    fn patient() -> Self {
+    /// Names that are never slow, even if they hang.
+    fn never_slow() -> Self {
         Self::new(Duration::from_hours(1))
     }
 
@@ -59,128 +59,135 @@ impl Names {
         names.map(|name| self.look_up(&name)).collect()
     }
 
-    async fn asked(&mut self) -> String {
-        self.asked.recv().await.unwrap()
+    async fn next_lookup(&mut self) -> String {
+        self.lookups.recv().await.unwrap()
     }
 
-    /// How many names have been asked for since, all others waiting.
-    async fn asked_so_far(&mut self) -> usize {
+    /// The number of lookups started since the last call.
+    async fn started_lookups(&mut self) -> usize {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        std::iter::from_fn(|| self.asked.try_recv().ok()).count()
+        std::iter::from_fn(|| self.lookups.try_recv().ok()).count()
     }
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_for_all_who_wait() {
-    let mut names = Names::patient();
+async fn concurrent_callers_share_one_lookup() {
+    let mut names = FakeNames::never_slow();
     let waiting: Vec<_> = ["hanging.example", "HANGING.example"]
         .iter()
         .cycle()
         .take(50)
         .map(|name| names.look_up(name))
         .collect();
-    assert_eq!(names.asked_so_far().await, 1);
+    assert_eq!(names.started_lookups().await, 1);
 
-    names.go.send_replace(true);
+    names.release.send_replace(true);
 
     for found in waiting {
         assert_eq!(found.await.unwrap().unwrap(), [FOUND]);
     }
     names.find("hanging.example").await;
-    assert_eq!(names.asked_so_far().await, 1, "nothing is kept");
+    assert_eq!(names.started_lookups().await, 1, "results are not cached");
 }
 
 #[tokio::test]
 async fn an_address_is_not_looked_up() {
-    let mut names = Names::patient();
+    let mut names = FakeNames::never_slow();
     for host in ["192.0.2.1", "2001:db8::1"] {
         let found = names.resolver.look_up(host).await.unwrap();
         assert_eq!(found, [host.parse::<IpAddr>().unwrap()]);
     }
-    assert_eq!(names.asked_so_far().await, 0);
+    assert_eq!(names.started_lookups().await, 0);
 }
 
 #[tokio::test]
-async fn names_that_hang_leave_room_for_those_that_answered() {
-    let mut names = Names::patient();
+async fn hanging_names_leave_capacity_for_fast_names() {
+    let mut names = FakeNames::never_slow();
     names.find("good.example").await;
-    names.asked().await;
+    names.next_lookup().await;
 
     let hanging = names.look_up_hanging(200);
 
-    assert_eq!(names.asked_so_far().await, MAX_NEW);
+    assert_eq!(names.started_lookups().await, MAX_NEW);
     for _ in 0..3 {
         names.find("good.example").await;
-        assert_eq!(names.asked().await, "good.example");
+        assert_eq!(names.next_lookup().await, "good.example");
     }
-    names.go.send_replace(true);
+    names.release.send_replace(true);
     for found in hanging {
-        assert_eq!(found.await.unwrap().unwrap(), [FOUND], "each has its turn");
+        assert_eq!(
+            found.await.unwrap().unwrap(),
+            [FOUND],
+            "all of them complete"
+        );
     }
 }
 
 #[tokio::test]
-async fn names_that_were_too_slow_leave_room_for_new_ones() {
-    let mut names = Names::new(Duration::from_millis(1));
+async fn slow_names_leave_capacity_for_new_ones() {
+    let mut names = FakeNames::new(Duration::from_millis(1));
     let first = names.look_up_hanging(MAX_NEW);
-    assert_eq!(names.asked_so_far().await, MAX_NEW);
-    let is_slow = |name: &str| names.resolver.state().paces.of(name) == Some(Pace::Slow);
+    assert_eq!(names.started_lookups().await, MAX_NEW);
+    let is_slow = |name: &str| names.resolver.state().history.get(name) == Some(LatencyClass::Slow);
     while !(0..MAX_NEW).all(|number| is_slow(&format!("hanging-{number}.example"))) {
         tokio::task::yield_now().await;
     }
-    names.go.send_replace(true);
+    names.release.send_replace(true);
     for found in first {
         found.await.unwrap().unwrap();
     }
-    names.go.send_replace(false);
+    names.release.send_replace(false);
 
     let _again = names.look_up_hanging(MAX_NEW);
 
-    assert_eq!(names.asked_so_far().await, MAX_SLOW);
+    assert_eq!(names.started_lookups().await, MAX_SLOW);
     names.find("new.example").await;
 }
 
-/// However many give up waiting: a hanging name has one thread, not one each time.
+/// A hanging name occupies one thread, however many callers have been cancelled.
 #[tokio::test]
-async fn who_goes_away_leaves_one_look_up_running_and_none_waiting() {
-    let mut names = Names::patient();
+async fn cancelled_callers_leave_one_lookup_running_and_none_waiting() {
+    let mut names = FakeNames::never_slow();
     let hanging = names.look_up_hanging(MAX_NEW);
-    assert_eq!(names.asked_so_far().await, MAX_NEW);
+    assert_eq!(names.started_lookups().await, MAX_NEW);
     let waiting = names.look_up("late.example");
-    assert_eq!(names.asked_so_far().await, 0);
+    assert_eq!(names.started_lookups().await, 0);
 
     waiting.abort();
-    for gone in hanging {
-        gone.abort();
+    for caller in hanging {
+        caller.abort();
     }
     for _ in 0..3 {
         let again = names.look_up_hanging(MAX_NEW);
-        assert_eq!(names.asked_so_far().await, 0);
-        for gone in again {
-            gone.abort();
+        assert_eq!(names.started_lookups().await, 0);
+        for caller in again {
+            caller.abort();
         }
     }
 
-    names.go.send_replace(true);
+    names.release.send_replace(true);
     assert_eq!(
-        names.asked_so_far().await,
+        names.started_lookups().await,
         0,
-        "nobody waits for it any more"
+        "the abandoned lookup does not start"
     );
-    assert!(names.resolver.state().running.is_empty());
+    assert!(names.resolver.state().pending.is_empty());
     names.find("late.example").await;
 }
 
 #[tokio::test]
-async fn a_look_up_that_is_lost_is_struck_out() {
-    let is_broken = AtomicBool::new(true);
-    let resolver = Resolver::of(move |_| {
-        assert!(!is_broken.swap(false, Ordering::Relaxed), "as it happens");
+async fn a_lookup_that_panics_is_removed() {
+    let panics = AtomicBool::new(true);
+    let resolver = Resolver::with(move |_| {
+        assert!(
+            !panics.swap(false, Ordering::Relaxed),
+            "the first lookup panics"
+        );
         Box::pin(async { Ok(vec![FOUND]) })
     });
-    resolver.look_up("lost.example").await.unwrap_err();
-    let found = resolver.look_up("lost.example").await.unwrap();
+    resolver.look_up("panics.example").await.unwrap_err();
+    let found = resolver.look_up("panics.example").await.unwrap();
     assert_eq!(found, [FOUND]);
 }

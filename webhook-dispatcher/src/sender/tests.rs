@@ -1,5 +1,4 @@
-//! Why attempts fail at names and addresses that only a resolver of one's own can give: whether
-//! over TLS or not, each failure has its reason.
+//! Failures of attempts that need a custom resolver: each is classified alike with and without TLS.
 
 use std::{
     io,
@@ -10,29 +9,28 @@ use futures_util::future::BoxFuture;
 use tokio::net::TcpSocket;
 
 use super::*;
-use crate::{silent_listener::SilentListener, trust};
+use crate::{root_certificates, unresponsive_listener::UnresponsiveListener};
 
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-type Found = io::Result<Vec<IpAddr>>;
+type LookupResult = io::Result<Vec<IpAddr>>;
 
-/// What comes of an attempt to send to `shop.example`, which stands for what it is told to, over
-/// either scheme.
+/// The failures of attempts to send to `shop.example` over http and https.
 async fn failures(
-    change: fn(&mut Config),
+    configure: fn(&mut Config),
     port: u16,
-    look_up: fn() -> BoxFuture<'static, Found>,
+    look_up: fn() -> BoxFuture<'static, LookupResult>,
 ) -> [Failure; 2] {
     let mut config = Config {
         allow_http: true,
         allow_networks: vec!["127.0.0.0/8".parse().unwrap()],
         ..Config::default()
     };
-    change(&mut config);
-    let tls = trust::tls(rustls::RootCertStore::empty()).unwrap();
-    let sender = Sender::new(&config, tls, Resolver::of(move |_| look_up())).unwrap();
+    configure(&mut config);
+    let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
+    let sender = Sender::new(&config, tls, Resolver::with(move |_| look_up())).unwrap();
 
     let mut failures = [Failure::Unspecified; 2];
     for (failure, scheme) in failures.iter_mut().zip(["http", "https"]) {
@@ -51,57 +49,58 @@ async fn failures(
     failures
 }
 
-fn briefly(config: &mut Config) {
+fn short_timeout(config: &mut Config) {
     config.send_timeout = Duration::from_millis(300);
 }
 
-/// `shop.example` is this machine.
-fn at_loopback() -> BoxFuture<'static, Found> {
+/// Resolves every name to loopback.
+fn to_loopback() -> BoxFuture<'static, LookupResult> {
     Box::pin(std::future::ready(Ok(vec![LOOPBACK.ip()])))
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_resolved_is_a_dns_failure() {
-    let unknown = || -> BoxFuture<'static, Found> {
+async fn a_name_without_addresses_is_a_dns_failure() {
+    let unknown = || -> BoxFuture<'static, LookupResult> {
         Box::pin(std::future::ready(Err(io::Error::other("no such name"))))
     };
-    let empty = || -> BoxFuture<'static, Found> { Box::pin(std::future::ready(Ok(Vec::new()))) };
+    let empty =
+        || -> BoxFuture<'static, LookupResult> { Box::pin(std::future::ready(Ok(Vec::new()))) };
     for look_up in [unknown, empty] {
         assert_eq!(failures(|_| {}, 443, look_up).await, [Failure::Dns; 2]);
     }
 }
 
 #[tokio::test]
-async fn a_name_that_hangs_is_left_at_the_deadline() {
-    let failures = failures(briefly, 443, || Box::pin(std::future::pending())).await;
+async fn a_hanging_lookup_times_out() {
+    let failures = failures(short_timeout, 443, || Box::pin(std::future::pending())).await;
     assert_eq!(failures, [Failure::Timeout; 2]);
 }
 
 #[tokio::test]
-async fn a_name_at_an_address_that_may_not_be_called_is_refused() {
-    let refuse = |config: &mut Config| config.allow_networks.clear();
-    let failures = failures(refuse, 443, at_loopback).await;
+async fn a_name_with_a_denied_address_is_denied() {
+    let deny = |config: &mut Config| config.allow_networks.clear();
+    let failures = failures(deny, 443, to_loopback).await;
     assert_eq!(failures, [Failure::AddressRefused; 2]);
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_listens_at_is_a_connect_failure() {
-    // Bound, so that nobody else gets the port, but not listening.
+async fn a_refused_connection_is_a_connect_failure() {
+    // Bound, which reserves the port, but not listening.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(LOOPBACK).unwrap();
     let port = socket.local_addr().unwrap().port();
 
     assert_eq!(
-        failures(|_| {}, port, at_loopback).await,
+        failures(|_| {}, port, to_loopback).await,
         [Failure::Connect; 2]
     );
 }
 
 #[tokio::test]
-async fn an_address_that_never_answers_is_left_at_the_deadline() {
-    let silent = SilentListener::start(LOOPBACK).await;
+async fn an_unresponsive_address_times_out() {
+    let unresponsive = UnresponsiveListener::start(LOOPBACK).await;
 
-    let failures = failures(briefly, silent.addr.port(), at_loopback).await;
+    let failures = failures(short_timeout, unresponsive.addr.port(), to_loopback).await;
 
     assert_eq!(failures, [Failure::Timeout; 2]);
 }

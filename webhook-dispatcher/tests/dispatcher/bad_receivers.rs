@@ -1,15 +1,16 @@
-//! Receivers that are endless, broken or hostile. None may fill up or mislead the dispatcher.
+//! Receivers with endless, malformed or hostile responses. None may exhaust or mislead the
+//! dispatcher.
 
 use proto::{Outcome, outcome::Failure};
 use tokio::net::TcpSocket;
 
 use crate::harness::{
-    Canary, Dispatcher, FakeCore, answering, attempt, config, delivered, failed, notification,
-    receiver, receiver_at, soon,
+    Canary, Dispatcher, FakeCore, attempt, config, delivered, failed, notification, receiver,
+    receiver_at, responding, with_timeout,
 };
 
 #[tokio::test]
-async fn endless_headers_are_not_an_answer() {
+async fn endless_headers_are_a_protocol_failure() {
     let addr = receiver(|_, mut connection| async move {
         connection.read_request().await;
         connection.write(b"HTTP/1.1 200 OK\r\n").await;
@@ -23,12 +24,12 @@ async fn endless_headers_are_not_an_answer() {
 }
 
 #[tokio::test]
-async fn of_a_gigabyte_the_beginning_is_read() {
+async fn only_the_beginning_of_a_gigabyte_is_read() {
     const GIGABYTE: usize = 1 << 30;
     const MEGABYTE: usize = 1 << 20;
     const CHUNK: usize = 16 * 1024;
     let (written_tx, mut written) = tokio::sync::mpsc::unbounded_channel();
-    // Little waits on this side, so that what is written is what the other has taken.
+    // A small send buffer, so that bytes written are bytes the dispatcher has received.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_send_buffer_size(16 * 1024).unwrap();
     let addr = receiver_at(socket, move |_, mut connection| {
@@ -49,14 +50,14 @@ async fn of_a_gigabyte_the_beginning_is_read() {
     let outcome = attempt(&format!("http://{addr}/")).await;
 
     assert_eq!(outcome, delivered(&"a".repeat(4096)));
-    // 64 KiB, and what its system took meanwhile.
-    let written = soon(written.recv()).await.unwrap();
+    // 64 KiB, and the receive buffer of its socket.
+    let written = with_timeout(written.recv()).await.unwrap();
     assert!(written < MEGABYTE, "{written}");
 }
 
 #[tokio::test]
-async fn what_is_not_http_or_breaks_off_is_a_protocol_failure() {
-    for (answer, status, text) in [
+async fn malformed_and_truncated_responses_are_protocol_failures() {
+    for (response, status, text) in [
         ("SSH-2.0-OpenSSH_9.2\r\n", None, ""),
         ("HTTP/1.1 200\r\nno colon\r\n\r\n", None, ""),
         ("", None, ""),
@@ -78,22 +79,22 @@ async fn what_is_not_http_or_breaks_off_is_a_protocol_failure() {
     ] {
         let addr = receiver(move |_, mut connection| async move {
             connection.read_request().await;
-            connection.write(answer.as_bytes()).await;
+            connection.write(response.as_bytes()).await;
         })
         .await;
 
         let outcome = attempt(&format!("http://{addr}/")).await;
 
         let expected = Outcome {
-            answer: text.to_owned(),
+            response_body: text.to_owned(),
             ..failed(Failure::Protocol, status)
         };
-        assert_eq!(outcome, expected, "{answer}");
+        assert_eq!(outcome, expected, "{response}");
     }
 }
 
 #[tokio::test]
-async fn a_reset_within_the_body_is_a_protocol_failure() {
+async fn a_reset_in_the_body_is_a_protocol_failure() {
     let addr = receiver(|_, mut connection| async move {
         connection.read_request().await;
         connection
@@ -113,32 +114,32 @@ async fn a_redirect_is_not_followed() {
     for status in [301, 302, 303, 307, 308] {
         let canary = Canary::start().await;
         let location = canary.addr();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 {status} Elsewhere\r\nlocation: http://{location}/\r\ncontent-length: 0\r\n\r\n"
         );
-        let (url, _received) = answering(answer).await;
+        let (url, _received) = responding(response).await;
 
         assert_eq!(attempt(&url).await, failed(Failure::Status, Some(status)));
-        assert!(canary.untouched().await);
+        assert!(canary.has_no_connections().await);
     }
 }
 
 #[tokio::test]
-async fn headers_and_bodies_that_are_not_text_do_no_harm() {
-    let answer = b"HTTP/1.1 200 OK\r\nx-bad: \xff\xfe\r\ncontent-length: 3\r\n\r\n\xff\0!";
-    let (url, _received) = answering(*answer).await;
+async fn headers_and_bodies_with_invalid_utf8_are_handled() {
+    let response = b"HTTP/1.1 200 OK\r\nx-bad: \xff\xfe\r\ncontent-length: 3\r\n\r\n\xff\0!";
+    let (url, _received) = responding(*response).await;
     assert_eq!(attempt(&url).await, delivered("\u{fffd}\u{fffd}!"));
 
-    let answer = b"HTTP/1.1 503 Busy\r\nretry-after: \xff\r\ncontent-length: 0\r\n\r\n";
-    let (url, _received) = answering(*answer).await;
+    let response = b"HTTP/1.1 503 Busy\r\nretry-after: \xff\r\ncontent-length: 0\r\n\r\n";
+    let (url, _received) = responding(*response).await;
     assert_eq!(attempt(&url).await, failed(Failure::Status, Some(503)));
 }
 
 #[tokio::test]
-async fn a_compressed_answer_is_not_unpacked() {
-    let answer =
+async fn a_compressed_response_is_not_decompressed() {
+    let response =
         b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n\x1f\x8b\x08\x00";
-    let (url, mut received) = answering(*answer).await;
+    let (url, mut received) = responding(*response).await;
 
     let outcome = attempt(&url).await;
 
@@ -148,15 +149,15 @@ async fn a_compressed_answer_is_not_unpacked() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_closed_under_us_costs_no_attempt() {
+async fn an_idle_connection_closed_on_reuse_costs_no_attempt() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    // The first connection answers once and closes on the second request.
+    // The first connection responds once and closes on the second request.
     let addr = receiver(|number, mut connection| async move {
         while connection.read_request().await.is_some() {
-            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
-            connection.write(answer.as_bytes()).await;
+            let response = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
+            connection.write(response.as_bytes()).await;
             if number == 0 {
                 connection.read_request().await;
                 break;
@@ -170,16 +171,16 @@ async fn a_kept_connection_closed_under_us_costs_no_attempt() {
         stream.send(vec![notification(number, &url)]).await;
         let outcome = stream.next_outcome().await;
         assert_eq!(outcome.failure(), Failure::Unspecified);
-        assert_eq!(outcome.answer, (number - 1).to_string());
-        stream.record(&outcome).await;
+        assert_eq!(outcome.response_body, (number - 1).to_string());
+        stream.acknowledge(&outcome).await;
     }
 
     dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
-async fn one_that_does_not_listen_is_a_connect_failure() {
-    // Bound, so that nobody else gets the port, but not listening.
+async fn a_refused_connection_is_a_connect_failure() {
+    // Bound, which reserves the port, but not listening.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let addr = socket.local_addr().unwrap();

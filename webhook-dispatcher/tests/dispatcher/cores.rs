@@ -1,13 +1,13 @@
-//! Several cores of one platform, of which one goes away: what is held of it is reported to
-//! another, since their leases are the same.
+//! Several cores of one platform, of which one stops: outcomes of its notifications are reported to
+//! another core, since leases are common to all cores.
 
 use std::{num::NonZeroU32, time::Instant};
 
 use crate::harness::{
-    CoreStream, Dispatcher, FakeCore, OK, PatientReceiver, answering, config, notification,
+    CoreStream, Dispatcher, FakeCore, GatedReceiver, OK, config, notification, responding,
 };
 
-/// Two cores, a dispatcher that may hold a few of each, and its streams to them.
+/// Two cores, a dispatcher, and its streams to them.
 struct Platform {
     cores: [FakeCore; 2],
     dispatcher: Dispatcher,
@@ -32,87 +32,87 @@ impl Platform {
 }
 
 #[tokio::test]
-async fn what_a_core_did_not_confirm_before_it_went_is_reported_to_another() {
+async fn outcomes_a_core_did_not_acknowledge_before_it_stopped_are_reported_to_another() {
     let Platform {
-        cores: [gone, _other],
+        cores: [stopped, _other],
         dispatcher,
         streams: [mut broken, mut stream],
     } = Platform::start().await;
-    let (url, mut received) = answering(OK).await;
+    let (url, mut received) = responding(OK).await;
     broken.send(vec![notification(1, &url)]).await;
     let reported = broken.next_outcome().await;
 
-    gone.end([broken]).await;
+    stopped.stop([broken]).await;
 
     assert_eq!(stream.next_outcome().await, reported);
-    stream.record(&reported).await;
+    stream.acknowledge(&reported).await;
     dispatcher.shut_down_with(stream).await;
     assert!(received.recv().await.is_some());
     assert!(received.try_recv().is_err(), "it was sent once");
 }
 
 #[tokio::test]
-async fn a_send_that_ends_after_its_core_is_reported_to_another() {
+async fn a_send_that_completes_after_its_core_stopped_is_reported_to_another() {
     let Platform {
-        cores: [gone, _other],
+        cores: [stopped, _other],
         dispatcher,
         streams: [broken, mut stream],
     } = Platform::start().await;
-    let mut receiver = PatientReceiver::start().await;
+    let mut receiver = GatedReceiver::start().await;
     broken.send(vec![notification(1, &receiver.url)]).await;
-    receiver.request_arrived().await;
+    receiver.next_request_arrived().await;
 
-    gone.end([broken]).await;
+    stopped.stop([broken]).await;
     receiver.permits.add_permits(1);
 
     let outcome = stream.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
-    stream.record(&outcome).await;
+    stream.acknowledge(&outcome).await;
     dispatcher.shut_down_with(stream).await;
 }
 
-/// Nor is it reported twice: whoever has taken it has it.
+/// An acknowledged outcome is not reported to another core again.
 #[tokio::test]
-async fn what_another_core_confirmed_is_forgotten() {
+async fn an_outcome_acknowledged_by_another_core_is_not_reported_again() {
     let Platform {
-        cores: [mut gone, _other],
+        cores: [mut failing, _other],
         dispatcher,
         streams: [mut broken, mut stream],
     } = Platform::start().await;
-    let (url, _received) = answering(OK).await;
+    let (url, _received) = responding(OK).await;
     broken.send(vec![notification(1, &url)]).await;
     broken.next_outcome().await;
-    // The other is told before this one is there again.
-    broken.break_off().await;
+    // The other core acknowledges it before this one is reconnected.
+    broken.fail().await;
     let outcome = stream.next_outcome().await;
-    stream.record(&outcome).await;
+    stream.acknowledge(&outcome).await;
 
-    let mut again = gone.stream().await;
+    let mut reopened = failing.stream().await;
     dispatcher.shut_down();
 
-    let mut told = Vec::new();
-    while let Some(request) = again.next_request().await {
-        told.extend(request.outcomes);
+    let mut reported = Vec::new();
+    while let Some(request) = reopened.next_request().await {
+        reported.extend(request.outcomes);
     }
-    assert_eq!(told, []);
-    drop(again);
+    assert_eq!(reported, []);
+    drop(reopened);
     while stream.next_request().await.is_some() {}
     drop(stream);
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }
 
-/// The other exchange has finished by then: it comes back for what is left.
+/// The session with the other core has drained by then: it opens another stream.
 #[tokio::test]
-async fn a_shutdown_reports_what_is_held_of_a_core_that_is_gone_and_ends_at_once() {
+async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_promptly() {
     let Platform {
-        cores: [gone, mut other],
+        cores: [stopped, mut other],
         dispatcher,
         streams: [broken, mut stream],
     } = Platform::start().await;
-    let mut receiver = PatientReceiver::start().await;
+    let mut receiver = GatedReceiver::start().await;
     broken.send(vec![notification(1, &receiver.url)]).await;
-    receiver.request_arrived().await;
-    gone.end([broken]).await;
+    receiver.next_request_arrived().await;
+    stopped.stop([broken]).await;
 
     dispatcher.shut_down();
     while let Some(request) = stream.next_request().await {
@@ -124,36 +124,36 @@ async fn a_shutdown_reports_what_is_held_of_a_core_that_is_gone_and_ends_at_once
     let mut stream = other.stream().await;
     let outcome = stream.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
-    stream.record(&outcome).await;
-    let confirmed = Instant::now();
+    stream.acknowledge(&outcome).await;
+    let acknowledged = Instant::now();
     while stream.next_request().await.is_some() {}
     drop(stream);
-    dispatcher.ended().await;
-    // Far less than the 30 s after which it would have given up.
-    assert!(confirmed.elapsed().as_secs() < 10);
+    dispatcher.exited().await;
+    // Well below the shutdown timeout of 30 s.
+    assert!(acknowledged.elapsed().as_secs() < 10);
 }
 
-/// As one whose database is away: the other may have another way to it.
+/// Such as a core without a connection to the database.
 #[tokio::test]
-async fn a_shutdown_leaves_a_core_that_confirms_nothing_for_another() {
+async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     let Platform {
-        cores: [_silent, mut other],
+        cores: [_unresponsive, mut other],
         dispatcher,
-        streams: [mut silent, mut stream],
+        streams: [mut unresponsive, mut stream],
     } = Platform::start().await;
-    let (url, _received) = answering(OK).await;
-    silent.send(vec![notification(1, &url)]).await;
-    let reported = silent.next_outcome().await;
+    let (url, _received) = responding(OK).await;
+    unresponsive.send(vec![notification(1, &url)]).await;
+    let reported = unresponsive.next_outcome().await;
 
     dispatcher.shut_down();
     while stream.next_request().await.is_some() {}
     drop(stream);
-    while silent.next_request().await.is_some() {}
+    while unresponsive.next_request().await.is_some() {}
 
     let mut stream = other.stream().await;
     assert_eq!(stream.next_outcome().await, reported);
-    stream.record(&reported).await;
+    stream.acknowledge(&reported).await;
     while stream.next_request().await.is_some() {}
-    drop((stream, silent));
-    dispatcher.ended().await;
+    drop((stream, unresponsive));
+    dispatcher.exited().await;
 }

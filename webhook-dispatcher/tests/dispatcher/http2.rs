@@ -1,5 +1,5 @@
-//! Receivers that speak HTTP/2, and what they can do with it. They do so in frames (RFC 9113
-//! section 4.1), since no library would do the worst of it.
+//! Receivers that support HTTP/2. They write raw frames (RFC 9113 section 4.1), since libraries do
+//! not produce invalid sequences.
 
 use std::{future::Future, time::Duration};
 
@@ -15,9 +15,9 @@ use tokio_rustls::server::TlsStream;
 use crate::{
     harness::{
         CoreStream, Dispatcher, FakeCore, attempt_with, config, delivered, failed, notification,
-        soon,
+        with_timeout,
     },
-    tls::{acceptor, named},
+    tls::{acceptor, certificate_for},
 };
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -57,7 +57,7 @@ impl Connection {
         connection
     }
 
-    /// Writes a frame; false once the dispatcher is gone.
+    /// Writes a frame; false once the dispatcher has disconnected.
     async fn write(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = length[1..].to_vec();
@@ -67,7 +67,8 @@ impl Connection {
         self.0.write_all(&frame).await.is_ok() && self.0.flush().await.is_ok()
     }
 
-    /// The next frame, acknowledged if it is to be; none once the dispatcher is gone.
+    /// Reads the next frame and acknowledges it if required; `None` once the dispatcher has
+    /// disconnected.
     async fn read(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).await.ok()?;
@@ -75,8 +76,8 @@ impl Connection {
         let mut payload = vec![0; u32::from_be_bytes([0, high, mid, low]) as usize];
         self.0.read_exact(&mut payload).await.ok()?;
         if (kind == SETTINGS || kind == PING) && flags & ACK == 0 {
-            let echoed = if kind == PING { &payload[..] } else { &[] };
-            self.write(kind, ACK, 0, echoed).await;
+            let ack_payload = if kind == PING { &payload[..] } else { &[] };
+            self.write(kind, ACK, 0, ack_payload).await;
         }
         Some(Frame {
             kind,
@@ -86,7 +87,7 @@ impl Connection {
         })
     }
 
-    /// The stream of the next request, which is over; none once the dispatcher is gone.
+    /// The stream of the next complete request; `None` once the dispatcher has disconnected.
     async fn read_request(&mut self) -> Option<u32> {
         loop {
             let frame = self.read().await?;
@@ -96,38 +97,38 @@ impl Connection {
         }
     }
 
-    async fn answer(&mut self, stream: u32) {
+    async fn respond(&mut self, stream: u32) {
         self.write(HEADERS, END_HEADERS | END_STREAM, stream, STATUS_200)
             .await;
     }
 
-    /// Says that this is the last stream it has looked at.
+    /// Sends GOAWAY with the last processed stream.
     async fn go_away(&mut self, last: u32) {
         let [no_error, last] = [0_u32, last].map(u32::to_be_bytes);
         let payload = [last, no_error].concat();
         self.write(GOAWAY, 0, 0, &payload).await;
     }
 
-    /// Reads and says nothing until the dispatcher is gone.
-    async fn fall_silent(mut self) {
+    /// Reads without a response until the dispatcher disconnects.
+    async fn hang(mut self) {
         let _ = tokio::io::copy(&mut self.0, &mut tokio::io::sink()).await;
     }
 }
 
-/// Where a receiver is, and its certificate.
+/// A receiver's URL and certificate.
 struct Receiver {
     url: String,
     certificate: NamedTempFile,
 }
 
 impl Receiver {
-    /// Serves each connection as told.
+    /// Serves each connection with `serve`.
     async fn start<F, Fut>(serve: F) -> Self
     where
         F: Fn(usize, Connection) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let (tls, certificate) = acceptor(&named("localhost"), &["h2"]);
+        let (tls, certificate) = acceptor(&certificate_for("localhost"), &["h2"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -144,14 +145,14 @@ impl Receiver {
     }
 
     fn trust(&self, config: &mut webhook_dispatcher::Config) {
-        config.ca_files = vec![self.certificate.path().to_owned()];
+        config.webhook_ca_files = vec![self.certificate.path().to_owned()];
     }
 
     async fn attempt(&self) -> Outcome {
         attempt_with(|config| self.trust(config), &self.url).await
     }
 
-    /// What comes of several attempts, one after the other, of one dispatcher.
+    /// The results of several attempts of one dispatcher, one after another.
     async fn attempts<const N: usize>(&self, send_timeout: Duration) -> [Failure; N] {
         let mut core = FakeCore::start().await;
         let mut config = config(&[&core]);
@@ -163,7 +164,7 @@ impl Receiver {
         for failure in &mut failures {
             stream.send(vec![notification(1, &self.url)]).await;
             let outcome = stream.next_outcome().await;
-            stream.record(&outcome).await;
+            stream.acknowledge(&outcome).await;
             *failure = outcome.failure();
         }
         dispatcher.shut_down_with(stream).await;
@@ -172,8 +173,8 @@ impl Receiver {
 }
 
 #[tokio::test]
-async fn endless_headers_are_not_an_answer() {
-    // A literal field that is not indexed, its name and value as they are.
+async fn endless_headers_are_a_protocol_failure() {
+    // A literal field without indexing, its name and value not Huffman-coded.
     const FIELD: &[u8] = b"\x00\x06x-more\x08and more";
     let receiver = Receiver::start(|_, mut connection| async move {
         let stream = connection.read_request().await.unwrap();
@@ -186,9 +187,9 @@ async fn endless_headers_are_not_an_answer() {
     assert_eq!(receiver.attempt().await, failed(Failure::Protocol, None));
 }
 
-/// The receiver keeps to what it may send, and that is all it gets rid of.
+/// The receiver respects flow control, which limits how much it can send.
 #[tokio::test]
-async fn of_a_gigabyte_the_beginning_is_read() {
+async fn only_the_beginning_of_an_endless_body_is_read() {
     const CHUNK: usize = 16 * 1024;
     let (written_tx, mut written) = mpsc::unbounded_channel();
     let receiver = Receiver::start(move |_, mut connection| {
@@ -198,16 +199,17 @@ async fn of_a_gigabyte_the_beginning_is_read() {
             connection
                 .write(HEADERS, END_HEADERS, stream, STATUS_200)
                 .await;
-            // The windows that a connection begins with (RFC 9113 section 6.9.2). What was
-            // granted before the request was over is left unused.
-            let [mut of_all, mut of_stream] = [65_535_usize; 2];
+            // The initial windows (RFC 9113 section 6.9.2). Updates received before the end of the
+            // request are ignored.
+            let [mut connection_window, mut stream_window] = [65_535_usize; 2];
             let mut count = 0;
             loop {
-                if of_all.min(of_stream) >= CHUNK {
+                if connection_window.min(stream_window) >= CHUNK {
                     if !connection.write(DATA, 0, stream, &[b'a'; CHUNK]).await {
                         break;
                     }
-                    (of_all, of_stream) = (of_all - CHUNK, of_stream - CHUNK);
+                    (connection_window, stream_window) =
+                        (connection_window - CHUNK, stream_window - CHUNK);
                     count += CHUNK;
                     continue;
                 }
@@ -215,10 +217,10 @@ async fn of_a_gigabyte_the_beginning_is_read() {
                     break;
                 };
                 if frame.kind == WINDOW_UPDATE {
-                    let more = u32::from_be_bytes(frame.payload.try_into().unwrap()) as usize;
+                    let increment = u32::from_be_bytes(frame.payload.try_into().unwrap()) as usize;
                     match frame.stream {
-                        0 => of_all += more,
-                        _ => of_stream += more,
+                        0 => connection_window += increment,
+                        _ => stream_window += increment,
                     }
                 }
             }
@@ -228,18 +230,18 @@ async fn of_a_gigabyte_the_beginning_is_read() {
     .await;
 
     assert_eq!(receiver.attempt().await, delivered(&"a".repeat(4096)));
-    let written = soon(written.recv()).await.unwrap();
+    let written = with_timeout(written.recv()).await.unwrap();
     assert!(written <= 3 * 64 * 1024, "{written}");
 }
 
 #[tokio::test]
-async fn a_receiver_that_goes_away_finishes_and_is_called_again() {
+async fn a_connection_closed_with_goaway_is_replaced() {
     let receiver = Receiver::start(|number, mut connection| async move {
         while let Some(stream) = connection.read_request().await {
             if number == 0 {
                 connection.go_away(stream).await;
             }
-            connection.answer(stream).await;
+            connection.respond(stream).await;
         }
     })
     .await;
@@ -250,7 +252,7 @@ async fn a_receiver_that_goes_away_finishes_and_is_called_again() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_that_goes_away_has_not_looked_at_costs_no_attempt() {
+async fn a_request_unprocessed_by_goaway_costs_no_attempt() {
     let receiver = Receiver::start(|number, mut connection| async move {
         let mut last = 0;
         while let Some(stream) = connection.read_request().await {
@@ -258,7 +260,7 @@ async fn what_a_receiver_that_goes_away_has_not_looked_at_costs_no_attempt() {
                 connection.go_away(last).await;
                 break;
             }
-            connection.answer(stream).await;
+            connection.respond(stream).await;
             last = stream;
         }
     })
@@ -269,9 +271,9 @@ async fn what_a_receiver_that_goes_away_has_not_looked_at_costs_no_attempt() {
     assert_eq!(failures, [Failure::Unspecified; 2]);
 }
 
-/// It goes away before it has looked at anything, again and again.
+/// It sends GOAWAY without processing any request, on each connection.
 #[tokio::test]
-async fn a_receiver_that_only_goes_away_is_a_protocol_failure() {
+async fn a_receiver_that_only_sends_goaway_is_a_protocol_failure() {
     let receiver = Receiver::start(|_, mut connection| async move {
         connection.read_request().await;
         connection.go_away(0).await;
@@ -281,15 +283,15 @@ async fn a_receiver_that_only_goes_away_is_a_protocol_failure() {
     assert_eq!(receiver.attempt().await, failed(Failure::Protocol, None));
 }
 
-/// It is there, since it answers pings; it only says nothing to one of its requests.
+/// The connection is alive, since it answers pings; only one request hangs.
 #[tokio::test]
-async fn one_request_that_hangs_is_left_at_the_deadline_and_the_next_is_answered() {
+async fn one_request_that_hangs_times_out_and_the_next_succeeds() {
     let receiver = Receiver::start(|number, mut connection| async move {
         if number == 0 {
             connection.read_request().await;
         }
         while let Some(stream) = connection.read_request().await {
-            connection.answer(stream).await;
+            connection.respond(stream).await;
         }
     })
     .await;
@@ -299,20 +301,20 @@ async fn one_request_that_hangs_is_left_at_the_deadline_and_the_next_is_answered
     assert_eq!(failures, [Failure::Timeout, Failure::Unspecified]);
 }
 
-/// As when its machine is lost: without pings all would be sent over the dead connection, and
-/// fail, until the system gives it up.
+/// As when its machine crashes: without pings all requests would fail on the dead connection until
+/// TCP closes it.
 #[tokio::test]
-async fn a_connection_that_has_died_is_left_for_another() {
+async fn a_dead_connection_is_replaced() {
     let receiver = Receiver::start(|number, mut connection| async move {
         let Some(stream) = connection.read_request().await else {
             return;
         };
-        connection.answer(stream).await;
+        connection.respond(stream).await;
         if number == 0 {
-            connection.fall_silent().await;
+            connection.hang().await;
         } else {
             while let Some(stream) = connection.read_request().await {
-                connection.answer(stream).await;
+                connection.respond(stream).await;
             }
         }
     })
@@ -323,10 +325,10 @@ async fn a_connection_that_has_died_is_left_for_another() {
     assert_eq!(failures, [Failure::Unspecified; 2]);
 }
 
-/// All its connections die: it is too slow, whatever it speaks.
+/// Without a response on any connection, the attempt times out regardless of the protocol.
 #[tokio::test]
-async fn a_receiver_that_says_nothing_is_left_at_the_deadline() {
-    let receiver = Receiver::start(|_, connection| connection.fall_silent()).await;
+async fn a_receiver_that_never_responds_times_out() {
+    let receiver = Receiver::start(|_, connection| connection.hang()).await;
 
     let [failure] = receiver.attempts(Duration::from_secs(1)).await;
 

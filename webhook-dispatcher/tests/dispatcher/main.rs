@@ -1,18 +1,17 @@
-//! The dispatcher from outside: a core made for the test on one side, receivers on real sockets
-//! on the other.
+//! Tests the dispatcher as a black box, between a fake core and receivers on real sockets.
 #![cfg(test)]
 
+mod address_guard;
 mod bad_receivers;
-mod connecting;
+mod connections;
 mod cores;
-mod crowd;
-mod deadlines;
-mod guard;
+mod dns_rebinding;
+mod hanging_receivers;
 mod harness;
 mod http2;
-mod rebinding;
 mod sending;
 mod shutdown;
 mod stream;
+mod test_send;
+mod timeouts;
 mod tls;
-mod webhook_tests;

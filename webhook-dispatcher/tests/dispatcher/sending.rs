@@ -1,4 +1,4 @@
-//! What a receiver gets, and what core hears of its answer.
+//! The request at the receiver, and the outcome reported to core.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,13 +8,13 @@ use standardwebhooks::Webhook;
 use tokio::sync::Barrier;
 
 use crate::harness::{
-    Dispatcher, FakeCore, OK, SECRET, answering, attempt, attempt_with, config, delivered, failed,
-    notification,
+    Dispatcher, FakeCore, OK, SECRET, attempt, attempt_with, config, delivered, failed,
+    notification, responding,
 };
 
 #[tokio::test]
 async fn a_receiver_gets_the_signed_notification() {
-    let (url, mut received) = answering(OK).await;
+    let (url, mut received) = responding(OK).await;
 
     assert_eq!(attempt(&url).await, delivered("thanks"));
 
@@ -50,8 +50,8 @@ async fn a_receiver_gets_the_signed_notification() {
 }
 
 #[tokio::test]
-async fn the_platforms_header_bears_its_name() {
-    let (url, mut received) = answering(OK).await;
+async fn the_signature_header_contains_the_platform_name() {
+    let (url, mut received) = responding(OK).await;
 
     let outcome = attempt_with(|config| config.platform_name = "Coop".to_owned(), &url).await;
 
@@ -65,8 +65,8 @@ async fn the_platforms_header_bears_its_name() {
 }
 
 #[tokio::test]
-async fn every_answer_but_2xx_is_a_failure_with_its_status_and_text() {
-    for (answer, status, text, retry_after) in [
+async fn every_status_but_2xx_is_a_failure_with_its_status_and_body() {
+    for (response, status, text, retry_after) in [
         (
             "410 Gone\r\ncontent-length: 4\r\n\r\ngone",
             410,
@@ -88,38 +88,38 @@ async fn every_answer_but_2xx_is_a_failure_with_its_status_and_text() {
             None,
         ),
     ] {
-        let (url, _received) = answering(format!("HTTP/1.1 {answer}")).await;
+        let (url, _received) = responding(format!("HTTP/1.1 {response}")).await;
 
         let outcome = attempt(&url).await;
 
         let expected = Outcome {
-            answer: text.to_owned(),
+            response_body: text.to_owned(),
             retry_after: retry_after.map(|seconds| prost_types::Duration { seconds, nanos: 0 }),
             ..failed(Failure::Status, Some(status))
         };
-        assert_eq!(outcome, expected, "{answer}");
+        assert_eq!(outcome, expected, "{response}");
     }
 }
 
 #[tokio::test]
 async fn every_2xx_is_a_success() {
     for status in [200, 201, 202, 204, 299] {
-        let answer = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 0\r\n\r\n");
-        let (url, _received) = answering(answer).await;
+        let response = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 0\r\n\r\n");
+        let (url, _received) = responding(response).await;
         let expected = failed(Failure::Unspecified, Some(status));
         assert_eq!(attempt(&url).await, expected);
     }
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_for_the_next_notification() {
+async fn a_connection_is_reused_for_the_next_notification() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     let addr = crate::harness::receiver(|number, mut connection| async move {
         while connection.read_request().await.is_some() {
-            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
-            connection.write(answer.as_bytes()).await;
+            let response = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
+            connection.write(response.as_bytes()).await;
         }
     })
     .await;
@@ -128,8 +128,8 @@ async fn a_connection_is_kept_for_the_next_notification() {
         let url = format!("http://{addr}/");
         stream.send(vec![notification(number, &url)]).await;
         let outcome = stream.next_outcome().await;
-        assert_eq!(outcome.answer, "0");
-        stream.record(&outcome).await;
+        assert_eq!(outcome.response_body, "0");
+        stream.acknowledge(&outcome).await;
     }
 
     dispatcher.shut_down_with(stream).await;
@@ -137,12 +137,12 @@ async fn a_connection_is_kept_for_the_next_notification() {
 
 /// All webhooks may have the same host.
 #[tokio::test]
-async fn as_many_connections_are_kept_as_were_busy_at_once() {
+async fn all_connections_in_use_at_once_are_reused() {
     const BUSY: u8 = 128;
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    // None is answered before all have come.
+    // No request gets a response before all have arrived.
     let all = Arc::new(Barrier::new(BUSY.into()));
     let addr = crate::harness::receiver(move |number, mut connection| {
         let all = Arc::clone(&all);
@@ -151,8 +151,9 @@ async fn as_many_connections_are_kept_as_were_busy_at_once() {
                 all.wait().await;
                 let number = number.to_string();
                 let length = number.len();
-                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{number}");
-                connection.write(answer.as_bytes()).await;
+                let response =
+                    format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{number}");
+                connection.write(response.as_bytes()).await;
             }
         }
     })
@@ -168,25 +169,28 @@ async fn as_many_connections_are_kept_as_were_busy_at_once() {
             outcomes.extend(stream.next_request().await.unwrap().outcomes);
         }
         for outcome in &outcomes {
-            stream.record(outcome).await;
+            stream.acknowledge(outcome).await;
         }
-        let connections = outcomes.into_iter().map(|outcome| outcome.answer);
+        let connections = outcomes.into_iter().map(|outcome| outcome.response_body);
         rounds.push(connections.collect::<BTreeSet<_>>());
     }
 
     assert_eq!(rounds[0].len(), usize::from(BUSY));
-    // One that is asked for before it is back in the pool may be missed.
+    // A connection may return to the pool after the next request needs one.
     let new = rounds[1].difference(&rounds[0]).count();
-    assert!(new < usize::from(BUSY) / 4, "{new} were opened anew");
+    assert!(
+        new < usize::from(BUSY) / 4,
+        "{new} connections were opened again"
+    );
     dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_signed_is_not_sent() {
+async fn a_notification_that_cannot_be_signed_is_not_sent() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    let (url, mut received) = answering(OK).await;
+    let (url, mut received) = responding(OK).await;
     let mut unsigned = notification(1, &url);
     unsigned.secrets.clear();
 
@@ -195,6 +199,6 @@ async fn what_cannot_be_signed_is_not_sent() {
 
     assert_eq!(outcome.failure(), Failure::Protocol);
     assert!(received.try_recv().is_err());
-    stream.record(&outcome).await;
+    stream.acknowledge(&outcome).await;
     dispatcher.shut_down_with(stream).await;
 }

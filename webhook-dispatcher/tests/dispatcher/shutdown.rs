@@ -1,68 +1,67 @@
-//! The clean end: what is held is finished, reported and confirmed, and nothing more is begun.
+//! Graceful shutdown: sends in flight are completed, reported and acknowledged; none are started.
 
 use crate::harness::{
-    Dispatcher, FakeCore, OK, PatientReceiver, answering, config, credit, finished, limited,
-    notification,
+    Dispatcher, FakeCore, GatedReceiver, OK, config, config_with_limit, credit, draining_request,
+    notification, responding,
 };
 
 #[tokio::test]
-async fn a_shutdown_finishes_what_is_held_and_waits_for_its_confirmation() {
+async fn a_shutdown_completes_sends_in_flight_and_waits_for_acknowledgement() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 2));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let mut stream = core.stream().await;
-    let mut receiver = PatientReceiver::start().await;
+    let mut receiver = GatedReceiver::start().await;
     assert_eq!(stream.next_request().await, Some(credit(2)));
     stream.send(vec![notification(1, &receiver.url)]).await;
-    receiver.request_arrived().await;
+    receiver.next_request_arrived().await;
 
     dispatcher.shut_down();
     receiver.permits.add_permits(1);
 
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (0, 1));
-    assert_eq!(stream.next_request().await, Some(finished()));
+    assert_eq!(stream.next_request().await, Some(draining_request()));
     assert_eq!(stream.next_request().await, None);
-    stream.record(&request.outcomes[0]).await;
+    stream.acknowledge(&request.outcomes[0]).await;
     drop(stream);
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }
 
 #[tokio::test]
-async fn a_shutdown_reports_even_if_the_stream_breaks_meanwhile() {
+async fn a_shutdown_reports_outcomes_even_if_the_stream_fails() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 2));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let mut stream = core.stream().await;
-    let (url, _received) = answering(OK).await;
+    let (url, _received) = responding(OK).await;
     stream.send(vec![notification(1, &url)]).await;
     let outcome = stream.next_outcome().await;
 
     dispatcher.shut_down();
-    stream.break_off().await;
+    stream.fail().await;
     let mut next = core.stream().await;
 
     assert_eq!(next.next_request().await, Some(credit(0)));
     assert_eq!(next.next_outcome().await, outcome);
-    assert_eq!(next.next_request().await, Some(finished()));
+    assert_eq!(next.next_request().await, Some(draining_request()));
     assert_eq!(next.next_request().await, None);
-    next.record(&outcome).await;
+    next.acknowledge(&outcome).await;
     drop(next);
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }
 
-/// A receiver that hangs, and a backlog for it: one after the other would be sent, and the end
-/// never come.
+/// With a backlog for a receiver that hangs, accepting more would delay the shutdown each time.
 #[tokio::test]
-async fn what_comes_after_the_shutdown_is_not_sent_but_given_back() {
+async fn notifications_received_after_shutdown_are_declined() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 4));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 4));
     let mut stream = core.stream().await;
-    let mut receiver = PatientReceiver::start().await;
+    let mut receiver = GatedReceiver::start().await;
     assert_eq!(stream.next_request().await, Some(credit(4)));
     stream.send(vec![notification(1, &receiver.url)]).await;
-    receiver.request_arrived().await;
+    receiver.next_request_arrived().await;
 
     dispatcher.shut_down();
-    // It asks for nothing more from here on; what it asked for before may be on its way.
+    // No more credit is granted from here on, but core may still use earlier credit.
     stream.send_test(notification(9, "not a url")).await;
     while stream
         .next_request()
@@ -77,17 +76,21 @@ async fn what_comes_after_the_shutdown_is_not_sent_but_given_back() {
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (0, 1));
     assert_eq!(request.outcomes[0].lease_token, "lease-1");
-    stream.record(&request.outcomes[0]).await;
+    stream.acknowledge(&request.outcomes[0]).await;
     let request = stream.next_request().await.unwrap();
-    assert_eq!(request, finished(), "what came after has no outcome");
+    assert_eq!(
+        request,
+        draining_request(),
+        "a declined notification has no outcome"
+    );
     assert_eq!(stream.next_request().await, None);
     drop(stream);
-    dispatcher.ended().await;
+    dispatcher.exited().await;
     assert!(receiver.arrived.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn a_shutdown_with_nothing_held_needs_no_core() {
+async fn a_shutdown_with_nothing_in_flight_needs_no_core() {
     let core = FakeCore::start().await;
     let mut unreachable = config(&[&core]);
     unreachable.core_urls = vec!["http://127.0.0.1:1".parse().unwrap()];
@@ -95,5 +98,5 @@ async fn a_shutdown_with_nothing_held_needs_no_core() {
 
     dispatcher.shut_down();
 
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }

@@ -1,20 +1,20 @@
-//! The dispatcher's half of the stream's contract: credit, leases, reconnection.
+//! The dispatcher's side of the stream protocol: credit, leases, reconnection.
 
 use std::num::NonZeroU32;
 
 use proto::IssueTokenRequest;
 
 use crate::harness::{
-    Dispatcher, FakeCore, OK, PatientReceiver, answering, config, credit, finished, limited,
-    notification,
+    Dispatcher, FakeCore, GatedReceiver, OK, config, config_with_limit, credit, draining_request,
+    notification, responding,
 };
 
 #[tokio::test]
-async fn credit_is_what_fits_and_returns_with_the_outcome() {
+async fn credit_is_the_limit_and_is_granted_again_with_the_outcome() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 2));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let mut stream = core.stream().await;
-    let receiver = PatientReceiver::start().await;
+    let receiver = GatedReceiver::start().await;
 
     assert_eq!(stream.next_request().await, Some(credit(2)));
     stream
@@ -27,25 +27,25 @@ async fn credit_is_what_fits_and_returns_with_the_outcome() {
     let request = stream.next_request().await.unwrap();
 
     assert_eq!((request.credit, request.outcomes.len()), (1, 1));
-    stream.record(&request.outcomes[0]).await;
+    stream.acknowledge(&request.outcomes[0]).await;
     receiver.permits.add_permits(1);
     let request = stream.next_request().await.unwrap();
     assert_eq!((request.credit, request.outcomes.len()), (1, 1));
-    stream.record(&request.outcomes[0]).await;
+    stream.acknowledge(&request.outcomes[0]).await;
 
     dispatcher.shut_down();
-    assert_eq!(stream.next_request().await, Some(finished()));
+    assert_eq!(stream.next_request().await, Some(draining_request()));
     assert_eq!(stream.next_request().await, None);
     drop(stream);
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }
 
 #[tokio::test]
-async fn a_core_that_exceeds_its_credit_is_left() {
+async fn a_stream_that_exceeds_its_credit_is_closed() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 1));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 1));
     let stream = core.stream().await;
-    let (url, mut received) = answering(OK).await;
+    let (url, mut received) = responding(OK).await;
 
     stream
         .send(vec![notification(1, &url), notification(2, &url)])
@@ -58,60 +58,60 @@ async fn a_core_that_exceeds_its_credit_is_left() {
 }
 
 #[tokio::test]
-async fn an_outcome_carries_the_lease_it_was_held_under() {
+async fn an_outcome_has_the_lease_token_of_its_notification() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    let (url, _received) = answering(OK).await;
-    let mut again = notification(7, &url);
-    again.lease_token = "second lease".to_owned();
+    let (url, _received) = responding(OK).await;
+    let mut resent = notification(7, &url);
+    resent.lease_token = "second lease".to_owned();
 
-    stream.send(vec![again.clone()]).await;
+    stream.send(vec![resent.clone()]).await;
     let outcome = stream.next_outcome().await;
 
     assert_eq!(
         (outcome.name.as_str(), outcome.lease_token.as_str()),
-        (again.name.as_str(), "second lease")
+        (resent.name.as_str(), "second lease")
     );
     assert!(outcome.duration.is_some());
-    stream.record(&outcome).await;
+    stream.acknowledge(&outcome).await;
     dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
 async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&limited(&core, 2));
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let stream = core.stream().await;
-    let mut receiver = PatientReceiver::start().await;
+    let mut receiver = GatedReceiver::start().await;
     stream.send(vec![notification(1, &receiver.url)]).await;
-    receiver.request_arrived().await;
+    receiver.next_request_arrived().await;
 
-    stream.break_off().await;
+    stream.fail().await;
     let mut next = core.stream().await;
 
     assert_eq!(next.next_request().await, Some(credit(1)));
     receiver.permits.add_permits(1);
     let outcome = next.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
-    next.record(&outcome).await;
+    next.acknowledge(&outcome).await;
     dispatcher.shut_down_with(next).await;
 }
 
 #[tokio::test]
-async fn an_unconfirmed_outcome_is_reported_again_on_the_next_stream() {
+async fn an_unacknowledged_outcome_is_reported_again_on_the_next_stream() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
-    let (url, mut received) = answering(OK).await;
+    let (url, mut received) = responding(OK).await;
     stream.send(vec![notification(1, &url)]).await;
     let reported = stream.next_outcome().await;
 
-    stream.break_off().await;
+    stream.fail().await;
     let mut next = core.stream().await;
 
     assert_eq!(next.next_outcome().await, reported);
-    next.record(&reported).await;
+    next.acknowledge(&reported).await;
     dispatcher.shut_down_with(next).await;
     assert!(received.recv().await.is_some());
     assert!(received.try_recv().is_err());
@@ -131,17 +131,17 @@ async fn the_limit_is_shared_between_cores() {
     }
 
     dispatcher.shut_down();
-    dispatcher.ended().await;
+    dispatcher.exited().await;
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_once_and_again_when_it_is_refused() {
-    let mut core = FakeCore::start_refusing("token-1").await;
+async fn a_token_is_reused_and_requested_again_when_core_rejects_it() {
+    let mut core = FakeCore::start_rejecting("token-1").await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
 
     let stream = core.stream().await;
     assert_eq!(stream.authorization, "Bearer token-2");
-    stream.break_off().await;
+    stream.fail().await;
     let stream = core.stream().await;
     assert_eq!(stream.authorization, "Bearer token-2");
 

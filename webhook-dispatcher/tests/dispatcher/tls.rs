@@ -1,4 +1,4 @@
-//! Receivers behind TLS: only those that a trusted authority vouches for.
+//! Receivers with TLS: only certificates of trusted authorities are accepted.
 
 use std::{convert::Infallible, io::Write, path::PathBuf, sync::Arc};
 
@@ -25,10 +25,10 @@ use crate::{
         Dispatcher, FakeCore, attempt, attempt_with, config, delivered, failed, notification,
         receiver,
     },
-    webhook_tests::test_with,
+    test_send::test_with,
 };
 
-/// A receiver with a certificate of its own making. Answers with the HTTP version it was asked in.
+/// A receiver with a self-signed certificate. Responds with the HTTP version of the request.
 struct TlsReceiver {
     url: String,
     certificate: NamedTempFile,
@@ -50,12 +50,12 @@ impl TlsReceiver {
         }
     }
 
-    fn ca_files(&self) -> Vec<PathBuf> {
+    fn webhook_ca_files(&self) -> Vec<PathBuf> {
         vec![self.certificate.path().to_owned()]
     }
 }
 
-/// TLS with a certificate of its own making, which the file has.
+/// A TLS acceptor with a self-signed certificate, which is written to the file.
 pub(crate) fn acceptor(
     params: &CertificateParams,
     protocols: &[&str],
@@ -88,45 +88,45 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, keep_alive: bool) {
                 return;
             };
             let handshake = stream.get_ref().1.handshake_kind();
-            let answer = service_fn(|request| {
-                std::future::ready(Ok::<_, Infallible>(answer(&request, handshake)))
+            let service = service_fn(|request| {
+                std::future::ready(Ok::<_, Infallible>(respond(&request, handshake)))
             });
             let mut server = auto::Builder::new(TokioExecutor::new());
             server.http1().keep_alive(keep_alive);
-            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// The HTTP version, and whether it came over a session of before.
-fn answer(request: &Request<Incoming>, handshake: Option<HandshakeKind>) -> Response<Full<Bytes>> {
+/// The HTTP version, and whether the TLS session was resumed.
+fn respond(request: &Request<Incoming>, handshake: Option<HandshakeKind>) -> Response<Full<Bytes>> {
     let version = match request.version() {
         Version::HTTP_2 => "h2",
         Version::HTTP_11 => "http/1.1",
         _ => "another",
     };
-    let again = match handshake {
-        Some(HandshakeKind::Resumed) => " again",
+    let resumed = match handshake {
+        Some(HandshakeKind::Resumed) => " resumed",
         _ => "",
     };
-    Response::new(Full::from(format!("{version}{again}")))
+    Response::new(Full::from(format!("{version}{resumed}")))
 }
 
-pub(crate) fn named(name: &str) -> CertificateParams {
+pub(crate) fn certificate_for(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_with_those_who_can() {
+async fn http_2_is_used_if_the_receiver_supports_it() {
     for (protocols, version) in [
         (&["h2", "http/1.1"][..], "h2"),
         (&["http/1.1"], "http/1.1"),
         (&[], "http/1.1"),
     ] {
-        let receiver = TlsReceiver::start(named("localhost"), protocols).await;
+        let receiver = TlsReceiver::start(certificate_for("localhost"), protocols).await;
 
         let trust = |config: &mut webhook_dispatcher::Config| {
-            config.ca_files = receiver.ca_files();
+            config.webhook_ca_files = receiver.webhook_ca_files();
         };
         let outcome = attempt_with(trust, &receiver.url).await;
 
@@ -135,51 +135,57 @@ async fn http_2_is_spoken_with_those_who_can() {
 }
 
 #[tokio::test]
-async fn a_test_tells_of_tls_and_why_there_is_none() {
-    let receiver = TlsReceiver::start(named("localhost"), &["h2"]).await;
+async fn a_test_send_reports_the_tls_version_or_the_reason_for_its_failure() {
+    let receiver = TlsReceiver::start(certificate_for("localhost"), &["h2"]).await;
     let trust = |config: &mut webhook_dispatcher::Config| {
-        config.ca_files = receiver.ca_files();
+        config.webhook_ca_files = receiver.webhook_ca_files();
     };
 
-    let (told, passed) = test_with(trust, &receiver.url).await;
+    let (test, completed) = test_with(trust, &receiver.url).await;
 
-    assert_eq!(told.outcome, Some(delivered("h2")));
-    assert_eq!((told.tls_version.as_str(), passed), ("TLSv1.3", [true; 3]));
-
-    let (told, passed) = test_with(|_| {}, &receiver.url).await;
-
-    assert_eq!(told.outcome, Some(failed(Failure::Tls, None)));
+    assert_eq!(test.outcome, Some(delivered("h2")));
     assert_eq!(
-        (told.tls_version.as_str(), passed),
+        (test.tls_version.as_str(), completed),
+        ("TLSv1.3", [true; 3])
+    );
+
+    let (test, completed) = test_with(|_| {}, &receiver.url).await;
+
+    assert_eq!(test.outcome, Some(failed(Failure::Tls, None)));
+    assert_eq!(
+        (test.tls_version.as_str(), completed),
         ("", [true, true, false])
     );
-    assert!(told.detail.contains("certificate"), "{}", told.detail);
+    assert!(test.detail.contains("certificate"), "{}", test.detail);
 }
 
 #[tokio::test]
-async fn a_tls_session_goes_on_over_the_next_connection() {
-    let receiver = TlsReceiver::start_with(named("localhost"), &[], false).await;
+async fn a_tls_session_is_resumed_on_the_next_connection() {
+    let receiver = TlsReceiver::start_with(certificate_for("localhost"), &[], false).await;
     let mut core = FakeCore::start().await;
     let mut config = config(&[&core]);
-    config.ca_files = receiver.ca_files();
+    config.webhook_ca_files = receiver.webhook_ca_files();
     let dispatcher = Dispatcher::start(&config);
     let mut stream = core.stream().await;
 
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for number in 1..=3 {
         stream.send(vec![notification(number, &receiver.url)]).await;
         let outcome = stream.next_outcome().await;
-        stream.record(&outcome).await;
-        answers.push(outcome.answer);
+        stream.acknowledge(&outcome).await;
+        responses.push(outcome.response_body);
     }
 
-    assert_eq!(answers, ["http/1.1", "http/1.1 again", "http/1.1 again"]);
+    assert_eq!(
+        responses,
+        ["http/1.1", "http/1.1 resumed", "http/1.1 resumed"]
+    );
     dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
-async fn a_certificate_of_nobody_trusted_is_refused() {
-    let receiver = TlsReceiver::start(named("localhost"), &[]).await;
+async fn an_untrusted_certificate_is_rejected() {
+    let receiver = TlsReceiver::start(certificate_for("localhost"), &[]).await;
 
     let outcome = attempt(&receiver.url).await;
 
@@ -188,15 +194,15 @@ async fn a_certificate_of_nobody_trusted_is_refused() {
 
 #[tokio::test]
 async fn a_trusted_certificate_must_be_current_and_for_the_host() {
-    let mut expired = named("localhost");
+    let mut expired = certificate_for("localhost");
     expired.not_before = date_time_ymd(2000, 1, 1);
     expired.not_after = date_time_ymd(2001, 1, 1);
 
-    for params in [expired, named("elsewhere.example")] {
+    for params in [expired, certificate_for("elsewhere.example")] {
         let receiver = TlsReceiver::start(params, &[]).await;
 
         let trust = |config: &mut webhook_dispatcher::Config| {
-            config.ca_files = receiver.ca_files();
+            config.webhook_ca_files = receiver.webhook_ca_files();
         };
         let outcome = attempt_with(trust, &receiver.url).await;
 
@@ -205,7 +211,7 @@ async fn a_trusted_certificate_must_be_current_and_for_the_host() {
 }
 
 #[tokio::test]
-async fn plain_http_where_tls_was_asked_for_is_a_tls_failure() {
+async fn a_plain_http_response_to_a_tls_handshake_is_a_tls_failure() {
     let addr = receiver(|_, mut connection| async move {
         connection.write(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
         connection.closed().await;

@@ -1,28 +1,52 @@
-//! What tokens are read against, and where a refused one stands in what its writer wrote.
+//! The context that tokens are parsed in, and the mapping of error positions to the original text.
 
-use super::DateOrder;
 use super::error::Error;
 use jiff::civil::Date;
 use std::ops::Range;
 
+/// The order of day and month in dates with slashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateOrder {
+    DayFirst,
+    MonthFirst,
+}
+
+impl DateOrder {
+    /// The order in the country with this ISO 3166-1 code: month first in the United States, its
+    /// territories and a few neighbouring countries, day first elsewhere.
+    pub fn of_country(iso_alpha2: &str) -> Self {
+        const MONTH_FIRST: [&str; 12] = [
+            "AS", "FM", "GU", "MH", "MP", "PA", "PH", "PR", "PW", "UM", "US", "VI",
+        ];
+        if MONTH_FIRST
+            .iter()
+            .any(|country| country.eq_ignore_ascii_case(iso_alpha2))
+        {
+            Self::MonthFirst
+        } else {
+            Self::DayFirst
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// What the writer wrote.
+    /// The client's text, for error messages.
     pub(super) original: &'a str,
-    /// Where the words of what is read come from in the original, if it was put in other words:
-    /// pairs of a place in what is read and one in the original, both ascending.
+    /// Pairs of a position in the normalized text and its position in the original, both ascending.
+    /// Empty if the original is parsed as it is.
     pub(super) origins: &'a [(usize, usize)],
     pub(super) today: Date,
     pub(super) order: DateOrder,
 }
 
 impl Context<'_> {
-    pub(super) fn not_understood(&self, at: usize) -> Error {
-        Error::not_understood(self.original, self.origin(at))
+    pub(super) fn unrecognized(&self, position: usize) -> Error {
+        Error::unrecognized(self.original, self.origin(position))
     }
 
-    pub(super) fn twice(&self, what: &'static str, at: usize) -> Error {
-        Error::twice(what, self.original, self.origin(at))
+    pub(super) fn duplicate(&self, what: &'static str, position: usize) -> Error {
+        Error::duplicate(what, self.original, self.origin(position))
     }
 
     pub(super) fn range(&self, range: Range<usize>) -> Error {
@@ -36,14 +60,16 @@ impl Context<'_> {
         }
     }
 
-    fn origin(&self, at: usize) -> usize {
-        let after = self.origins.partition_point(|(place, _)| *place <= at);
-        match after
+    fn origin(&self, position: usize) -> usize {
+        let next = self
+            .origins
+            .partition_point(|(start, _)| *start <= position);
+        match next
             .checked_sub(1)
             .and_then(|index| self.origins.get(index))
         {
             Some((_, origin)) => *origin,
-            None => at,
+            None => position,
         }
     }
 }

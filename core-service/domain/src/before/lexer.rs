@@ -1,14 +1,14 @@
-//! Cuts a text into tokens, and reads the numbers and words of a token.
+//! Splits a text into tokens, and reads the numbers and words of a token.
 
-use super::automaton::Automaton;
-use super::grammar::{self, Meaning};
+use super::dfa::Dfa;
+use super::grammar::{self, TokenKind};
 use std::sync::LazyLock;
 
-/// A match of a rule.
+/// A match of a rule of the grammar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
-    pub(super) meaning: Meaning,
-    /// The bytes it takes of the text.
+    pub(super) kind: TokenKind,
+    /// The byte position in the text.
     pub(super) start: usize,
     pub(super) text: &'a str,
 }
@@ -19,26 +19,22 @@ impl Token<'_> {
     }
 }
 
-/// The grammar's rules as they are matched. Made at the first use, in a few milliseconds.
-static AUTOMATON: LazyLock<Automaton> = LazyLock::new(|| Automaton::of(grammar::rules()));
+/// The compiled grammar. Compilation takes a few milliseconds, at the first use.
+static GRAMMAR: LazyLock<Dfa> = LazyLock::new(|| Dfa::compile(grammar::rules()));
 
-/// The token at byte `start`, or `None` if the grammar has nothing for what stands there.
+/// The token at byte `start`, or `None` if no rule matches there.
 pub(super) fn token(text: &str, start: usize) -> Option<Token<'_>> {
     let rest = text.get(start..)?;
-    let (length, meaning) = AUTOMATON.longest(rest.as_bytes())?;
-    // The end of the text may be part of a match.
+    let (length, kind) = GRAMMAR.longest_match(rest.as_bytes())?;
+    // A match may include the end of the text, one byte past the last.
     let text = rest.get(..length.min(rest.len()))?;
-    Some(Token {
-        meaning,
-        start,
-        text,
-    })
+    Some(Token { kind, start, text })
 }
 
-/// Far beyond what a calendar can say, and near enough for no sum of such numbers to overflow.
-const LARGEST: i64 = 1_000_000_000_000_000;
+/// Beyond every calendar, and small enough that sums of such numbers do not overflow.
+const MAX_NUMBER: i64 = 1_000_000_000_000_000;
 
-/// Reads the fields of a token from left to right, passing over what separates them.
+/// Reads the fields of a token from left to right, skipping separators.
 pub(super) struct Cursor<'a> {
     rest: &'a str,
 }
@@ -52,21 +48,31 @@ impl<'a> Cursor<'a> {
         self.rest.bytes().next()
     }
 
-    /// What is left, without the blanks before it.
+    /// The unread text, without leading spaces.
     pub(super) fn remainder(&self) -> &'a str {
         self.rest.trim_start_matches([' ', '\t'])
     }
 
-    /// The next number, of which at most `width` digits are read, and how many were. Numbers too
-    /// large for any calendar come out as the largest of them.
+    /// The next number, of at most `width` digits, and its number of digits. Larger numbers
+    /// become [`MAX_NUMBER`].
     pub(super) fn number(&mut self, width: usize) -> Option<(i64, usize)> {
         self.skip_until(|char| char.is_ascii_digit());
         let digits = self.take(width, |char| char.is_ascii_digit());
-        let value = digits.parse().unwrap_or(LARGEST).min(LARGEST);
+        let value = digits.parse().unwrap_or(MAX_NUMBER).min(MAX_NUMBER);
         (!digits.is_empty()).then_some((value, digits.len()))
     }
 
-    /// The fraction of a second, after its point or colon, if there is one.
+    /// The next year, of at most `width` digits: two digits mean 1970 to 2069.
+    pub(super) fn year(&mut self, width: usize) -> Option<i64> {
+        let (year, digits) = self.number(width)?;
+        Some(match year {
+            0..70 if digits < 4 => year + 2000,
+            70..100 if digits < 4 => year + 1900,
+            _ => year,
+        })
+    }
+
+    /// The fraction of a second after a point or colon, or 0.
     pub(super) fn microseconds(&mut self) -> i64 {
         if !matches!(self.peek(), Some(b'.' | b':')) {
             return 0;
@@ -76,7 +82,7 @@ impl<'a> Cursor<'a> {
         (digits..6).fold(value, |value, _| value * 10)
     }
 
-    /// The letters of `1st`, `2nd`, `3rd`, `4th`.
+    /// Skips the suffix of `1st`, `2nd`, `3rd` or `4th`.
     pub(super) fn skip_ordinal_suffix(&mut self) {
         for suffix in ["st", "nd", "rd", "th"] {
             if let Some(rest) = self.rest.strip_prefix(suffix) {
@@ -86,13 +92,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next word made of letters.
+    /// The next sequence of letters.
     pub(super) fn word(&mut self) -> &'a str {
         self.skip_until(char::is_alphabetic);
         self.take(usize::MAX, char::is_alphabetic)
     }
 
-    /// The sign of all the hyphens and pluses before the next number.
+    /// The sign before the next number: -1 after an odd number of hyphens.
     pub(super) fn sign(&mut self) -> i64 {
         let signs = self.take(usize::MAX, |char| !char.is_ascii_digit());
         if signs.matches('-').count().is_multiple_of(2) {
@@ -102,16 +108,16 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn skip_until(&mut self, wanted: impl Fn(char) -> bool) {
-        self.take(usize::MAX, |char| !wanted(char));
+    fn skip_until(&mut self, matches: impl Fn(char) -> bool) {
+        self.take(usize::MAX, |char| !matches(char));
     }
 
-    fn take(&mut self, width: usize, wanted: impl Fn(char) -> bool) -> &'a str {
+    fn take(&mut self, width: usize, matches: impl Fn(char) -> bool) -> &'a str {
         let end = self
             .rest
             .char_indices()
             .enumerate()
-            .find(|(count, (_, char))| *count >= width || !wanted(*char))
+            .find(|(count, (_, char))| *count >= width || !matches(*char))
             .map_or(self.rest.len(), |(_, (at, _))| at);
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
@@ -123,12 +129,12 @@ impl<'a> Cursor<'a> {
 mod tests {
     use super::*;
 
-    fn cut(text: &str) -> Vec<&str> {
+    fn tokens(text: &str) -> Vec<&str> {
         let mut tokens = Vec::new();
         let mut start = 0;
         while let Some(token) = token(text, start) {
             start = token.end();
-            if token.meaning != Meaning::Blank {
+            if token.kind != TokenKind::Separator {
                 tokens.push(token.text);
             }
         }
@@ -138,22 +144,22 @@ mod tests {
     #[test]
     fn the_longest_match_wins() {
         assert_eq!(
-            cut("monday next week 10:00"),
+            tokens("monday next week 10:00"),
             ["monday", "next week", "10:00"]
         );
-        assert_eq!(cut("20261125T100000Z"), ["20261125T100000", "Z"]);
-        assert_eq!(cut("2026-329 10:00"), ["2026-329", "10:00"]);
+        assert_eq!(tokens("20261125T100000Z"), ["20261125T100000", "Z"]);
+        assert_eq!(tokens("2026-329 10:00"), ["2026-329", "10:00"]);
         assert_eq!(
-            cut("last day of february 2028"),
+            tokens("last day of february 2028"),
             ["last day of", "february 2028"]
         );
-        assert_eq!(cut("5 pm"), ["5 pm"]);
-        assert_eq!(cut("24 dec 12:30"), ["24 dec 12:30"]);
-        assert_eq!(cut("+1 week 2 days"), ["+1 week", " 2 days"]);
+        assert_eq!(tokens("5 pm"), ["5 pm"]);
+        assert_eq!(tokens("24 dec 12:30"), ["24 dec 12:30"]);
+        assert_eq!(tokens("+1 week 2 days"), ["+1 week", " 2 days"]);
     }
 
     #[test]
-    fn a_cursor_passes_over_separators() {
+    fn a_cursor_skips_separators() {
         let mut cursor = Cursor::new("2026-11-25T10");
         assert_eq!(cursor.number(4), Some((2026, 4)));
         assert_eq!(cursor.number(2), Some((11, 2)));

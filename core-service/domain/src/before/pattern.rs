@@ -1,38 +1,37 @@
-//! Patterns of text, which the grammar is written in.
+//! Text patterns: the notation of the grammar.
 
-/// A piece of the grammar.
 pub(super) enum Pattern {
-    /// Between `min` and `max` bytes of a set; [`Pattern::MANY`] is no limit.
+    /// From `min` to `max` bytes of a set; [`Pattern::MANY`] means no limit.
     Bytes { of: ByteSet, min: u8, max: u8 },
-    /// A number written with `min` to `max` digits, whose value lies in `from..=to`.
+    /// A number of `min` to `max` digits with a value in `from..=to`.
     Number {
         min: u8,
         max: u8,
         from: u16,
         to: u16,
     },
-    /// A text, capital or not.
+    /// A text; ASCII case is ignored.
     Text(&'static str),
-    /// A text, letter by letter.
+    /// A text; case matters.
     Exact(&'static str),
-    /// One of the words of a table, capital or not.
+    /// One of the words of a table; ASCII case is ignored.
     Word(&'static [&'static [&'static str]]),
-    /// One after the other.
+    /// All of these, in this order.
     Seq(&'static [Pattern]),
-    /// Any of these.
+    /// One of these.
     Any(&'static [Pattern]),
-    /// Once or not at all.
+    /// Optional.
     Maybe(&'static Pattern),
-    /// Once or more; not of what may be nothing.
+    /// Once or more. The inner pattern must not match the empty text.
     Repeat(&'static Pattern),
 }
 
-/// A set of bytes. Zero stands for the end of the text, which may be matched once.
+/// A set of bytes. Zero represents the end of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ByteSet([u128; 2]);
 
 impl Pattern {
-    /// As many bytes as there are.
+    /// No limit to the number of bytes.
     pub(super) const MANY: u8 = u8::MAX;
 }
 
@@ -43,7 +42,7 @@ impl ByteSet {
         let mut set = Self::EMPTY;
         let mut i = 0;
         while i < bytes.len() {
-            set = set.and(Self::range(bytes[i], bytes[i]));
+            set = set.union(Self::range(bytes[i], bytes[i]));
             i += 1;
         }
         set
@@ -59,7 +58,7 @@ impl ByteSet {
         Self(halves)
     }
 
-    pub(super) const fn and(self, other: Self) -> Self {
+    pub(super) const fn union(self, other: Self) -> Self {
         let ([low, high], [other_low, other_high]) = (self.0, other.0);
         Self([low | other_low, high | other_high])
     }

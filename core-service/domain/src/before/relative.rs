@@ -1,10 +1,10 @@
-//! How far a text goes from its date: amounts, weekdays, working days, the ends of a month.
+//! Offsets relative to a date: amounts of time, weekdays, working days, month boundaries.
 
 use super::lexer::{Cursor, Token};
-use super::words::{DEICTICS, ORDINALS, Unit, WEEKDAYS, value_of};
+use super::word_tables::{ORDINALS, RELATIVE_WORDS, Unit, WEEKDAYS, value_of};
 use jiff::civil::Date;
 
-/// Distances add up as they are read; each of the others replaces the one before it.
+/// A relative offset. Amounts add up; each other field is replaced by the last token that sets it.
 #[derive(Debug, Default)]
 pub(super) struct Relative {
     pub(super) years: i64,
@@ -17,40 +17,42 @@ pub(super) struct Relative {
     /// Sunday is 0; negative after `ago`.
     pub(super) weekday: Option<i64>,
     pub(super) weekday_search: WeekdaySearch,
-    pub(super) special: Option<Special>,
-    pub(super) boundary: Option<Boundary>,
+    pub(super) day_count: Option<DayCount>,
+    pub(super) month_boundary: Option<MonthBoundary>,
 }
 
-/// Which of the days with a weekday's name is meant.
+/// Which occurrence of a weekday is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WeekdaySearch {
-    /// The first after the date.
+    /// The first one after the date.
     #[default]
     After,
-    /// The date itself, or the first after it.
+    /// The date itself, or the first one after it.
     OnOrAfter,
-    /// The one in the date's week, which begins on Monday.
+    /// The one in the week of the date, from Monday to Sunday.
     SameWeek,
 }
 
+/// Counting of days other than from the date itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Special {
-    /// The weekday is counted from the beginning of the month.
-    FromStartOfMonth,
-    /// The weekday is counted back from the end of the month.
-    FromEndOfMonth,
+pub(super) enum DayCount {
+    /// Weekdays, from the start of the month.
+    WeekdaysFromMonthStart,
+    /// Weekdays, back from the end of the month.
+    WeekdaysFromMonthEnd,
+    /// Working days from the date.
     Workdays(i64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Boundary {
+pub(super) enum MonthBoundary {
     FirstDay,
     LastDay,
 }
 
 impl Relative {
     /// `+2 hours`, `3 weekdays`, `1 monday`. `None` if the number is too large.
-    pub(super) fn amount(&mut self, token: &Token<'_>) -> Option<()> {
+    pub(super) fn offset(&mut self, token: &Token<'_>) -> Option<()> {
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
         let (amount, _) = cursor.number(usize::MAX)?;
@@ -58,22 +60,22 @@ impl Relative {
         Some(())
     }
 
-    /// `next month`, `third day`, `last friday`. True if it names a day, which then has no time.
-    pub(super) fn next(&mut self, token: &Token<'_>) -> bool {
-        let (amount, search, what) = ordinal(token);
-        self.add(amount, what, search)
+    /// `next month`, `third day`, `last friday`. True if it names a weekday or working days.
+    pub(super) fn ordinal_unit(&mut self, token: &Token<'_>) -> bool {
+        let (amount, search, unit) = ordinal(token);
+        self.add(amount, unit, search)
     }
 
-    /// `this week`, `next week`: the weekday said before or after is looked for in that week.
-    pub(super) fn week_of_calendar(&mut self, token: &Token<'_>) {
-        let (amount, search, what) = ordinal(token);
-        self.add(amount, what, search);
+    /// `this week`, `next week`. A weekday before or after it means the one in that week.
+    pub(super) fn calendar_week(&mut self, token: &Token<'_>) {
+        let (amount, search, unit) = ordinal(token);
+        self.add(amount, unit, search);
         self.weekday_search = WeekdaySearch::SameWeek;
         self.weekday.get_or_insert(1);
     }
 
     pub(super) fn weekday(&mut self, token: &Token<'_>) {
-        // A bare `weekday` is a Monday, as PHP has it.
+        // `weekday` without a number is a Monday, as in PHP.
         self.weekday = value_of(token.text, WEEKDAYS).or(Some(1));
         if self.weekday_search != WeekdaySearch::SameWeek {
             self.weekday_search = WeekdaySearch::OnOrAfter;
@@ -82,28 +84,28 @@ impl Relative {
 
     /// `first monday of`, `last friday of`.
     pub(super) fn weekday_of_month(&mut self, token: &Token<'_>) {
-        let (amount, search, what) = ordinal(token);
-        let weekday = what.split([' ', '\t']).next().unwrap_or_default();
+        let (amount, search, unit) = ordinal(token);
+        let weekday = unit.split([' ', '\t']).next().unwrap_or_default();
         if amount > 0 {
-            self.special = Some(Special::FromStartOfMonth);
+            self.day_count = Some(DayCount::WeekdaysFromMonthStart);
             self.add(amount, weekday, WeekdaySearch::OnOrAfter);
         } else {
-            self.special = Some(Special::FromEndOfMonth);
+            self.day_count = Some(DayCount::WeekdaysFromMonthEnd);
             self.add(amount, weekday, search);
         }
     }
 
-    pub(super) fn boundary_of_month(&mut self, token: &Token<'_>) {
+    pub(super) fn month_boundary(&mut self, token: &Token<'_>) {
         let first = token.text.starts_with(['f', 'F']);
-        self.boundary = Some(if first {
-            Boundary::FirstDay
+        self.month_boundary = Some(if first {
+            MonthBoundary::FirstDay
         } else {
-            Boundary::LastDay
+            MonthBoundary::LastDay
         });
     }
 
-    /// `ago` turns everything said before it round.
-    pub(super) fn turn_back(&mut self) {
+    /// `ago` negates everything before it, except microseconds.
+    pub(super) fn negate(&mut self) {
         self.years = -self.years;
         self.months = -self.months;
         self.days = -self.days;
@@ -113,12 +115,12 @@ impl Relative {
         self.weekday = self
             .weekday
             .map(|weekday| if weekday == 0 { -7 } else { -weekday });
-        if let Some(Special::Workdays(count)) = &mut self.special {
+        if let Some(DayCount::Workdays(count)) = &mut self.day_count {
             *count = -*count;
         }
     }
 
-    /// The Monday of an ISO week, as days from the first of January of its year.
+    /// Sets the days from 1 January to the Monday of an ISO week.
     pub(super) fn set_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
         let first = i16::try_from(year)
@@ -129,23 +131,23 @@ impl Relative {
         self.days = before_first_week + (week - 1) * 7 + 1;
     }
 
-    /// Another day than the Monday that [`Self::set_week`] has set.
+    /// Moves from the Monday set by [`Self::set_week`] to another day of that week.
     pub(super) fn set_day_of_week(&mut self, day: Option<(i64, usize)>) {
         if let Some((day, _)) = day {
             self.days += day - 1;
         }
     }
 
-    /// True if `what` is a weekday or working days.
-    fn add(&mut self, amount: i64, what: &str, search: WeekdaySearch) -> bool {
-        if let Some(weekday) = value_of(what, WEEKDAYS) {
+    /// Adds `amount` of a unit. True if the unit is a weekday or working days.
+    fn add(&mut self, amount: i64, unit: &str, search: WeekdaySearch) -> bool {
+        if let Some(weekday) = value_of(unit, WEEKDAYS) {
             self.days += if amount > 0 { amount - 1 } else { amount } * 7;
             self.weekday = Some(weekday);
             self.weekday_search = search;
             return true;
         }
-        let Some(unit) = Unit::named(what) else {
-            self.special = Some(Special::Workdays(amount));
+        let Some(unit) = Unit::parse(unit) else {
+            self.day_count = Some(DayCount::Workdays(amount));
             return true;
         };
         match unit {
@@ -164,19 +166,19 @@ impl Relative {
     }
 }
 
-/// Splits `next month` into its amount, how it looks for a weekday, and `month`.
+/// Splits `next month` into its amount, its weekday search, and its unit.
 fn ordinal<'a>(token: &Token<'a>) -> (i64, WeekdaySearch, &'a str) {
     let mut cursor = Cursor::new(token.text);
     let word = cursor.word();
-    let what = cursor.remainder();
-    match value_of(word, DEICTICS) {
-        Some(0) => (0, WeekdaySearch::OnOrAfter, what),
-        Some(1) => (1, WeekdaySearch::After, what),
-        Some(_) => (-1, WeekdaySearch::After, what),
+    let unit = cursor.remainder();
+    match value_of(word, RELATIVE_WORDS) {
+        Some(0) => (0, WeekdaySearch::OnOrAfter, unit),
+        Some(1) => (1, WeekdaySearch::After, unit),
+        Some(_) => (-1, WeekdaySearch::After, unit),
         None => (
             value_of(word, ORDINALS).unwrap_or_default(),
             WeekdaySearch::After,
-            what,
+            unit,
         ),
     }
 }

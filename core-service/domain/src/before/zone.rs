@@ -1,8 +1,8 @@
-//! Time zones as people write them: offsets, abbreviations and names of the tz database.
+//! Time zones: UTC offsets, abbreviations and names of the tz database.
 
 use jiff::tz::TimeZone;
 
-/// Where a local time is read.
+/// The time zone of a local time.
 #[derive(Clone, Debug)]
 pub(super) enum Zone {
     /// Seconds east of UTC.
@@ -10,21 +10,21 @@ pub(super) enum Zone {
     Named(TimeZone),
 }
 
-/// A zone as the grammar matched it. A single letter is not one, but for `Z`: who writes `A`
-/// seldom means the military zone an hour east of UTC.
+/// Parses a zone that the grammar has matched. `Z` is the only single letter accepted: `A` seldom
+/// means the military zone an hour east of UTC.
 pub(super) fn parse(text: &str) -> Option<Zone> {
     let text = text
         .trim_start_matches([' ', '\t', '('])
         .trim_end_matches(')');
-    let signed = text
+    let offset = text
         .strip_prefix("GMT")
         .filter(|rest| rest.starts_with(['+', '-']))
         .unwrap_or(text);
-    if let Some(offset) = signed.strip_prefix('+') {
-        return offset_seconds(offset).map(Zone::Fixed);
+    if let Some(digits) = offset.strip_prefix('+') {
+        return offset_seconds(digits).map(Zone::Fixed);
     }
-    if let Some(offset) = signed.strip_prefix('-') {
-        return offset_seconds(offset).map(|seconds| Zone::Fixed(-seconds));
+    if let Some(digits) = offset.strip_prefix('-') {
+        return offset_seconds(digits).map(|seconds| Zone::Fixed(-seconds));
     }
     if text.eq_ignore_ascii_case("z") {
         return Some(Zone::Fixed(0));
@@ -32,12 +32,12 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
     if text.len() == 1 {
         return None;
     }
-    let abbreviated = if text.contains('/') {
+    let abbreviation_offset = if text.contains('/') {
         None
     } else {
         abbreviation(text)
     };
-    abbreviated
+    abbreviation_offset
         .map(Zone::Fixed)
         .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
 }
@@ -68,8 +68,8 @@ fn abbreviation(text: &str) -> Option<i64> {
     row.map(|(seconds, _)| *seconds)
 }
 
-/// Seconds east of UTC of the abbreviations in use, now or long ago. An abbreviation that several
-/// countries use has the meaning PHP gives it.
+/// Seconds east of UTC, and the abbreviations, current and historical. An abbreviation used by
+/// several countries has the meaning that PHP gives it.
 const ABBREVIATIONS: &[(i64, &[&str])] = &[
     (-39_600, &["sst"]),
     (-36_000, &["ahst", "bdt", "hst"]),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_written_in_many_ways() {
+    fn offsets_are_parsed_in_all_notations() {
         let rows = [
             ("+1", 3600),
             ("+0100", 3600),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_the_tz_database_is_a_zone_and_a_letter_is_not() {
+    fn names_of_the_tz_database_are_zones_and_single_letters_are_not() {
         assert!(matches!(parse("Europe/Paris"), Some(Zone::Named(_))));
         for text in ["A", "t", "Europe/Lutetia", "foo"] {
             assert!(parse(text).is_none(), "{text}");

@@ -1,15 +1,14 @@
-//! What a matching rule adds: whole minor units, overflow checked.
+//! The amount that a matching rule adds, in whole minor units, with overflow checks.
 
 use super::{
     definition::{Measure, Price, PriceTable, Strategy},
-    load::Load,
+    totals::Totals,
 };
 
-/// How much a rule adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Charge {
     Fixed(i64),
-    /// `amount` for each begun step of `every` beyond `above`.
+    /// `amount` for each started step of `every` beyond `above`.
     Step {
         measure: Measure,
         amount: i64,
@@ -22,7 +21,7 @@ pub(super) enum Charge {
         amount: i64,
         discount: Option<Discount>,
     },
-    /// The running subtotal becomes so many ten-thousandths of itself.
+    /// Multiplies the subtotal by this many ten-thousandths.
     Percent(i64),
 }
 
@@ -40,12 +39,12 @@ pub(super) enum ChargeError {
     Overflow,
 }
 
-/// Ten thousand hundredths of a percent: the whole.
-const WHOLE: i128 = 10_000;
+/// 100 % in hundredths of a percent.
+const FULL_PERCENT: i128 = 10_000;
 
 impl Charge {
-    /// Reads a price of a rule; errors say what is wrong, and where in the definition if it is
-    /// not the whole price.
+    /// Checks the price of a rule. An error has a span in the definition, or `None` for the whole
+    /// price.
     pub(super) fn from_definition(
         price: &Price,
         strategy: Strategy,
@@ -55,7 +54,7 @@ impl Charge {
             Price::Fixed(amount) if *amount < 0 && strategy == Strategy::First => {
                 return Err((
                     None,
-                    format!("{amount} is no price: it must not be negative"),
+                    format!("{amount} is not a price: it must not be negative"),
                 ));
             }
             Price::Fixed(amount) => return Ok(Self::Fixed(*amount)),
@@ -145,10 +144,10 @@ impl Charge {
         }
     }
 
-    /// What is added to a subtotal; `None` for a percentage of nothing.
+    /// The amount to add to a subtotal. `None` for a percentage without a subtotal.
     pub(super) fn amount(
         &self,
-        load: &Load,
+        totals: &Totals,
         subtotal: Option<i64>,
     ) -> Result<Option<i64>, ChargeError> {
         let amount = match self {
@@ -159,7 +158,7 @@ impl Charge {
                 every,
                 above,
             } => {
-                let value = load
+                let value = totals
                     .measure(*measure)
                     .ok_or(ChargeError::Missing(measure.name()))?;
                 let beyond = (i128::from(value) - i128::from(*above)).max(0);
@@ -173,7 +172,7 @@ impl Charge {
                 amount,
                 discount,
             } => {
-                let count = load.count(kind);
+                let count = totals.count(kind);
                 let full = discount
                     .as_ref()
                     .map_or(count, |discount| count.min(discount.from - 1));
@@ -185,7 +184,7 @@ impl Charge {
                     return Ok(None);
                 };
                 let product = i128::from(subtotal) * i128::from(*percent);
-                let rounded = (product.abs() + WHOLE / 2) / WHOLE * product.signum();
+                let rounded = (product.abs() + FULL_PERCENT / 2) / FULL_PERCENT * product.signum();
                 rounded - i128::from(subtotal)
             }
         };
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn every_begun_step_beyond_the_threshold_counts() {
+    fn each_started_step_above_the_threshold_is_charged() {
         let charge = step(Measure::Distance, 450, 2000, 2500);
         for (meters, expected) in [
             (0, 0),
@@ -223,48 +222,52 @@ mod tests {
             (5500, 900),
             (12_000, 2250),
         ] {
-            let load = Load {
+            let totals = Totals {
                 meters,
-                ..Load::default()
+                ..Totals::default()
             };
-            assert_eq!(charge.amount(&load, None), Ok(Some(expected)), "{meters} m");
+            assert_eq!(
+                charge.amount(&totals, None),
+                Ok(Some(expected)),
+                "{meters} m"
+            );
         }
     }
 
     #[test]
-    fn weight_is_counted_in_steps_too_and_may_be_missing() {
+    fn steps_of_weight_are_charged_and_a_missing_weight_is_an_error() {
         let charge = step(Measure::Weight, 360, 40_000, 40_000);
         for (kilograms, expected) in [(35, 0), (45, 360), (80, 360), (81, 720)] {
-            let load = Load {
+            let totals = Totals {
                 weight: Some(kilograms * 1000),
-                ..Load::default()
+                ..Totals::default()
             };
             assert_eq!(
-                charge.amount(&load, None),
+                charge.amount(&totals, None),
                 Ok(Some(expected)),
                 "{kilograms} kg"
             );
         }
         assert_eq!(
-            charge.amount(&Load::default(), None),
+            charge.amount(&Totals::default(), None),
             Err(ChargeError::Missing("weight"))
         );
     }
 
     #[test]
-    fn packages_cost_less_from_the_nth_on() {
+    fn packages_are_discounted_from_the_nth_on() {
         let charge = Charge::Package {
             kind: "XL".into(),
             amount: 1240,
             discount: Some(Discount { from: 2, then: 420 }),
         };
         for (count, expected) in [(0, 0), (1, 1240), (2, 1660), (4, 2500)] {
-            let load = Load {
+            let totals = Totals {
                 packages: [("XL".to_owned(), count)].into(),
-                ..Load::default()
+                ..Totals::default()
             };
             assert_eq!(
-                charge.amount(&load, None),
+                charge.amount(&totals, None),
                 Ok(Some(expected)),
                 "{count} packages"
             );
@@ -284,24 +287,24 @@ mod tests {
             (500, 0, -500),
         ] {
             assert_eq!(
-                Charge::Percent(percent).amount(&Load::default(), Some(subtotal)),
+                Charge::Percent(percent).amount(&Totals::default(), Some(subtotal)),
                 Ok(Some(expected)),
                 "{percent} of {subtotal}"
             );
         }
         assert_eq!(
-            Charge::Percent(11_500).amount(&Load::default(), None),
+            Charge::Percent(11_500).amount(&Totals::default(), None),
             Ok(None)
         );
     }
 
     #[test]
-    fn amounts_do_not_wrap() {
-        let far = Load {
+    fn amounts_too_large_are_errors() {
+        let huge = Totals {
             meters: i64::MAX,
             weight: Some(i64::MAX),
             packages: [("XL".to_owned(), i64::MAX)].into(),
-            ..Load::default()
+            ..Totals::default()
         };
         for charge in [
             step(Measure::Distance, i64::MAX, 1, 0),
@@ -314,7 +317,7 @@ mod tests {
             Charge::Percent(i64::MAX),
         ] {
             assert_eq!(
-                charge.amount(&far, Some(i64::MAX)),
+                charge.amount(&huge, Some(i64::MAX)),
                 Err(ChargeError::Overflow),
                 "{charge:?}"
             );

@@ -1,4 +1,6 @@
-//! The check of a condition's every name and part, and its rewriting to doubles.
+//! Checks the names, fields and functions of a condition, and converts its numbers to doubles.
+
+use std::ops::Range;
 
 use cel::{
     Context, ExecutionError, Value,
@@ -9,26 +11,49 @@ use cel::{
 };
 
 use super::{
-    condition::{Fault, Names},
     definition::Target,
     variables::{
         ADDRESS_FIELDS, FUNCTIONS, TASK, TASK_FIELDS, TASKS, TEXT_METHODS, TIME_METHODS, VARIABLES,
     },
 };
 
-/// The check of one condition, and its rewriting: every number becomes a double.
+/// The names that a condition may refer to.
+#[derive(Clone, Copy)]
+pub(super) struct KnownNames<'a> {
+    pub(super) target: Target,
+    pub(super) packages: &'a dyn Fn(&str) -> bool,
+    pub(super) zones: &'a dyn Fn(&str) -> bool,
+}
+
+/// An error at a byte range of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ConditionError {
+    pub(super) span: Range<usize>,
+    pub(super) message: String,
+}
+
+impl ConditionError {
+    pub(super) fn whole(text: &str, message: impl Into<String>) -> Self {
+        Self {
+            span: 0..text.len(),
+            message: message.into(),
+        }
+    }
+}
+
+/// The check of one condition.
 pub(super) struct Check<'a> {
     pub(super) text: &'a str,
     pub(super) source: &'a SourceInfo,
-    pub(super) names: Names<'a>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) names: KnownNames<'a>,
+    pub(super) errors: Vec<ConditionError>,
 }
 
 impl Check<'_> {
-    /// Checks names, fields and functions, and rewrites numbers, in an expression and its parts.
+    /// Checks an expression and its parts, and converts their numbers to doubles.
     pub(super) fn expression(&mut self, expression: &mut IdedExpr) {
         let id = expression.id;
-        let mut is_count = false;
+        let mut returns_integer = false;
         match &mut expression.expr {
             Expr::Literal(LiteralValue::Int(number)) => {
                 let number = *number.inner();
@@ -38,21 +63,21 @@ impl Check<'_> {
                 let number = *number.inner();
                 self.double(id, &mut expression.expr, i128::from(number));
             }
-            Expr::Literal(LiteralValue::Bytes(_)) => self.fault(id, "bytes mean nothing here"),
+            Expr::Literal(LiteralValue::Bytes(_)) => self.error(id, "bytes are not supported"),
             Expr::Literal(_) => {}
             Expr::Ident(name) => {
                 let name = name.clone();
                 self.variable(id, &name);
             }
             Expr::Select(select) => {
-                if let Some(fault) = self.field(&select.operand, &select.field) {
-                    self.fault(id, fault);
+                if let Some(error) = self.field(&select.operand, &select.field) {
+                    self.error(id, error);
                 }
                 self.expression(&mut select.operand);
             }
             Expr::Call(call) => {
                 self.call(id, call);
-                is_count =
+                returns_integer =
                     TIME_METHODS.contains(&call.func_name.as_str()) || call.func_name == "size";
             }
             Expr::List(list) => list
@@ -60,17 +85,17 @@ impl Check<'_> {
                 .iter_mut()
                 .for_each(|element| self.expression(element)),
             Expr::Comprehension(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => {
-                self.fault(id, "maps, messages and macros mean nothing here");
+                self.error(id, "maps, messages and macros are not supported");
             }
         }
-        if is_count {
-            let counted = std::mem::take(expression);
+        if returns_integer {
+            let call = std::mem::take(expression);
             *expression = IdedExpr {
                 id,
                 expr: Expr::Call(CallExpr {
                     func_name: "double".into(),
                     target: None,
-                    args: vec![counted],
+                    args: vec![call],
                 }),
             };
         }
@@ -78,10 +103,10 @@ impl Check<'_> {
 
     fn double(&mut self, id: u64, expression: &mut Expr, number: i128) {
         if number.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
-            self.fault(id, "the number is too large");
+            self.error(id, "the number is too large");
             return;
         }
-        #[expect(clippy::cast_precision_loss, reason = "just checked")]
+        #[expect(clippy::cast_precision_loss, reason = "the size is checked above")]
         let double = CelDouble::from(number as f64);
         *expression = Expr::Literal(LiteralValue::Double(double));
     }
@@ -89,33 +114,40 @@ impl Check<'_> {
     fn variable(&mut self, id: u64, name: &str) {
         if !VARIABLES.contains(&name) {
             let known = VARIABLES.join(", ");
-            self.fault(
+            self.error(
                 id,
-                format!("unknown variable \"{name}\"; there are {known}"),
+                format!("unknown variable \"{name}\"; the variables are {known}"),
             );
         } else if name == TASK && self.names.target == Target::Delivery {
-            self.fault(id, "\"task\" is known in rules with for = \"task\" only");
+            self.error(
+                id,
+                "\"task\" is available only in rules with for = \"task\"",
+            );
         }
     }
 
-    /// What is wrong with selecting a field.
+    /// The error in selecting a field, if any.
     fn field(&self, operand: &IdedExpr, field: &str) -> Option<String> {
         let (what, fields) = match &operand.expr {
             Expr::Ident(name) if name == "packages" => return self.package(field),
             Expr::Ident(name) if TASKS.contains(&name.as_str()) => ("a task", TASK_FIELDS),
             Expr::Select(inner) if inner.field == "address" => ("an address", ADDRESS_FIELDS),
-            // Said about the variable itself.
+            // Reported for the variable itself.
             Expr::Ident(name) if !VARIABLES.contains(&name.as_str()) => return None,
-            _ => return Some(format!("there is no \"{field}\" here")),
+            _ => return Some(format!("this has no field \"{field}\"")),
         };
-        (!fields.contains(&field))
-            .then(|| format!("{what} has no \"{field}\"; it has {}", fields.join(", ")))
+        (!fields.contains(&field)).then(|| {
+            format!(
+                "{what} has no field \"{field}\"; the fields are {}",
+                fields.join(", ")
+            )
+        })
     }
 
     fn call(&mut self, id: u64, call: &mut CallExpr) {
         let arguments = call.args.len();
         match (call.func_name.as_str(), &call.target) {
-            (operators::MODULO, _) => self.fault(id, "% means nothing here; use floor"),
+            (operators::MODULO, _) => self.error(id, "% is not supported; use floor"),
             (
                 operators::CONDITIONAL
                 | operators::LOGICAL_AND
@@ -136,21 +168,21 @@ impl Check<'_> {
             ) => {}
             (operators::INDEX, _) => self.package_in(id, &call.args[0], &call.args[1]),
             (operators::IN, _) => self.package_in(id, &call.args[1], &call.args[0]),
-            ("count", None) if arguments == 2 => match text_of(&call.args[1]) {
-                Some(kind) => self.fault_if(call.args[1].id, self.package(kind)),
-                None => self.fault(id, "count needs the package's name as a text"),
+            ("count", None) if arguments == 2 => match string_literal(&call.args[1]) {
+                Some(kind) => self.error_if(call.args[1].id, self.package(kind)),
+                None => self.error(id, "count needs the name of the package as a string"),
             },
-            ("in_zone", None) if arguments == 2 => match text_of(&call.args[1]) {
+            ("in_zone", None) if arguments == 2 => match string_literal(&call.args[1]) {
                 Some(zone) if (self.names.zones)(zone) => {}
-                Some(zone) => self.fault(call.args[1].id, format!("unknown zone \"{zone}\"")),
-                None => self.fault(id, "in_zone needs the zone's name as a text"),
+                Some(zone) => self.error(call.args[1].id, format!("unknown zone \"{zone}\"")),
+                None => self.error(id, "in_zone needs the name of the zone as a string"),
             },
             (name @ ("count" | "in_zone"), None) => {
-                self.fault(id, format!("{name} takes two arguments"));
+                self.error(id, format!("{name} takes two arguments"));
             }
             (name, None) if FUNCTIONS.contains(&name) => {
                 if arguments != 1 {
-                    self.fault(id, format!("{name} takes one argument"));
+                    self.error(id, format!("{name} takes one argument"));
                 }
             }
             (name, Some(_)) if TEXT_METHODS.contains(&name) || TIME_METHODS.contains(&name) => {}
@@ -159,9 +191,9 @@ impl Check<'_> {
                     None => FUNCTIONS.join(", "),
                     Some(_) => [TEXT_METHODS, TIME_METHODS].concat().join(", "),
                 };
-                self.fault(
+                self.error(
                     id,
-                    format!("unknown function \"{name}\"; here are known {known}"),
+                    format!("unknown function \"{name}\"; the functions are {known}"),
                 );
                 return;
             }
@@ -176,9 +208,9 @@ impl Check<'_> {
         if container.expr != Expr::Ident("packages".into()) {
             return;
         }
-        match text_of(kind) {
-            Some(text) => self.fault_if(kind.id, self.package(text)),
-            None => self.fault(id, "packages need the package's name as a text"),
+        match string_literal(kind) {
+            Some(text) => self.error_if(kind.id, self.package(text)),
+            None => self.error(id, "packages needs the name of the package as a string"),
         }
     }
 
@@ -187,9 +219,9 @@ impl Check<'_> {
             .then(|| format!("unknown package \"{kind}\": add it to [packages]"))
     }
 
-    /// Tries every part that stands for true or false by itself: `a || b` is true for most
-    /// deliveries whatever is wrong with `b`.
-    pub(super) fn is_boolean(&mut self, expression: &IdedExpr, contexts: &[Context<'_, '_>]) {
+    /// Checks by evaluation that an expression is boolean. Evaluates the operands of logical
+    /// operators one by one: an error in `b` does not show in `a || b` if `a` is true.
+    pub(super) fn boolean(&mut self, expression: &IdedExpr, contexts: &[Context<'_, '_>]) {
         if let Expr::Call(call) = &expression.expr {
             let logical = [
                 operators::LOGICAL_AND,
@@ -200,44 +232,44 @@ impl Check<'_> {
             if logical.contains(&call.func_name.as_str()) {
                 call.args
                     .iter()
-                    .for_each(|part| self.is_boolean(part, contexts));
+                    .for_each(|part| self.boolean(part, contexts));
                 return;
             }
         }
         for context in contexts {
-            let fault = match context.resolve(expression) {
-                // A value that this delivery does not have.
+            let message = match context.resolve(expression) {
+                // Either boolean, or a value that the sample delivery lacks.
                 Ok(Value::Bool(_))
                 | Err(
                     ExecutionError::UndeclaredReference(_)
                     | ExecutionError::NoSuchKey(_)
                     | ExecutionError::IndexOutOfBounds(_),
                 ) => continue,
-                Ok(_) => "this is not true or false; compare it with something".to_owned(),
+                Ok(_) => "this is not true or false; compare it with a value".to_owned(),
                 Err(error) => format!("this can't be evaluated: {error}"),
             };
-            self.fault(expression.id, fault);
+            self.error(expression.id, message);
             return;
         }
     }
 
-    fn fault(&mut self, id: u64, message: impl Into<String>) {
+    fn error(&mut self, id: u64, message: impl Into<String>) {
         let (start, end) = self.source.offset_for(id).unwrap_or_default();
         let (start, end) = (start as usize, end as usize);
-        self.faults.push(Fault {
+        self.errors.push(ConditionError {
             span: start.min(self.text.len())..end.clamp(start, self.text.len().max(start)),
             message: message.into(),
         });
     }
 
-    fn fault_if(&mut self, id: u64, message: Option<String>) {
+    fn error_if(&mut self, id: u64, message: Option<String>) {
         if let Some(message) = message {
-            self.fault(id, message);
+            self.error(id, message);
         }
     }
 }
 
-fn text_of(expression: &IdedExpr) -> Option<&str> {
+fn string_literal(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,

@@ -1,100 +1,85 @@
-//! The condition of a rule: CEL, checked before it ever meets a delivery.
-
-use std::ops::Range;
+//! The condition of a rule, in CEL. Parsing checks it without a delivery.
 
 use cel::{
     Context, Env, ExecutionError, Value,
     common::ast::{Expr, IdedExpr},
 };
 
-use super::{check::Check, definition::Target, probe::Probes};
+use super::{
+    check::{Check, ConditionError, KnownNames},
+    sample_inputs::SampleInputs,
+};
 
-/// A checked condition: its every name is known and, as far as tried, it is true or false.
+/// A checked condition: all names are known, and its value for the sample inputs is boolean.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(IdedExpr);
 
-/// What a condition may refer to.
-#[derive(Clone, Copy)]
-pub(super) struct Names<'a> {
-    pub(super) target: Target,
-    pub(super) packages: &'a dyn Fn(&str) -> bool,
-    pub(super) zones: &'a dyn Fn(&str) -> bool,
-}
-
-/// Something wrong at some bytes of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) span: Range<usize>,
-    pub(super) message: String,
-}
-
-/// Why a condition can't be told.
+/// Why a condition has no value for a delivery.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(super) enum Unknown {
+pub(super) enum EvaluationError {
     #[error("no {0} is given")]
     Missing(String),
     #[error("{0}")]
     Failed(ExecutionError),
 }
 
-/// Bytes of a condition.
-pub(super) const MAX_LENGTH: usize = 4096;
-/// Brackets within brackets. The parser's stack grows fast with them.
+/// Maximum length of a condition in bytes.
+const MAX_LENGTH: usize = 4096;
+/// Maximum nesting of brackets. The parser's stack grows fast with it.
 const MAX_NESTING: usize = 12;
-/// Operators in a row that nest to the left, as in `1 + 1 + 1`.
+/// Maximum number of consecutive operators that nest to the left, as in `1 + 1 + 1`.
 const MAX_CHAIN: usize = 64;
-/// Levels of the finished expression.
+/// Maximum depth of the parsed expression.
 const MAX_DEPTH: usize = 32;
-/// Levels of the parser's own recursion, more than [`MAX_NESTING`] needs.
+/// Limit of the parser's recursion; more than [`MAX_NESTING`] needs.
 const MAX_RECURSION: u16 = 64;
-const TOO_DEEP: &str = "the condition is nested too deep; split the rule";
+const TOO_DEEP: &str = "the condition is nested too deeply; split the rule";
 
 impl Condition {
-    /// Reads and checks a condition. Needs the stack that `parse::STACK_BYTES` speaks of.
+    /// Parses and checks a condition. Needs a stack of `parse::STACK_BYTES`.
     pub(super) fn parse(
         text: &str,
         env: &Env,
-        names: Names<'_>,
-        probes: &Probes<'_>,
-    ) -> Result<Self, Vec<Fault>> {
-        check_size(text).map_err(|fault| vec![fault])?;
+        names: KnownNames<'_>,
+        samples: &SampleInputs<'_>,
+    ) -> Result<Self, Vec<ConditionError>> {
+        check_size(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
         let (mut expression, source) = parser
             .parse_with_source_info(text)
-            .map_err(|errors| vec![syntax_fault(text, &errors)])?;
+            .map_err(|errors| vec![syntax_error(text, &errors)])?;
         if depth(&expression) > MAX_DEPTH {
-            return Err(vec![Fault::whole(text, TOO_DEEP)]);
+            return Err(vec![ConditionError::whole(text, TOO_DEEP)]);
         }
 
         let mut check = Check {
             text,
             source: &source,
             names,
-            faults: Vec::new(),
+            errors: Vec::new(),
         };
         check.expression(&mut expression);
-        if check.faults.is_empty() {
-            probes.scopes(names.target, |scopes| check.is_boolean(&expression, scopes));
+        if check.errors.is_empty() {
+            samples.with_scopes(names.target, |scopes| check.boolean(&expression, scopes));
         }
-        if check.faults.is_empty() {
+        if check.errors.is_empty() {
             Ok(Self(expression))
         } else {
-            Err(check.faults)
+            Err(check.errors)
         }
     }
 
-    /// Whether it holds.
-    pub(super) fn holds(&self, context: &Context<'_, '_>) -> Result<bool, Unknown> {
+    pub(super) fn evaluate(&self, context: &Context<'_, '_>) -> Result<bool, EvaluationError> {
         match context.resolve(&self.0) {
-            Ok(Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(Unknown::Failed(ExecutionError::UnexpectedType {
+            Ok(Value::Bool(value)) => Ok(value),
+            Ok(other) => Err(EvaluationError::Failed(ExecutionError::UnexpectedType {
                 got: format!("{:?}", other.type_of()),
                 want: "bool".into(),
             })),
             Err(ExecutionError::UndeclaredReference(name) | ExecutionError::NoSuchKey(name)) => {
-                Err(Unknown::Missing(name.to_string()))
+                Err(EvaluationError::Missing(name.to_string()))
             }
-            Err(error) => Err(Unknown::Failed(error)),
+            Err(error) => Err(EvaluationError::Failed(error)),
         }
     }
 
@@ -103,21 +88,12 @@ impl Condition {
     }
 }
 
-impl Fault {
-    fn whole(text: &str, message: impl Into<String>) -> Self {
-        Self {
-            span: 0..text.len(),
-            message: message.into(),
-        }
-    }
-}
-
-/// Refuses what would take the parser too much stack, before it sees it.
-fn check_size(text: &str) -> Result<(), Fault> {
+/// Rejects conditions that would exhaust the parser's stack.
+fn check_size(text: &str) -> Result<(), ConditionError> {
     if text.trim().is_empty() {
-        return Err(Fault::whole(
+        return Err(ConditionError::whole(
             text,
-            "a condition is missing; \"true\" always holds",
+            "the condition is empty; write \"true\" for a rule that always matches",
         ));
     }
     if text.len() > MAX_LENGTH {
@@ -125,11 +101,11 @@ fn check_size(text: &str) -> Result<(), Fault> {
             "a condition is at most {MAX_LENGTH} bytes long, this one {}",
             text.len()
         );
-        return Err(Fault::whole(text, message));
+        return Err(ConditionError::whole(text, message));
     }
     if text.contains(['\\']) || text.contains("\'\'\'") || text.contains("\"\"\"") {
-        let message = "texts are written in single or double quotes, without backslashes";
-        return Err(Fault::whole(text, message));
+        let message = "write strings in single or double quotes, without backslashes";
+        return Err(ConditionError::whole(text, message));
     }
     let (mut nesting, mut chain, mut quote) = (0_usize, 0_usize, None);
     for (position, c) in text.char_indices() {
@@ -148,7 +124,7 @@ fn check_size(text: &str) -> Result<(), Fault> {
             (None, _) => {}
         }
         if nesting > MAX_NESTING || chain > MAX_CHAIN {
-            return Err(Fault {
+            return Err(ConditionError {
                 span: position..position + c.len_utf8(),
                 message: TOO_DEEP.into(),
             });
@@ -157,17 +133,17 @@ fn check_size(text: &str) -> Result<(), Fault> {
     quote.map_or(Ok(()), |(_, start)| Err(unclosed(text, start)))
 }
 
-fn unclosed(text: &str, start: usize) -> Fault {
-    Fault {
+fn unclosed(text: &str, start: usize) -> ConditionError {
+    ConditionError {
         span: start..text.len(),
-        message: "the text that begins here is not closed in its line".into(),
+        message: "the string that starts here is not closed on the same line".into(),
     }
 }
 
-/// The first error of the parser, in fewer words.
-fn syntax_fault(text: &str, errors: &cel::ParseErrors) -> Fault {
+/// The first error of the parser, shortened.
+fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let Some(error) = errors.errors.first() else {
-        return Fault::whole(text, "this is not a condition");
+        return ConditionError::whole(text, "this is not a condition");
     };
     let message = error.msg.trim_start_matches("Syntax error: ");
     let message = message.split(" expecting {").next().unwrap_or(message);
@@ -182,7 +158,7 @@ fn syntax_fault(text: &str, errors: &cel::ParseErrors) -> Fault {
         .sum();
     let in_line = text[line_start..].char_indices().nth(column - 1);
     let start = in_line.map_or(text.len(), |(offset, _)| line_start + offset);
-    Fault {
+    ConditionError {
         span: start..start,
         message: format!(
             "this is not a condition: {}",
@@ -200,7 +176,7 @@ fn depth(expression: &IdedExpr) -> usize {
         + 1
 }
 
-/// The parts of an expression; none of what [`Check`] refuses anyway.
+/// The parts of an expression; empty for kinds of expressions that [`Check`] rejects.
 fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call

@@ -1,4 +1,4 @@
-//! The price list as operators write it (TOML): the form of it, not yet its meaning.
+//! The TOML structure of a price list; `parse` checks its values.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,7 +11,7 @@ pub(super) struct Definition {
     pub(super) currency: Spanned<String>,
     pub(super) tax: Tax,
     pub(super) strategy: Strategy,
-    pub(super) promise: Option<Spanned<String>>,
+    pub(super) quote_expiry: Option<Spanned<String>>,
     pub(super) packages: Option<BTreeMap<String, Package>>,
     #[serde(default, rename = "rule")]
     pub(super) rules: Vec<Rule>,
@@ -25,13 +25,13 @@ pub(super) struct Tax {
     pub(super) rate: Spanned<i64>,
 }
 
-/// How the rules make a price.
+/// How rules combine into a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// The first rule that matches is the price.
+    /// The first matching rule sets the price.
     First,
-    /// All rules that match add to the price.
+    /// All matching rules add to the price.
     Sum,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct PriceTable {
     pub(super) percent: Option<Spanned<i64>>,
 }
 
-/// What steps are counted of.
+/// The quantity that steps are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Measure {
@@ -97,7 +97,7 @@ pub(super) enum Measure {
 impl Measure {
     pub(super) const ALL: [Self; 4] = [Self::Distance, Self::Duration, Self::Weight, Self::Volume];
 
-    /// The CEL variable.
+    /// The name of the CEL variable.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Distance => "distance",
@@ -108,7 +108,7 @@ impl Measure {
     }
 }
 
-// Not `#[serde(untagged)]`: its error says neither what is wrong nor where.
+// Not `#[serde(untagged)]`: its errors have neither a cause nor a position.
 impl<'de> Deserialize<'de> for Price {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;

@@ -1,4 +1,4 @@
-//! The functions that conditions may call, besides CEL's own.
+//! The functions that conditions may call, in addition to those of CEL.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use cel::{
 use super::variables;
 use crate::{address::LatLng, zone::Zones};
 
-const SECONDS_AN_HOUR: f64 = 3600.0;
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
-/// The functions, for every delivery; its variables are a scope within. Values are looked into
-/// where they are: a task handed over as CEL's own `Value` would be copied.
+/// The root context with the functions; the variables of a delivery are an inner scope. Functions
+/// read their arguments in place: conversion to a CEL `Value` would copy a task.
 pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static> {
     let mut context = Context::with_env(Arc::clone(env));
     let zones = zones.clone();
@@ -36,7 +36,7 @@ pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static
     ];
     debug_assert!(
         added.iter().all(Result::is_ok),
-        "a name is taken: {added:?}"
+        "duplicate function name: {added:?}"
     );
     context
 }
@@ -45,11 +45,11 @@ fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
     let packages = argument(call, 0).and_then(map);
     let (packages, kind) = packages
         .zip(text(call, 1))
-        .ok_or_else(|| call.error("it counts packages of a kind"))?;
+        .ok_or_else(|| call.error("the arguments must be packages and the name of a package"))?;
     match packages.get(&CelMapKey::from(kind)) {
         None => Ok(0.0),
         Some(count) => {
-            double(&**count).ok_or_else(|| call.error("its first argument is not packages"))
+            double(&**count).ok_or_else(|| call.error("the first argument is not packages"))
         }
     }
 }
@@ -57,10 +57,10 @@ fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
 fn in_zone(call: &FunctionContext<'_, '_>, zones: &Zones) -> Result<bool, ExecutionError> {
     let point = argument(call, 0)
         .and_then(point)
-        .ok_or_else(|| call.error("its first argument is no address"))?;
+        .ok_or_else(|| call.error("the first argument is not an address"))?;
     text(call, 1)
         .and_then(|name| zones.contains(name, point))
-        .ok_or_else(|| call.error("there is no such zone"))
+        .ok_or_else(|| call.error("the zone does not exist"))
 }
 
 fn hours_until(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
@@ -68,22 +68,19 @@ fn hours_until(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
     let now = now.and_then(|now| second(&*now));
     now.zip(task_second(call, "before"))
         .map(|(now, before)| hours(now, before))
-        .ok_or_else(|| call.error("its argument is no task"))
+        .ok_or_else(|| call.error("the argument is not a task"))
 }
 
 fn slot_length(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
     task_second(call, "after")
         .zip(task_second(call, "before"))
         .map(|(after, before)| hours(after, before))
-        .ok_or_else(|| call.error("its argument is no task"))
+        .ok_or_else(|| call.error("the argument is not a task"))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "exact up to 2^53 s, which is longer than the earth will last"
-)]
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 seconds")]
 fn hours(from: i64, to: i64) -> f64 {
-    (to - from) as f64 / SECONDS_AN_HOUR
+    (to - from) as f64 / SECONDS_PER_HOUR
 }
 
 fn argument<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a dyn Val> {

@@ -1,4 +1,4 @@
-//! From a definition to a price list, or to all its mistakes.
+//! Parses a definition into a price list, or into all its errors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,32 +12,40 @@ use jiff::SignedDuration;
 use toml::Spanned;
 
 use super::{
-    PriceList, Rule, bands,
+    calculation::Rule,
     charge::Charge,
-    condition::{Condition, Names},
+    check::KnownNames,
+    condition::Condition,
     definition::{self, Definition},
-    functions,
-    probe::Probes,
+    functions, lints,
+    list::PriceList,
+    sample_inputs::SampleInputs,
 };
 use crate::{definition::Mistake, money::TaxRate, zone::Zones};
 
 const MAX_RULES: usize = 500;
-/// Bytes of a definition.
+/// Maximum length of a definition in bytes.
 const MAX_LENGTH: usize = 1024 * 1024;
-/// Of a package: what all of a delivery have together is exact then, in a `double` too.
+/// Maximum volume of a package, so that the total of a delivery is exact in a `double`.
 const MAX_VOLUME: i64 = 1_000_000_000;
-/// Characters of a rule's or a package's name.
-const MAX_NAME: usize = 255;
-/// Characters of a condition in a calculation.
-const MAX_SHOWN: usize = 200;
-const DEFAULT_PROMISE: SignedDuration = SignedDuration::from_mins(15);
-const LONGEST_PROMISE: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// What the parser of conditions may need at the nesting allowed; unoptimised, it takes some
-/// hundred kilobytes a level, more than an ordinary thread has. Only what is used is ever
-/// backed by memory.
+/// Maximum length of the name of a rule or package, in characters.
+const MAX_NAME_LENGTH: usize = 255;
+/// Maximum length of a condition in the explanation of a price, in characters.
+const MAX_REASON_LENGTH: usize = 200;
+const DEFAULT_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_mins(15);
+const MAX_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Stack for parsing conditions at the maximum nesting. An unoptimised build needs several hundred
+/// kilobytes per level, more than a default thread has. Unused stack takes no memory.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-pub(super) fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mistake>> {
+impl PriceList {
+    /// Parses and checks a definition (TOML), and returns all its errors.
+    pub fn parse(text: &str, zones: &Zones) -> Result<Self, Vec<Mistake>> {
+        price_list(text, zones)
+    }
+}
+
+fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mistake>> {
     if text.len() > MAX_LENGTH {
         let message = format!(
             "a price list is at most {MAX_LENGTH} bytes long, this one {}",
@@ -58,7 +66,7 @@ pub(super) fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mis
         })
     });
     parsed.unwrap_or_else(|error| {
-        let message = format!("the conditions can't be checked just now: {error}");
+        let message = format!("cannot check the conditions: {error}");
         Err(vec![Mistake::at(text, 0..0, message)])
     })
 }
@@ -75,7 +83,7 @@ impl<'a> Parser<'a> {
         Self {
             text,
             zones,
-            // No macros: without them nothing loops.
+            // Macros are disabled, so that conditions cannot loop.
             env: Arc::new(Env::default().with_stdlib()),
             mistakes: Vec::new(),
         }
@@ -84,7 +92,7 @@ impl<'a> Parser<'a> {
     fn price_list(mut self, definition: Definition) -> Result<PriceList, Vec<Mistake>> {
         let currency = self.currency(&definition.currency);
         let tax_rate = self.tax_rate(&definition.tax.rate);
-        let promise = self.promise(definition.promise.as_ref());
+        let quote_expiry = self.quote_expiry(definition.quote_expiry.as_ref());
         let volumes = self.volumes(definition.packages.as_ref());
         let packages: Option<BTreeSet<String>> = definition
             .packages
@@ -103,11 +111,11 @@ impl<'a> Parser<'a> {
         }
         let is_package = |kind: &str| packages.as_ref().is_some_and(|kinds| kinds.contains(kind));
         let functions = functions::context(&self.env, self.zones);
-        let probes = Probes::new(&functions, packages.as_ref(), &volumes);
+        let samples = SampleInputs::new(&functions, packages.as_ref(), &volumes);
         let rules: Vec<_> = definition
             .rules
             .into_iter()
-            .filter_map(|rule| self.rule(rule, definition.strategy, &is_package, &probes))
+            .filter_map(|rule| self.rule(rule, definition.strategy, &is_package, &samples))
             .collect();
 
         let (Some(currency), Some(tax_rate), true) = (currency, tax_rate, self.mistakes.is_empty())
@@ -119,12 +127,12 @@ impl<'a> Parser<'a> {
             tax_name: definition.tax.name,
             tax_rate,
             strategy: definition.strategy,
-            promise,
-            warnings: bands::warnings(&rules, definition.strategy),
+            quote_expiry,
+            warnings: lints::warnings(&rules, definition.strategy),
             packages,
             volumes,
             rules,
-            names_zones: self.text.contains("in_zone"),
+            references_zones: self.text.contains("in_zone"),
             functions,
         })
     }
@@ -132,7 +140,10 @@ impl<'a> Parser<'a> {
     fn currency(&mut self, code: &Spanned<String>) -> Option<Currency> {
         let currency = Currency::from_code(code.get_ref());
         if currency.is_none() {
-            let message = format!("\"{}\" is no ISO 4217 code such as \"EUR\"", code.get_ref());
+            let message = format!(
+                "\"{}\" is not an ISO 4217 code such as \"EUR\"",
+                code.get_ref()
+            );
             self.mistake(code.span(), message);
         }
         currency
@@ -142,7 +153,7 @@ impl<'a> Parser<'a> {
         let parsed = TaxRate::from_basis_points(*rate.get_ref());
         if parsed.is_none() {
             let message = format!(
-                "{} is no tax rate: from 0 to 10000 basis points, 2000 is 20 %",
+                "{} is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
                 rate.get_ref()
             );
             self.mistake(rate.span(), message);
@@ -150,20 +161,20 @@ impl<'a> Parser<'a> {
         parsed
     }
 
-    fn promise(&mut self, text: Option<&Spanned<String>>) -> SignedDuration {
+    fn quote_expiry(&mut self, text: Option<&Spanned<String>>) -> SignedDuration {
         let Some(text) = text else {
-            return DEFAULT_PROMISE;
+            return DEFAULT_QUOTE_EXPIRY;
         };
-        let promise: Option<SignedDuration> = text.get_ref().parse().ok();
-        promise
-            .filter(|promise| promise.is_positive() && *promise <= LONGEST_PROMISE)
+        let quote_expiry: Option<SignedDuration> = text.get_ref().parse().ok();
+        quote_expiry
+            .filter(|quote_expiry| quote_expiry.is_positive() && *quote_expiry <= MAX_QUOTE_EXPIRY)
             .unwrap_or_else(|| {
                 let message = format!(
-                    "\"{}\" is no time such as \"15 minutes\", at most 7 days",
+                    "\"{}\" is not a duration such as \"15 minutes\", at most 7 days",
                     text.get_ref()
                 );
                 self.mistake(text.span(), message);
-                DEFAULT_PROMISE
+                DEFAULT_QUOTE_EXPIRY
             })
     }
 
@@ -176,7 +187,7 @@ impl<'a> Parser<'a> {
             if !is_name(kind) {
                 self.mistake(
                     0..0,
-                    format!("a package needs a name of 1 to {MAX_NAME} characters"),
+                    format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters"),
                 );
             }
             let Some(volume) = &package.volume else {
@@ -196,10 +207,10 @@ impl<'a> Parser<'a> {
         rule: definition::Rule,
         strategy: definition::Strategy,
         is_package: &dyn Fn(&str) -> bool,
-        probes: &Probes<'_>,
+        samples: &SampleInputs<'_>,
     ) -> Option<Rule> {
         if !is_name(rule.name.get_ref()) {
-            let message = format!("a rule needs a name of 1 to {MAX_NAME} characters");
+            let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
             self.mistake(rule.name.span(), message);
         }
         let charge = Charge::from_definition(rule.price.get_ref(), strategy, is_package);
@@ -208,23 +219,23 @@ impl<'a> Parser<'a> {
         });
 
         let zones = self.zones;
-        let names = Names {
+        let names = KnownNames {
             target: rule.target,
             packages: is_package,
             zones: &|zone| zones.has(zone),
         };
-        let condition = Condition::parse(rule.when.get_ref(), &self.env, names, probes);
-        let condition = condition.map_err(|faults| {
-            for fault in faults {
-                let span = source_span(self.text, rule.when.span(), &fault.span);
-                self.mistake(span, fault.message);
+        let condition = Condition::parse(rule.when.get_ref(), &self.env, names, samples);
+        let condition = condition.map_err(|errors| {
+            for error in errors {
+                let span = source_span(self.text, rule.when.span(), &error.span);
+                self.mistake(span, error.message);
             }
         });
         Some(Rule {
             name: rule.name.into_inner(),
             condition: condition.ok()?,
             charge: charge.ok()?,
-            when: in_a_line(rule.when.get_ref()),
+            when: single_line(rule.when.get_ref()),
             target: rule.target,
         })
     }
@@ -234,21 +245,20 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn in_a_line(text: &str) -> String {
+fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SHOWN) {
+    match line.char_indices().nth(MAX_REASON_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
 fn is_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.chars().count() <= MAX_NAME
+    !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH
 }
 
-/// Where a part of a TOML string's value stands in the definition, given where the string
-/// stands. Exact for strings without escapes and line-ending backslashes; one that has them is
-/// pointed at as a whole.
+/// The span in the definition of a part of a TOML string, given the span of the string literal.
+/// Exact for strings without escapes; the whole literal for others.
 fn source_span(text: &str, literal: Range<usize>, part: &Range<usize>) -> Range<usize> {
     let raw = &text[literal.clone()];
     let triple = raw.starts_with("\"\"\"") || raw.starts_with("'''");

@@ -1,5 +1,4 @@
-//! What conditions may speak of: the names they may use, and the values of variables for a
-//! delivery.
+//! The names that conditions may use, and the values of variables for a delivery.
 
 use std::{collections::HashMap, sync::OnceLock};
 
@@ -13,14 +12,14 @@ use cel::{
 };
 use jiff::{Timestamp, Zoned, civil::Weekday};
 
-use super::load::Load;
+use super::totals::Totals;
 use crate::{
     address::Address,
     delivery::DeliveryPlan,
     task::{TaskKind, TaskPlan},
 };
 
-/// All variables; [`TASK`] in task rules only.
+/// All variables. [`TASK`] is available only in task rules.
 pub(super) const VARIABLES: &[&str] = &[
     "distance",
     "duration",
@@ -35,9 +34,9 @@ pub(super) const VARIABLES: &[&str] = &[
     "store",
 ];
 pub(super) const TASK: &str = "task";
-/// The present, for functions: no condition may name it.
+/// The current time, for functions. Conditions may not use it.
 pub(super) const NOW: &str = "now";
-/// Variables that are a task.
+/// The variables that are tasks.
 pub(super) const TASKS: &[&str] = &["pickup", "dropoff", TASK];
 pub(super) const TASK_FIELDS: &[&str] = &["address", "after", "before", "weekday", "type"];
 pub(super) const ADDRESS_FIELDS: &[&str] = &[
@@ -59,26 +58,25 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "duration",
     "timestamp",
 ];
-/// Called on a text.
+/// Methods of a string.
 pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"];
-/// Called on an instant, which has the store's offset, or on a duration.
+/// Methods of a timestamp, which has the store's UTC offset, or of a duration.
 pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 
-/// What a delivery is priced by, besides the list.
+/// The input of a calculation.
 #[derive(Clone, Copy)]
-pub(super) struct Circumstances<'a> {
+pub(super) struct PricingInput<'a> {
     pub(super) plan: &'a DeliveryPlan,
     pub(super) store: &'a str,
     /// In the store's zone.
     pub(super) now: &'a Zoned,
 }
 
-/// The variables of a delivery. Numbers are doubles, all of them, so that no condition depends on
-/// how a number is written. Tasks, packages and tags are made when a condition asks for them:
-/// most ask for few.
+/// The variables of a delivery. All numbers are doubles, so that `3000` and `3000.0` compare equal.
+/// Tasks, packages and tags are created on first use, as most conditions use few of them.
 pub(super) struct Variables<'a> {
-    circumstances: Circumstances<'a>,
-    load: &'a Load,
+    input: PricingInput<'a>,
+    totals: &'a Totals,
     now: Value<'a>,
     distance: CelDouble,
     duration: CelDouble,
@@ -98,16 +96,16 @@ pub(super) struct TaskVariable<'a>(&'a CelMap<'a>);
 type Value<'a> = Box<dyn Val + 'a>;
 
 impl<'a> Variables<'a> {
-    pub(super) fn new(circumstances: Circumstances<'a>, load: &'a Load) -> Self {
-        let Circumstances { plan, store, now } = circumstances;
+    pub(super) fn new(input: PricingInput<'a>, totals: &'a Totals) -> Self {
+        let PricingInput { plan, store, now } = input;
         Self {
-            circumstances,
-            load,
+            input,
+            totals,
             now: instant(now.timestamp(), now),
-            distance: number(load.meters),
-            duration: number(load.seconds),
-            weight: load.weight.map(number),
-            volume: load.volume.map(number),
+            distance: number(totals.meters),
+            duration: number(totals.seconds),
+            weight: totals.weight.map(number),
+            volume: totals.volume.map(number),
             time_slot: (plan.pickup.time_slot || plan.dropoff.time_slot).into(),
             store: store.into(),
             pickup: OnceLock::new(),
@@ -124,22 +122,22 @@ impl<'a> Variables<'a> {
         scope
     }
 
-    /// One of the tasks, as task rules see it.
+    /// The variable [`TASK`] for one of the tasks.
     pub(super) fn of_task(&self, kind: TaskKind) -> TaskVariable<'_> {
         TaskVariable(self.task(kind))
     }
 
     fn task(&self, kind: TaskKind) -> &CelMap<'a> {
-        let Circumstances { plan, now, .. } = self.circumstances;
-        let (made, plan) = match kind {
+        let PricingInput { plan, now, .. } = self.input;
+        let (cached, plan) = match kind {
             TaskKind::Pickup => (&self.pickup, &plan.pickup),
             TaskKind::Dropoff => (&self.dropoff, &plan.dropoff),
         };
-        made.get_or_init(|| task(plan, kind, now))
+        cached.get_or_init(|| task(plan, kind, now))
     }
 
     fn packages(&self) -> &CelMap<'a> {
-        let packages = self.load.packages.iter();
+        let packages = self.totals.packages.iter();
         self.packages.get_or_init(|| {
             map(packages.map(|(kind, count)| (kind.as_str(), value(number(*count)))))
         })
@@ -148,7 +146,7 @@ impl<'a> Variables<'a> {
     fn tags(&self) -> &CelList<'a> {
         let DeliveryPlan {
             pickup, dropoff, ..
-        } = self.circumstances.plan;
+        } = self.input.plan;
         let tags = pickup.tags.iter().chain(&dropoff.tags);
         self.tags.get_or_init(|| {
             let tags: Vec<_> = tags
@@ -180,7 +178,7 @@ impl VariableResolver for Variables<'_> {
 }
 
 impl TaskVariable<'_> {
-    /// A scope with this variable, within a delivery's.
+    /// A scope with this variable inside the scope of a delivery.
     pub(super) fn scope<'b>(&'b self, delivery: &'b Context<'b, 'b>) -> Context<'b, 'b> {
         let mut scope = delivery.new_inner_scope();
         scope.set_variable_resolver(self);
@@ -231,7 +229,8 @@ fn address(address: &Address) -> CelMap<'_> {
         ),
     ]))
 }
-/// As the time slots' opening hours write it.
+
+/// The abbreviation used in opening hours.
 fn weekday(weekday: Weekday) -> &'static str {
     match weekday {
         Weekday::Monday => "Mo",
@@ -244,7 +243,7 @@ fn weekday(weekday: Weekday) -> &'static str {
     }
 }
 
-/// With the offset of the zone at that instant, so that `getHours()` is the hour on the wall.
+/// A timestamp with the UTC offset of the zone, so that `getHours()` is the local hour.
 fn instant<'a>(timestamp: Timestamp, now: &Zoned) -> Value<'a> {
     let offset = now.time_zone().to_offset(timestamp).seconds();
     let utc = chrono::DateTime::from_timestamp(timestamp.as_second(), 0);

@@ -1,6 +1,6 @@
-//! The `Accept-Language` header (RFC 9110 §12.5.4): the ranges a client would read, best first.
+//! Parses the `Accept-Language` header (RFC 9110 §12.5.4).
 
-/// More than any person reads; the rest of the header is not looked at.
+/// The rest of the header is ignored.
 const MAX_RANGES: usize = 32;
 const MAX_BYTES: usize = 1024;
 
@@ -11,8 +11,8 @@ pub(super) struct LanguageRange<'h> {
     pub(super) quality: u16,
 }
 
-/// The header's ranges by falling quality, equal ones as written. What is not well formed is
-/// left out.
+/// The header's ranges by descending quality; ranges of equal quality keep their order.
+/// Malformed ranges are skipped.
 pub(super) fn parse(header: &str) -> Vec<LanguageRange<'_>> {
     let header = &header[..header.floor_char_boundary(MAX_BYTES)];
     let mut ranges: Vec<_> = header
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_ordered_by_quality_and_malformed_ones_left_out() {
+    fn ranges_are_sorted_by_quality_and_malformed_ranges_are_skipped() {
         let ranges = |header| -> Vec<_> {
             parse(header)
                 .iter()

@@ -9,7 +9,7 @@ use icu_locale_core::Locale;
 use jiff::civil::{Date, Weekday};
 use opening_hours::{ContextHolidays, localization::Country};
 
-/// The days a country does not work.
+/// A country's public holidays and weekend days.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calendar {
     holidays: ContextHolidays,
@@ -17,8 +17,8 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    /// By the country's ISO 3166-1 alpha-2 code. A country nobody knows has no holidays and
-    /// the weekend most of the world has.
+    /// Looks up an ISO 3166-1 alpha-2 code. An unknown country has no holidays and a weekend of
+    /// Saturday and Sunday.
     pub(super) fn of(country: &str) -> Self {
         let holidays = country
             .parse()
@@ -46,10 +46,14 @@ impl Calendar {
     }
 }
 
-/// The opening hours' library speaks chrono.
+/// The type of the `opening_hours` crate.
 pub(super) fn chrono_date(date: Date) -> Option<NaiveDate> {
-    let day = |part: i8| u32::try_from(part).ok();
-    NaiveDate::from_ymd_opt(date.year().into(), day(date.month())?, day(date.day())?)
+    let unsigned = |part: i8| u32::try_from(part).ok();
+    NaiveDate::from_ymd_opt(
+        date.year().into(),
+        unsigned(date.month())?,
+        unsigned(date.day())?,
+    )
 }
 
 fn weekend(country: &str) -> Vec<Weekday> {
@@ -78,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holidays_and_weekends_are_the_countrys() {
+    fn holidays_and_weekends_depend_on_the_country() {
         let france = Calendar::of("FR");
         assert!(france.knows_holidays());
         assert!(france.is_holiday(date(2026, 7, 14)));
@@ -91,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_country_has_the_usual_weekend_and_no_holidays() {
+    fn an_unknown_country_has_the_default_weekend_and_no_holidays() {
         for country in ["", "XX", "fr-FR", "\u{0}\u{0}"] {
             let calendar = Calendar::of(country);
             assert!(!calendar.knows_holidays(), "{country:?}");

@@ -1,5 +1,5 @@
-//! A window in words, in the reader's language: days and times by ICU's data, and a small table
-//! of our own for what joins them.
+//! Labels of windows in the client's language: days and times by ICU, the phrases around them
+//! by a table.
 
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::{
@@ -14,14 +14,14 @@ use jiff::Zoned;
 use super::accept_language;
 use crate::task::TimeWindow;
 
-/// A language in which windows are labelled. Another one is another row of the table.
+/// A language of labels. To add one, add a row to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language {
     /// BCP 47.
     tag: &'static str,
     today: &'static str,
     tomorrow: &'static str,
-    /// With `{day}`, `{start}` and `{end}`.
+    /// With the placeholders `{day}`, `{start}` and `{end}`.
     between: &'static str,
 }
 
@@ -67,13 +67,12 @@ const LANGUAGES: [Language; 6] = [
 ];
 
 impl Language {
-    /// The best language for an `Accept-Language` header's value, by lookup (RFC 4647 §3.4);
-    /// if none fits, the fallback's (a language tag, `_` for `-` allowed), if that is not known
-    /// either, English.
+    /// Chooses the language for an `Accept-Language` value by lookup (RFC 4647 §3.4), otherwise
+    /// the fallback's (a language tag, or a locale with `_`), otherwise English.
     pub fn negotiate(accept_language: &str, fallback: &str) -> Self {
         let fallback = Self::look_up(&fallback.replace('_', "-")).unwrap_or(ENGLISH);
         let ranges = accept_language::parse(accept_language);
-        let is_refused = |language: &Self| {
+        let is_excluded = |language: &Self| {
             ranges
                 .iter()
                 .any(|range| range.quality == 0 && range.range.eq_ignore_ascii_case(language.tag))
@@ -82,11 +81,11 @@ impl Language {
             .iter()
             .filter(|range| range.quality > 0)
             .find_map(|range| match range.range {
-                "*" if is_refused(&fallback) => {
-                    LANGUAGES.into_iter().find(|language| !is_refused(language))
-                }
+                "*" if is_excluded(&fallback) => LANGUAGES
+                    .into_iter()
+                    .find(|language| !is_excluded(language)),
                 "*" => Some(fallback),
-                range => Self::look_up(range).filter(|language| !is_refused(language)),
+                range => Self::look_up(range).filter(|language| !is_excluded(language)),
             })
             .unwrap_or(fallback)
     }
@@ -96,7 +95,7 @@ impl Language {
         self.tag
     }
 
-    /// The row of a tag, or of the longest part of it that has one.
+    /// The language of the longest known prefix of a tag.
     fn look_up(tag: &str) -> Option<Self> {
         let mut tag = tag;
         loop {
@@ -118,8 +117,8 @@ impl Language {
     }
 }
 
-/// The window in words, on the clock of `now`'s zone: "Today between 12:00 and 14:00"; beyond
-/// tomorrow with the weekday and the date.
+/// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; after tomorrow
+/// with weekday and date.
 pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
     let start = window.after.to_zoned(now.time_zone().clone());
     let end = window.before.to_zoned(now.time_zone().clone());
@@ -131,12 +130,12 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
         weekday_and_date(&start, language)
     };
 
-    let words = language
+    let label = language
         .between
         .replace("{day}", &day)
         .replace("{start}", &time(&start, language))
         .replace("{end}", &time(&end, language));
-    let mut letters = words.chars();
+    let mut letters = label.chars();
     letters
         .next()
         .map(|first| first.to_uppercase().chain(letters).collect())
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn todays_and_tomorrows_slots_are_named_so() {
+    fn slots_of_today_and_tomorrow_are_labelled_so() {
         assert_eq!(
             labels("2020-04-02 12:00-14:00", "2020-04-02T11:00[Europe/Paris]"),
             [
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_reads_the_clock_of_the_zone_when_clocks_change() {
+    fn a_label_has_local_times_on_days_with_a_clock_change() {
         for (slot, now, expected) in [
             (
                 "2026-03-29 01:00-04:00",
@@ -282,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_breaks_the_negotiation(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
+        fn no_header_panics_the_negotiation(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
             let _ = Language::negotiate(&header, &fallback);
         }
     }

@@ -1,5 +1,5 @@
-//! The time slots as schema.org's `OpeningHoursSpecification` says them: the ordinary week, and
-//! the days that differ from it by being closed.
+//! The time slots in the form of schema.org's `OpeningHoursSpecification`: the regular week, and
+//! the dates on which the store is closed.
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
@@ -16,25 +16,25 @@ use super::{TimeSlot, openings::Pattern};
 pub struct OpeningHoursSpecification {
     pub opens: Time,
     pub closes: Time,
-    /// From Monday. Empty in a row of closed dates, so that a reader who knows only weekdays
-    /// passes it over.
+    /// From Monday. Empty in a row of closed dates, so that clients that read only weekdays skip
+    /// it.
     pub days: Vec<Weekday>,
-    /// Closed on these dates, `opens` and `closes` both 00:00 (schema.org's form); the ordinary
-    /// week if absent.
+    /// Closed on these dates, with `opens` and `closes` both 00:00 (schema.org's form); absent in
+    /// a row of the regular week.
     pub closed: Option<RangeInclusive<Date>>,
 }
 
 impl TimeSlot {
-    /// A row for each slot of the ordinary week, in order, then one for each run of days closed
-    /// between now and the end of the interval. Never empty.
+    /// A row for each slot of the regular week, sorted, then a row for each run of closed days
+    /// between `now` and the end of the interval. Never empty.
     pub fn opening_hours_specification(&self, now: &Zoned) -> Vec<OpeningHoursSpecification> {
-        let mut rows = self.ordinary_week();
+        let mut rows = self.regular_week();
         let last = self.interval.after(now).to_zoned(now.time_zone().clone());
-        rows.extend(self.closings(now.date(), last.date()));
+        rows.extend(self.closed_rows(now.date(), last.date()));
         rows
     }
 
-    pub(super) fn ordinary_week(&self) -> Vec<OpeningHoursSpecification> {
+    pub(super) fn regular_week(&self) -> Vec<OpeningHoursSpecification> {
         let monday = date(2001, 1, 1);
         let mut days: BTreeMap<(Time, Time), Vec<Weekday>> = BTreeMap::new();
         for openings in &self.openings {
@@ -46,7 +46,7 @@ impl TimeSlot {
                 }
                 let opens = slot.start.time();
                 let mut closes = slot.end.time();
-                // Equal times would say closed.
+                // Equal times would mean closed.
                 if closes == opens {
                     closes = closes.wrapping_sub(Span::new().minutes(1));
                 }
@@ -69,14 +69,14 @@ impl TimeSlot {
             .collect()
     }
 
-    fn closings(&self, first: Date, last: Date) -> Vec<OpeningHoursSpecification> {
+    fn closed_rows(&self, first: Date, last: Date) -> Vec<OpeningHoursSpecification> {
         let mut runs: Vec<RangeInclusive<Date>> = Vec::new();
         for day in first
             .series(Span::new().days(1))
             .take_while(|day| *day <= last)
             .filter(|day| self.is_closed_on(*day))
         {
-            // A weekend of a store that works on working days is in the weekly rows already.
+            // The weekly rows of such a store have no weekends already.
             if self.working_days_only && self.calendar.is_weekend(day.weekday()) {
                 continue;
             }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ordinary_week_has_a_row_for_each_slot() {
+    fn the_regular_week_has_a_row_for_each_slot() {
         let definition = r#"
             name = "Tour"
             opening_hours = ["Mo-Fr 12:00-14:00; We off", "Sa 12:00-13:00", "Fr 22:00-02:00", "Su 00:00-24:00"]
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_days_ahead_have_their_dates() {
+    fn closed_days_have_a_row_with_their_dates() {
         let definition = r#"
             name = "Tour"
             opening_hours = ["Mo-Sa 12:00-14:00; PH off"]

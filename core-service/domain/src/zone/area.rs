@@ -1,21 +1,21 @@
-//! Areas, and whether a point lies in one. Coordinates are taken for plane ones: exact enough for
-//! what a courier rides in a day, and what people see on a map.
+//! Areas, and whether they contain a point. Coordinates are treated as planar: exact enough for a
+//! courier's range, and as displayed on a map.
 
 use crate::address::LatLng;
 
-/// Polygons of which any may hold a point.
+/// The union of polygons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Area(Vec<Polygon>);
 
-/// What lies inside an odd number of rings: inside the outer one and in none of its holes.
-/// Neighbours that share an edge share no point of it.
+/// The points inside an odd number of rings: inside the outer ring and outside its holes. A point
+/// on an edge shared by two polygons belongs to only one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polygon {
     rings: Vec<Vec<LatLng>>,
     bounds: Bounds,
 }
 
-/// The smallest box of degrees around points.
+/// The bounding box of points, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     pub south: f64,
@@ -49,7 +49,7 @@ impl Area {
 }
 
 impl Polygon {
-    /// The outer ring and its holes, each of which ends where it begins.
+    /// The outer ring and its holes; each ring is closed.
     pub fn new(rings: Vec<Vec<LatLng>>) -> Self {
         Self {
             bounds: Bounds::of(rings.iter().flatten()),
@@ -62,7 +62,7 @@ impl Polygon {
     }
 
     fn contains(&self, point: LatLng) -> bool {
-        // Most points are in none of most zones: this tells in four comparisons.
+        // Cheap, and enough for most points and zones.
         if !self.bounds.contains(point) {
             return false;
         }
@@ -74,13 +74,13 @@ impl Polygon {
 
 impl Bounds {
     fn of<'a>(points: impl Iterator<Item = &'a LatLng>) -> Self {
-        let nothing = Self {
+        let empty = Self {
             south: f64::INFINITY,
             west: f64::INFINITY,
             north: f64::NEG_INFINITY,
             east: f64::NEG_INFINITY,
         };
-        points.fold(nothing, |bounds, point| Self {
+        points.fold(empty, |bounds, point| Self {
             south: bounds.south.min(point.latitude()),
             west: bounds.west.min(point.longitude()),
             north: bounds.north.max(point.latitude()),
@@ -88,7 +88,7 @@ impl Bounds {
         })
     }
 
-    /// None if it is around nothing.
+    /// `None` for an empty box.
     pub fn middle(self) -> Option<LatLng> {
         let latitude = f64::midpoint(self.south, self.north);
         LatLng::new(latitude, f64::midpoint(self.west, self.east)).ok()
@@ -100,7 +100,7 @@ impl Bounds {
     }
 }
 
-/// Whether the way east from a point along its parallel crosses an edge.
+/// Whether a ray from the point to the east crosses an edge.
 fn is_west_of_edge(point: LatLng, from: LatLng, to: LatLng) -> bool {
     let (latitude, longitude) = (point.latitude(), point.longitude());
     if (from.latitude() > latitude) == (to.latitude() > latitude) {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_polygons_have_in_common_is_inside() {
+    fn the_overlap_of_polygons_is_inside() {
         let overlapping = Area::new(
             [square(0.0, 6.0), square(4.0, 10.0)]
                 .map(|ring| Polygon::new(vec![ring]))
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_concave_area_has_its_bay_outside() {
+    fn the_bay_of_a_concave_area_is_outside() {
         let bay = ring(&[(0.0, 0.0), (0.0, 9.0), (9.0, 9.0), (1.0, 4.5), (9.0, 0.0)]);
         let bay = Area::new(vec![Polygon::new(vec![bay])]);
 
@@ -175,7 +175,7 @@ mod tests {
     proptest! {
         /// Every point near a shared border belongs to exactly one of two neighbours.
         #[test]
-        fn neighbours_leave_no_gap_and_share_nothing(
+        fn adjacent_polygons_leave_no_gap_and_share_no_point(
             border in -9.0..9.0_f64, tilt in -1.0..1.0_f64,
             latitude in -10.0..10.0_f64, aside in -1.0..1.0_f64,
         ) {
@@ -191,15 +191,14 @@ mod tests {
             }
         }
 
-        /// The box says no only where the edges do.
         #[test]
-        fn the_box_around_a_polygon_changes_nothing(
+        fn the_bounding_box_does_not_change_the_result(
             corners in prop::collection::vec((-20.0..20.0_f64, -20.0..20.0_f64), 3..12),
             latitude in -25.0..25.0_f64, longitude in -25.0..25.0_f64,
         ) {
             let boxed = Polygon::new(vec![ring(&corners)]);
-            let everywhere = Bounds { south: -90.0, west: -180.0, north: 90.0, east: 180.0 };
-            let unboxed = Polygon { bounds: everywhere, ..boxed.clone() };
+            let whole_earth = Bounds { south: -90.0, west: -180.0, north: 90.0, east: 180.0 };
+            let unboxed = Polygon { bounds: whole_earth, ..boxed.clone() };
             let point = at(latitude, longitude);
 
             prop_assert_eq!(boxed.contains(point), unboxed.contains(point));

@@ -1,4 +1,4 @@
-//! Coordinates of GeoJSON, read so that a mistake is found where it stands.
+//! Parses GeoJSON coordinates so that errors have their position.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use serde::{
 
 use crate::address::LatLng;
 
-/// Of a ring: a triangle that ends where it begins.
-const FEWEST_POSITIONS: usize = 4;
+/// Of a ring: a closed triangle.
+const MIN_POSITIONS: usize = 4;
 
-/// What an array of coordinates turns out to be, from the inside out.
+/// The nesting levels of a coordinates array, from the innermost.
 pub(super) enum Coordinates {
     Number(f64),
     Position(LatLng),
@@ -24,7 +24,7 @@ pub(super) enum Coordinates {
 impl fmt::Display for Coordinates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Number(_) => "nothing, but a number",
+            Self::Number(_) => "a number",
             Self::Position(_) => "a Point",
             Self::Ring(_) => "a LineString",
             Self::Polygon(_) => "a Polygon",
@@ -54,7 +54,7 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "a number that does not fit is no longitude either way"
+        reason = "a number that large is not a longitude"
     )]
     fn visit_i64<E: Error>(self, number: i64) -> Result<Coordinates, E> {
         self.visit_f64(number as f64)
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "a number that does not fit is no longitude either way"
+        reason = "a number that large is not a longitude"
     )]
     fn visit_u64<E: Error>(self, number: u64) -> Result<Coordinates, E> {
         self.visit_f64(number as f64)
@@ -113,29 +113,28 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
     }
 }
 
-/// The other elements, which must be like the first.
+/// The other elements, which must have the same nesting as the first.
 fn rest<'de, A: SeqAccess<'de>, T>(
     mut elements: A,
-    like_the_first: impl Fn(Coordinates) -> Option<T>,
+    same_level: impl Fn(Coordinates) -> Option<T>,
 ) -> Result<Vec<T>, A::Error> {
     let mut more = Vec::new();
     while let Some(element) = elements.next_element()? {
-        let element = like_the_first(element).ok_or_else(|| {
-            A::Error::custom("these coordinates do not go together: some are nested deeper")
-        })?;
+        let element = same_level(element)
+            .ok_or_else(|| A::Error::custom("the coordinates have different nesting depths"))?;
         more.push(element);
     }
     Ok(more)
 }
 
-/// RFC 7946 §3.1.1: longitude, latitude, and perhaps an altitude.
+/// RFC 7946 §3.1.1: longitude, latitude and an optional altitude.
 fn position<E: Error>(longitude: f64, more: &[f64]) -> Result<LatLng, E> {
     let [latitude, ..] = *more else {
         return Err(E::custom("a position is longitude and latitude"));
     };
     LatLng::new(latitude, longitude).map_err(|_| {
         E::custom(format_args!(
-            "[{longitude}, {latitude}] is not on the earth: longitude comes first, from -180 to \
+            "[{longitude}, {latitude}] is out of range: longitude comes first, from -180 to \
              180, then latitude, from -90 to 90"
         ))
     })
@@ -143,11 +142,11 @@ fn position<E: Error>(longitude: f64, more: &[f64]) -> Result<LatLng, E> {
 
 /// RFC 7946 §3.1.6.
 fn check_ring(ring: &[LatLng]) -> Result<(), &'static str> {
-    if ring.len() < FEWEST_POSITIONS {
+    if ring.len() < MIN_POSITIONS {
         return Err("a ring has at least four positions");
     }
     if ring.first() != ring.last() {
-        return Err("a ring must end where it begins");
+        return Err("a ring must end where it starts");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Zones as GeoJSON (RFC 7946): read with the place of the first mistake, and written.
+//! Parses and formats zones as GeoJSON (RFC 7946).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,14 +15,34 @@ const MAX_ZONES: usize = 1_000;
 /// Characters of a zone's name.
 const MAX_NAME: usize = 100;
 
-pub(super) fn parse(text: &str) -> Result<Zones, Mistake> {
+impl Zones {
+    /// Parses GeoJSON (RFC 7946): polygons or multi-polygons, each with a name
+    /// (`properties.name`). Reports the first mistake with its position.
+    pub fn parse(geo_json: &str) -> Result<Self, Mistake> {
+        parse(geo_json)
+    }
+
+    /// Formats as GeoJSON for [`Zones::parse`], one feature per line.
+    pub fn to_geo_json(&self) -> String {
+        write(self)
+    }
+
+    /// Fails if the zones exceed the limits of one document.
+    pub fn check_size(&self) -> Result<(), Mistake> {
+        let text = write(self);
+        check_length(&text)?;
+        check_count(&text, self.0.len())
+    }
+}
+
+fn parse(text: &str) -> Result<Zones, Mistake> {
     check_length(text)?;
     let document: Document = serde_json::from_str(text).map_err(|error| mistake(text, &error))?;
     if document.features.is_empty() {
         return Err(Mistake::at(
             text,
             0..0,
-            "there is no zone: features is empty",
+            "there are no zones: features is empty",
         ));
     }
     check_count(text, document.features.len())?;
@@ -30,20 +50,13 @@ pub(super) fn parse(text: &str) -> Result<Zones, Mistake> {
     for feature in document.features {
         let Name(name) = feature.properties.name;
         if zones.insert(name.clone(), feature.geometry.0).is_some() {
-            // As far as the name is written as it is.
+            // Not found if the name is written with escapes.
             let start = text.rfind(&json!(name).to_string()).unwrap_or(0);
             let message = format!("there are two zones called {name:?}");
             return Err(Mistake::at(text, start..start, message));
         }
     }
     Ok(Zones(Arc::new(zones)))
-}
-
-/// Fails if zones cannot be written so that they are read again.
-pub(super) fn check_size(zones: &Zones) -> Result<(), Mistake> {
-    let text = write(zones);
-    check_length(&text)?;
-    check_count(&text, zones.0.len())
 }
 
 fn check_length(text: &str) -> Result<(), Mistake> {
@@ -63,7 +76,7 @@ fn check_count(text: &str, count: usize) -> Result<(), Mistake> {
     Err(Mistake::at(text, 0..0, message))
 }
 
-pub(super) fn write(zones: &Zones) -> String {
+fn write(zones: &Zones) -> String {
     let lines: Vec<_> = zones
         .iter()
         .map(|(name, area)| {
@@ -91,7 +104,7 @@ fn positions(ring: &[LatLng]) -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// The reader counts columns in bytes.
+/// Serde counts columns in bytes.
 fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     let line = text
         .split_inclusive('\n')
@@ -101,11 +114,14 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
         line[..end].chars().count()
     });
     let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
+    let position = format!(" at line {} column {}", error.line(), error.column());
     Mistake {
         line: error.line().max(1),
         column: before + 1,
-        message: message.strip_suffix(&place).unwrap_or(&message).to_owned(),
+        message: message
+            .strip_suffix(&position)
+            .unwrap_or(&message)
+            .to_owned(),
     }
 }
 
@@ -152,12 +168,12 @@ impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let sound = !name.trim().is_empty()
+        let is_valid = !name.trim().is_empty()
             && name.trim() == name
             && name.chars().count() <= MAX_NAME
             && !name.contains(char::is_control);
-        sound.then(|| Self(name.clone())).ok_or_else(|| {
-            format!("{name:?} is no name: 1 to {MAX_NAME} characters, no blanks around them")
+        is_valid.then(|| Self(name.clone())).ok_or_else(|| {
+            format!("{name:?} is not a valid name: give 1 to {MAX_NAME} characters without surrounding blanks")
         })
     }
 }
@@ -188,7 +204,9 @@ impl TryFrom<GeometryObject> for Geometry {
             (GeometryType::Polygon, Coordinates::Polygon(rings)) => vec![rings],
             (GeometryType::MultiPolygon, Coordinates::MultiPolygon(polygons)) => polygons,
             (kind, other) => {
-                return Err(format!("a {kind:?} has not the coordinates of {other}"));
+                return Err(format!(
+                    "the coordinates of a {kind:?} cannot be those of {other}"
+                ));
             }
         };
         Ok(Self(Area::new(
@@ -197,8 +215,7 @@ impl TryFrom<GeometryObject> for Geometry {
     }
 }
 
-/// Before RFC 7946 files named their system of coordinates; only the one that it prescribes is
-/// read.
+/// Older files name their coordinate reference system; only that of RFC 7946 is supported.
 fn crs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     let crs = Value::deserialize(deserializer)?;
     let name = crs.pointer("/properties/name").and_then(Value::as_str);
@@ -207,7 +224,7 @@ fn crs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
         Ok(())
     } else {
         Err(D::Error::custom(
-            "only degrees of WGS 84 are read (RFC 7946): convert the file first",
+            "the coordinate reference system must be WGS 84 (RFC 7946): convert the file first",
         ))
     }
 }
@@ -246,11 +263,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_was_read() {
+    fn formatted_zones_parse_back() {
         let hole = "[[2.4,48.1,35],[2.6,48.1],[2.5,48.2],[2.4,48.1,35]]";
         let both = [
             feature("\"a\"", "Polygon", &format!("[{TRIANGLE},{hole}]")),
-            // Members in any order, and some that mean nothing here.
+            // Members in any order, and members that are ignored.
             format!(
                 "{{\"geometry\": {{\"coordinates\": [[{TRIANGLE}],[{TRIANGLE}]], \"bbox\": [1],\n\
                  \"type\": \"MultiPolygon\"}}, \"id\": 5, \"properties\": {{\"fill\": null, \
@@ -282,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_place() {
-        let twin = feature("\"a\"", "Polygon", &format!("[{TRIANGLE}]"));
+    fn a_mistake_has_its_position() {
+        let duplicate = feature("\"a\"", "Polygon", &format!("[{TRIANGLE}]"));
         let polygon = |ring: &str| collection(&feature("\"é\"", "Polygon", &format!("[{ring}]")));
         let mut places = Vec::new();
         for (text, place, message) in [
@@ -300,7 +317,7 @@ mod tests {
                 (1, 18),
                 "expected `FeatureCollection`",
             ),
-            (collection(""), (1, 1), "there is no zone"),
+            (collection(""), (1, 1), "there are no zones"),
             (
                 collection(&feature("5", "Polygon", "[]")),
                 (3, 44),
@@ -309,7 +326,7 @@ mod tests {
             (
                 collection(&feature("\" \"", "Polygon", "[]")),
                 (3, 47),
-                "is no name",
+                "is not a valid name",
             ),
             (
                 collection("{\"type\": \"Feature\", \"properties\": {}}"),
@@ -324,7 +341,7 @@ mod tests {
             (
                 collection(&feature("\"a\"", "MultiPolygon", &format!("[{TRIANGLE}]"))),
                 (5, 49),
-                "a MultiPolygon has not the coordinates of a Polygon",
+                "the coordinates of a MultiPolygon cannot be those of a Polygon",
             ),
             (
                 polygon("[[2.0,48.0],[3.0,48.0],[2.0,48.0]]"),
@@ -334,7 +351,7 @@ mod tests {
             (
                 polygon("[[2.0,48.0],[3.0,48.0],[2.5,49.0],[2.1,48.0]]"),
                 (5, 46),
-                "end where it begins",
+                "end where it starts",
             ),
             (
                 polygon("[[2.0,48.0],[3.0,91.0],[2.5,49.0],[2.0,48.0]]"),
@@ -346,7 +363,11 @@ mod tests {
                 (5, 18),
                 "longitude and latitude",
             ),
-            (polygon("[[2.0,48.0],3.0]"), (5, 17), "do not go together"),
+            (
+                polygon("[[2.0,48.0],3.0]"),
+                (5, 17),
+                "different nesting depths",
+            ),
             (polygon("[[2.0,\"48\"]]"), (5, 11), "expected coordinates"),
             (polygon("[]"), (5, 3), "are empty"),
             (
@@ -355,7 +376,7 @@ mod tests {
                 "recursion limit",
             ),
             (
-                collection(&[twin.as_str(), twin.as_str()].join(",")),
+                collection(&[duplicate.as_str(), duplicate.as_str()].join(",")),
                 (5, 94),
                 "two zones called \"a\"",
             ),
@@ -365,7 +386,7 @@ mod tests {
                     "\"FeatureCollection\", \"crs\": {\"properties\": {\"name\": \"EPSG:2154\"}},",
                 ),
                 (1, 74),
-                "only degrees of WGS 84",
+                "must be WGS 84",
             ),
         ] {
             let mistake = Zones::parse(&text).unwrap_err();

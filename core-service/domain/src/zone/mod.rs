@@ -1,4 +1,4 @@
-//! Zones: named areas of the map that price rules and service areas speak of.
+//! Zones: named areas of the map, used by price rules and service areas.
 
 mod area;
 mod coordinates;
@@ -8,24 +8,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub use area::{Area, Bounds, Polygon};
 
-use crate::{address::LatLng, definition::Mistake};
+use crate::address::LatLng;
 
 /// Zones by name. Cloning is cheap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zones(Arc<BTreeMap<String, Area>>);
 
 impl Zones {
-    /// Reads GeoJSON (RFC 7946): features that are polygons or multi-polygons and have a name
-    /// each (`properties.name`). The first mistake is told with its place.
-    pub fn parse(geo_json: &str) -> Result<Self, Mistake> {
-        geo_json::parse(geo_json)
-    }
-
-    /// Writes GeoJSON that [`Zones::parse`] reads, a feature a line.
-    pub fn to_geo_json(&self) -> String {
-        geo_json::write(self)
-    }
-
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -47,7 +36,7 @@ impl Zones {
         self.0.get(name)
     }
 
-    /// These and others; where both have a name, the other's area.
+    /// Merges the zones of others into these; the others win for equal names.
     #[must_use]
     pub fn updated_by(&self, others: &Self) -> Self {
         let both = self.0.iter().chain(others.0.iter());
@@ -55,7 +44,7 @@ impl Zones {
             .collect()
     }
 
-    /// One of them.
+    /// The zone of this name alone.
     #[must_use]
     pub fn only(&self, name: &str) -> Self {
         self.0
@@ -63,11 +52,6 @@ impl Zones {
             .map(|(name, area)| (name.clone(), area.clone()))
             .into_iter()
             .collect()
-    }
-
-    /// Fails if they are more than one document may have.
-    pub fn check_size(&self) -> Result<(), Mistake> {
-        geo_json::check_size(self)
     }
 }
 

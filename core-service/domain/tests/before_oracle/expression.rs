@@ -1,4 +1,4 @@
-//! Random expressions: pieces of every kind the grammar has, in any order, at any time of any zone.
+//! Random expressions: parts of every kind, in any order, at any time, in any zone.
 
 use crate::piece::{MONTHS, Piece, ZONES};
 use crate::random::Random;
@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug)]
 pub(crate) struct Expression {
     pub(crate) text: String,
-    /// The same with one of its times once more at the end, if that stands before a day word.
+    /// Variants of the text that repeat a time before a day word at the end.
     pub(crate) repeated: Vec<String>,
     pub(crate) now: Zoned,
     pub(crate) order: DateOrder,
@@ -23,11 +23,11 @@ impl Expression {
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let text = texts.join(separator);
         let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
-        let clocks = (0..pieces.len())
+        let times = (0..pieces.len())
             .filter(|index| is_before_day(*index))
-            .flat_map(|index| &pieces[index].clocks);
-        let repeated = clocks
-            .map(|clock| format!("{text} midnight {clock}"))
+            .flat_map(|index| &pieces[index].times);
+        let repeated = times
+            .map(|time| format!("{text} midnight {time}"))
             .collect();
         let order = if random.chance(20) {
             DateOrder::DayFirst
@@ -42,17 +42,17 @@ impl Expression {
         }
     }
 
-    /// Has a meridian that PHP does not see as one: before a comma, or after a day and a month,
-    /// where the hour is a year to it. What is left of it are military zones or a second zone,
-    /// which it passes over.
+    /// Contains a meridian that PHP does not recognize: before a comma, or after a day and a month,
+    /// where PHP takes the hour for a year. PHP takes the rest for a military zone, or ignores it
+    /// as a second zone.
     pub(crate) fn has_lost_meridian(&self) -> bool {
         let text = self.text.to_lowercase();
         let has = |meridians: &[&str]| meridians.iter().any(|meridian| text.contains(meridian));
         has(&["m,", "m.,"]) || (has(&["am", "pm", "a.m.", "p.m."]) && self.is_beyond_php())
     }
 
-    /// Has what PHP refuses and we read: a day and a month before a time, whose hour is a year to
-    /// PHP; a day before a month with slashes.
+    /// Contains a notation that only we accept: a day and a month before a time, where PHP takes
+    /// the hour for a year, or a slash date with the day first.
     pub(crate) fn is_beyond_php(&self) -> bool {
         let words: Vec<&str> = self
             .text
@@ -74,12 +74,12 @@ impl Expression {
         day_month_time || (self.order == DateOrder::DayFirst && self.text.contains('/'))
     }
 
-    /// A Unix time after a zone, which PHP counts from the year 0.
+    /// Contains a Unix time, which PHP counts from the year 0 after a zone.
     pub(crate) fn has_timestamp(&self) -> bool {
         self.text.contains('@')
     }
 
-    /// A time with another directly after its hyphen.
+    /// Contains a time with a hyphen and another time directly after it.
     pub(crate) fn has_range(&self) -> bool {
         self.text
             .as_bytes()
@@ -89,7 +89,7 @@ impl Expression {
             || self.text.contains(" -2")
     }
 
-    /// A military zone, or what PHP takes for one: of `dec 24 thu` only the `u` is left to it.
+    /// Contains a military zone, or a letter that PHP takes for one, as the `u` of `dec 24 thu`.
     pub(crate) fn has_lone_letter(&self) -> bool {
         let rest = self.text.replace("thu", " u");
         rest.split(|char: char| !char.is_ascii_alphabetic())
@@ -103,19 +103,19 @@ impl fmt::Display for Expression {
     }
 }
 
-/// Any second from 2020 to 2036, often one on a day when clocks change.
+/// Any second from 2020 to 2036, often on a day of a clock change.
 fn now(random: &mut Random) -> Zoned {
     let zone = random.pick(&ZONES);
     if random.chance(25) {
         let year = random.between(2024, 2030);
         let (month, day) = [(3, 25), (3, 8), (10, 25), (11, 1), (4, 3), (10, 2)]
-            [usize::try_from(random.below(6)).expect("it is small")];
+            [usize::try_from(random.below(6)).expect("the index is below 6")];
         let day = (day + random.below(7)).min(30);
         let (hour, minute, second) = (random.below(24), random.below(60), random.below(60));
         let local = format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}[{zone}]");
-        return local.parse().expect("it is a date and a time");
+        return local.parse().expect("this is a valid date and time");
     }
     let instant = Timestamp::from_second(random.between(1_577_836_800, 2_082_758_400))
-        .expect("it is in range");
-    instant.in_tz(zone).expect("every zone here is known")
+        .expect("the second is in range");
+    instant.in_tz(zone).expect("all test zones are known")
 }

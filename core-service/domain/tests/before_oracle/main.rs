@@ -1,5 +1,5 @@
-//! Random expressions, read by us and by PHP. Runs where `php` is found: one process answers all.
-//! `BEFORE_ORACLE_COUNT` and `BEFORE_ORACLE_SEED` choose how many expressions, and which.
+//! Compares our parser with PHP's `strtotime` on random expressions. Skipped if `php` is not
+//! installed. `BEFORE_ORACLE_COUNT` sets the number of expressions, `BEFORE_ORACLE_SEED` the seed.
 
 mod expression;
 mod php;
@@ -16,51 +16,51 @@ use std::io::Write;
 const DEFAULT_COUNT: usize = 5_000;
 const DEFAULT_SEED: u64 = 20_261_021;
 
-/// How our answer compares with PHP's.
+/// How our result compares with PHP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Same,
-    BothRefuse,
-    /// A time before a day word: PHP gives this answer when the time is repeated at its end.
+    BothReject,
+    /// A time before a day word. PHP agrees if the time is repeated at the end.
     Improved,
-    RefusedRange,
-    RefusedDate,
-    RefusedLetter,
-    RefusedSlashes,
-    RefusedTimestamp,
-    /// Outside of what our calendar can tell.
-    TooFar,
-    /// An everyday phrase or a form that PHP lacks.
+    RejectedRange,
+    RejectedDate,
+    RejectedLetter,
+    RejectedSlashes,
+    RejectedTimestamp,
+    /// Outside the range of our calendar.
+    OutOfRange,
+    /// Natural language or a notation that PHP lacks.
     Superset,
     Unexplained,
 }
 
 #[test]
-fn php_gives_the_same_answers_but_where_we_say_so() {
-    let count = setting("BEFORE_ORACLE_COUNT").unwrap_or(DEFAULT_COUNT);
-    let seed = setting("BEFORE_ORACLE_SEED").unwrap_or(DEFAULT_SEED);
+fn results_equal_those_of_php_except_for_known_differences() {
+    let count = env_var("BEFORE_ORACLE_COUNT").unwrap_or(DEFAULT_COUNT);
+    let seed = env_var("BEFORE_ORACLE_SEED").unwrap_or(DEFAULT_SEED);
     let mut random = Random::new(seed);
     let expressions: Vec<Expression> = (0..count)
         .map(|_| Expression::random(&mut random))
         .collect();
-    let Some(answers) = php::answers(&expressions) else {
-        say("skipped: no php here to compare with");
+    let Some(php_results) = php::results(&expressions) else {
+        log("skipped: php is not installed");
         return;
     };
-    assert_eq!(answers.len(), expressions.len());
+    assert_eq!(php_results.len(), expressions.len());
 
     let mut outcomes = BTreeMap::<Outcome, usize>::new();
     let mut unexplained = Vec::new();
-    for (expression, answer) in expressions.iter().zip(&answers) {
+    for (expression, php) in expressions.iter().zip(&php_results) {
         let ours = parse(&expression.text, &expression.now, expression.order);
-        let outcome = compare(expression, answer, &ours);
+        let outcome = compare(expression, php, &ours);
         *outcomes.entry(outcome).or_default() += 1;
         if outcome == Outcome::Unexplained {
-            unexplained.push(format!("{expression}: ours {ours:?}, php {answer:?}"));
+            unexplained.push(format!("{expression}: ours {ours:?}, php {php:?}"));
         }
     }
 
-    say(&format!("seed {seed}, {count} expressions: {outcomes:?}"));
+    log(&format!("seed {seed}, {count} expressions: {outcomes:?}"));
     assert!(
         unexplained.is_empty(),
         "{} unexplained:\n{}",
@@ -69,40 +69,46 @@ fn php_gives_the_same_answers_but_where_we_say_so() {
     );
 }
 
-fn compare(expression: &Expression, php: &php::Answer, ours: &Result<Timestamp, Error>) -> Outcome {
+fn compare(
+    expression: &Expression,
+    php: &php::PhpResult,
+    ours: &Result<Timestamp, Error>,
+) -> Outcome {
     let seconds = ours.as_ref().ok().map(|instant| instant.as_second());
     match (ours, php.seconds) {
         (Ok(_), php) if seconds == php => Outcome::Same,
         (Ok(ours), _) if php.repeated.contains(&ours.as_second()) => Outcome::Improved,
         (Ok(_), _) if expression.has_lost_meridian() => Outcome::Superset,
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
-        (Err(_), None) => Outcome::BothRefuse,
-        (Err(Error::Range { .. }), _) if expression.has_range() => Outcome::RefusedRange,
-        (Err(Error::NoSuchDate { .. }), _) if php.date_is_invalid => Outcome::RefusedDate,
+        (Err(_), None) => Outcome::BothReject,
+        (Err(Error::Range { .. }), _) if expression.has_range() => Outcome::RejectedRange,
+        (Err(Error::NoSuchDate { .. }), _) if php.date_is_invalid => Outcome::RejectedDate,
         (Err(Error::Ambiguous { .. }), _) if expression.order == DateOrder::DayFirst => {
-            Outcome::RefusedSlashes
+            Outcome::RejectedSlashes
         }
-        (Err(Error::Twice { .. }), _) if expression.has_timestamp() => Outcome::RefusedTimestamp,
-        (Err(Error::Twice { .. }), _) if expression.has_lost_meridian() => Outcome::Superset,
-        (Err(Error::NotUnderstood { .. } | Error::Twice { .. }), _)
+        (Err(Error::Duplicate { .. }), _) if expression.has_timestamp() => {
+            Outcome::RejectedTimestamp
+        }
+        (Err(Error::Duplicate { .. }), _) if expression.has_lost_meridian() => Outcome::Superset,
+        (Err(Error::Unrecognized { .. } | Error::Duplicate { .. }), _)
             if expression.has_lone_letter() =>
         {
-            Outcome::RefusedLetter
+            Outcome::RejectedLetter
         }
         (Err(Error::OutOfRange), Some(seconds)) if Timestamp::from_second(seconds).is_err() => {
-            Outcome::TooFar
+            Outcome::OutOfRange
         }
         (_, _) => Outcome::Unexplained,
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test has no command line")]
-fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+fn env_var<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Tells the terminal, past the test harness's capture: a comparison that did not happen must not
-/// look like one that did.
-fn say(line: &str) {
+/// Prints to the terminal, past the capture of the test harness: a skipped comparison must not
+/// look like a successful one.
+fn log(line: &str) {
     let _ = writeln!(std::io::stderr(), "before_oracle: {line}");
 }

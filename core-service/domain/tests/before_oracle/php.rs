@@ -1,61 +1,61 @@
-//! PHP's answers to many expressions, from one process.
+//! PHP's results for many expressions, from one process.
 
 use crate::expression::Expression;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What PHP makes of an expression.
+/// PHP's result for an expression.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    /// `None` if it refuses.
+pub(crate) struct PhpResult {
+    /// A Unix time, or `None` if PHP rejects the expression.
     pub(crate) seconds: Option<i64>,
-    /// The answers with a time once more at the end.
+    /// The results for the expression's variants with a repeated time.
     pub(crate) repeated: Vec<i64>,
-    /// It accepts a date that the calendar lacks.
+    /// PHP accepts a date that does not exist in the calendar.
     pub(crate) date_is_invalid: bool,
 }
 
-/// Reads lines of a Unix time, a zone, an expression and its other forms; writes lines of answers.
+/// Reads lines of a Unix time, a zone, an expression and its variants; writes lines of results.
 const SCRIPT: &str = r#"
 while (($line = fgets(STDIN)) !== false) {
     $texts = explode("\x1f", rtrim($line, "\n"));
     $now = (int) array_shift($texts);
     date_default_timezone_set(array_shift($texts));
     $invalid = in_array("The parsed date was invalid", date_parse($texts[0])["warnings"]);
-    $answers = array_map(fn($text) => json_encode(strtotime($text, $now)), $texts);
-    echo (int) $invalid, " ", implode(" ", $answers), "\n";
+    $results = array_map(fn($text) => json_encode(strtotime($text, $now)), $texts);
+    echo (int) $invalid, " ", implode(" ", $results), "\n";
 }
 "#;
 
-/// PHP's answers in the order of the expressions, or `None` if there is no `php` to ask.
-pub(crate) fn answers(expressions: &[Expression]) -> Option<Vec<Answer>> {
+/// PHP's results in the order of the expressions, or `None` if `php` is not installed.
+pub(crate) fn results(expressions: &[Expression]) -> Option<Vec<PhpResult>> {
     let mut php = Command::new("php")
         .args(["-d", "error_reporting=0", "-r", SCRIPT])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .ok()?;
-    let questions: String = expressions.iter().map(question).collect();
-    let mut stdin = php.stdin.take().expect("it is piped");
-    let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
+    let input: String = expressions.iter().map(input_line).collect();
+    let mut stdin = php.stdin.take().expect("stdin is piped");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = php
         .wait_with_output()
-        .expect("php ends when its input does");
+        .expect("php exits at the end of its input");
     writer
         .join()
-        .expect("writing does not panic")
+        .expect("the writer does not panic")
         .expect("php reads all of its input");
     assert!(output.status.success(), "php failed: {}", output.status);
-    let answers = String::from_utf8(output.stdout).expect("the script writes ASCII");
-    Some(answers.lines().map(answer).collect())
+    let output = String::from_utf8(output.stdout).expect("the script writes ASCII");
+    Some(output.lines().map(parse_line).collect())
 }
 
-fn question(expression: &Expression) -> String {
+fn input_line(expression: &Expression) -> String {
     let now = &expression.now;
     let zone = now
         .time_zone()
         .iana_name()
-        .expect("every zone here has a name");
+        .expect("all test zones have names");
     let texts: Vec<&str> = std::iter::once(&expression.text)
         .chain(&expression.repeated)
         .map(String::as_str)
@@ -67,11 +67,11 @@ fn question(expression: &Expression) -> String {
     )
 }
 
-fn answer(line: &str) -> Answer {
+fn parse_line(line: &str) -> PhpResult {
     let mut words = line.split(' ');
-    let mut next = || words.next().expect("the script writes two words or more");
+    let mut next = || words.next().expect("the script writes at least two words");
     let (date_is_invalid, seconds) = (next() == "1", next().parse().ok());
-    Answer {
+    PhpResult {
         seconds,
         repeated: words.filter_map(|word| word.parse().ok()).collect(),
         date_is_invalid,

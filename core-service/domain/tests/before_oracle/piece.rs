@@ -1,13 +1,12 @@
-//! Random pieces of expressions: dates, times, days, distances and zones.
+//! Random parts of expressions: dates, times, days, relative offsets and zones.
 
 use crate::random::Random;
 
-/// A piece of an expression.
 pub(crate) struct Piece {
     pub(crate) text: String,
-    /// What may be read as a time of day in it.
-    pub(crate) clocks: Vec<String>,
-    /// Sets the time to midnight in PHP; with us only one that stands before it keeps it.
+    /// The parts that may be parsed as a time of day.
+    pub(crate) times: Vec<String>,
+    /// A day word: PHP resets the time to midnight; we keep a time before it.
     pub(crate) is_day: bool,
 }
 
@@ -15,7 +14,7 @@ impl Piece {
     fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            clocks: Vec::new(),
+            times: Vec::new(),
             is_day: false,
         }
     }
@@ -27,9 +26,9 @@ impl Piece {
         }
     }
 
-    fn clock(text: impl Into<String>, clock: impl Into<String>) -> Self {
+    fn time(text: impl Into<String>, time: impl Into<String>) -> Self {
         Self {
-            clocks: vec![clock.into()],
+            times: vec![time.into()],
             ..Self::new(text)
         }
     }
@@ -125,8 +124,8 @@ impl Piece {
     pub(crate) fn random(random: &mut Random) -> Piece {
         match random.below(100) {
             0..22 => date(random),
-            22..42 => clock(random),
-            42..56 => Piece::day(amount(random)),
+            22..42 => time_of_day(random),
+            42..56 => Piece::day(offset(random)),
             56..66 => Piece::day(random.pick(&WEEKDAYS)),
             66..72 => keyword(random),
             72..76 => Piece::day(format!(
@@ -160,7 +159,7 @@ fn keyword(random: &mut Random) -> Piece {
     match random.below(7) {
         0 => Piece::new("now"),
         1 => Piece::new("midnight"),
-        2 => Piece::clock("noon", "noon"),
+        2 => Piece::time("noon", "noon"),
         3 => {
             let quarter = random.pick(&["back of", "front of"]);
             let text = format!(
@@ -168,27 +167,27 @@ fn keyword(random: &mut Random) -> Piece {
                 random.between(0, 24),
                 random.pick(&["", "am", " pm"])
             );
-            Piece::clock(text.clone(), text)
+            Piece::time(text.clone(), text)
         }
         _ => Piece::day(random.pick(&["today", "tomorrow", "yesterday"])),
     }
 }
 
-fn amount(random: &mut Random) -> String {
+fn offset(random: &mut Random) -> String {
     let sign = random.pick(&["+", "-", "+ ", "", "", "--", "-+"]);
     let number = if random.chance(3) {
         random.below(1_000_000)
     } else {
         random.below(40)
     };
-    let blank = random.pick(&["", " "]);
+    let space = random.pick(&["", " "]);
     let unit = if random.chance(10) {
         random.pick(&WEEKDAYS)
     } else {
         random.pick(&UNITS)
     };
     let ago = if random.chance(15) { " ago" } else { "" };
-    format!("{sign}{number}{blank}{unit}{ago}")
+    format!("{sign}{number}{space}{unit}{ago}")
 }
 
 fn zone(random: &mut Random) -> String {
@@ -208,12 +207,12 @@ fn zone(random: &mut Random) -> String {
     }
 }
 
-fn clock(random: &mut Random) -> Piece {
+fn time_of_day(random: &mut Random) -> Piece {
     let (hour, minute, second) = (random.below(25), random.below(60), random.below(61));
     let hour12 = random.between(1, 12);
     let meridian = random.pick(&["am", "pm", " am", " pm", "AM", " PM", "a.m.", " p.m."]);
     let shape = random.below(14);
-    let clock = match shape {
+    let time = match shape {
         0 | 1 => format!("{hour:02}:{minute:02}"),
         2 => format!("{hour:02}:{minute:02}:{second:02}"),
         3 | 4 => format!("{hour12}{meridian}"),
@@ -236,7 +235,7 @@ fn clock(random: &mut Random) -> Piece {
     } else {
         String::new()
     };
-    Piece::clock(format!("{clock}{zone}"), clock)
+    Piece::time(format!("{time}{zone}"), time)
 }
 
 fn date(random: &mut Random) -> Piece {
@@ -251,7 +250,7 @@ fn date(random: &mut Random) -> Piece {
             (10, 4),
             (2, 29),
             (12, 31),
-        ][usize::try_from(random.below(8)).expect("it is small")]
+        ][usize::try_from(random.below(8)).expect("the index is below 8")]
     } else if random.chance(4) {
         (random.below(13), random.below(32))
     } else {
@@ -270,20 +269,20 @@ fn date(random: &mut Random) -> Piece {
         5 => format!("{month}/{day}/{year}"),
         6 => format!("{month:02}/{day:02}"),
         7 => format!("{month}/{day}/{two:02}"),
-        // After a day and a month its day is a year, and its month begins a time.
+        // After a day and a month, its day is a year and its month the start of a time.
         8 => {
             let date = format!("{day:02}.{month:02}.{year}");
-            return Piece::clock(date, format!("{month:02}:{}", year / 100));
+            return Piece::time(date, format!("{month:02}:{}", year / 100));
         }
         9 => format!("{day}-{month}-{year}"),
-        // Also a time, if the numbers are small enough, or the end of one.
+        // Also a time or the end of one, if the numbers are small enough.
         10 => {
-            let clocks = vec![
+            let times = vec![
                 format!("{day}:{month}:{two:02}"),
                 format!("{month}:{two:02}"),
             ];
             return Piece {
-                clocks,
+                times,
                 ..Piece::new(format!("{day}.{month}.{two:02}"))
             };
         }
@@ -294,13 +293,13 @@ fn date(random: &mut Random) -> Piece {
         15 => format!("{day}-{short}-{year}"),
         16 => format!("{short}-{day:02}-{year}"),
         17 => format!("{year}-{short}-{day:02}"),
-        // The year is a time, if the month has one already.
-        18 => return Piece::clock(format!("{name} {year}"), year.to_string()),
+        // The year is a time if the month already has a year.
+        18 => return Piece::time(format!("{name} {year}"), year.to_string()),
         19 => format!("{year} {name}"),
         20 => format!("{year}-{month}"),
         // After a month, the last four digits are a time.
         21 => {
-            return Piece::clock(
+            return Piece::time(
                 format!("{year}{month:02}{day:02}"),
                 format!("{month:02}{day:02}"),
             );
@@ -320,19 +319,19 @@ fn date(random: &mut Random) -> Piece {
         ),
         27 => format!("@{}", random.below(2_000_000_000)),
         28 => format!("{two:02}-{month:02}-{day:02}"),
-        29 => return Piece::clock(year.to_string(), year.to_string()),
+        29 => return Piece::time(year.to_string(), year.to_string()),
         30 => {
             let time = format!("{time}.{:03}", random.below(1000));
-            return Piece::clock(format!("{year}-{month:02}-{day:02}T{time}"), time);
+            return Piece::time(format!("{year}-{month:02}-{day:02}T{time}"), time);
         }
         31 => {
-            return Piece::clock(
+            return Piece::time(
                 format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}"),
                 time,
             );
         }
-        32 => return Piece::clock(format!("{day}/{short}/{year}:{time} +0200"), time),
-        _ => return Piece::clock(format!("{year}:{month:02}:{day:02} {time}"), time),
+        32 => return Piece::time(format!("{day}/{short}/{year}:{time} +0200"), time),
+        _ => return Piece::time(format!("{year}:{month:02}:{day:02} {time}"), time),
     };
     Piece::new(date)
 }

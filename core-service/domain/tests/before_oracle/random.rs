@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same on every machine.
+//! A pseudorandom number generator with reproducible results.
 
-/// `SplitMix64`: small, and the same on every machine.
+/// The `SplitMix64` algorithm.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
 
     pub(crate) fn below(&mut self, limit: i64) -> i64 {
         let limit = u64::try_from(limit).expect("limits are positive");
-        i64::try_from(self.next() % limit).expect("it is below the limit")
+        i64::try_from(self.next() % limit).expect("the result is below the limit")
     }
 
     pub(crate) fn between(&mut self, from: i64, to: i64) -> i64 {
@@ -31,6 +31,6 @@ impl Random {
 
     pub(crate) fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[usize::try_from(self.below(i64::try_from(words.len()).expect("tables are short")))
-            .expect("it is not negative")]
+            .expect("the index is not negative")]
     }
 }

@@ -1,22 +1,21 @@
-//! The words that an index knows, and which of them a misspelt one may be.
+//! The words of an index, with a search for similar spellings.
 
 use std::collections::BTreeMap;
 
 use fst::{Automaton, IntoStreamer, Map, Streamer};
 
-/// Words, each with how often it occurs. A few megabytes for a whole country.
+/// Words with their frequencies. A few megabytes for a whole country.
 pub(super) struct Dictionary(Map<Vec<u8>>);
 
-/// A word that may be meant by another.
+/// A word similar to a misspelt one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Similar {
     pub(super) word: String,
-    /// How many letters are missing, too many, others or swapped.
+    /// The edit distance: letters inserted, deleted, replaced or transposed.
     pub(super) edits: u8,
 }
 
-/// Words that may be meant by one.
-const MOST_SIMILAR: usize = 12;
+const MAX_SIMILAR_WORDS: usize = 12;
 
 impl Dictionary {
     pub(super) fn encode(words: &BTreeMap<String, u64>) -> Result<Vec<u8>, fst::Error> {
@@ -35,21 +34,20 @@ impl Dictionary {
         self.0.contains_key(word)
     }
 
-    /// Words that differ by a slip or two of the keyboard, the nearest first, and of these the
-    /// most frequent.
+    /// Words within one or two edits, by edit distance, then by descending frequency.
     pub(super) fn similar(&self, word: &str) -> Vec<Similar> {
-        let Some(slips) = Slips::of(word) else {
+        let Some(automaton) = EditDistanceAutomaton::new(word) else {
             return Vec::new();
         };
         let mut found = Vec::new();
-        let mut stream = self.0.search_with_state(&slips).into_stream();
+        let mut stream = self.0.search_with_state(&automaton).into_stream();
         while let Some((known, count, row)) = stream.next() {
             if let Ok(known) = std::str::from_utf8(known) {
-                found.push((slips.edits(&row), u64::MAX - count, known.to_owned()));
+                found.push((automaton.edits(&row), u64::MAX - count, known.to_owned()));
             }
         }
         found.sort_unstable();
-        found.truncate(MOST_SIMILAR);
+        found.truncate(MAX_SIMILAR_WORDS);
         found
             .into_iter()
             .map(|(edits, _, word)| Similar { word, edits })
@@ -57,92 +55,94 @@ impl Dictionary {
     }
 }
 
-/// Accepts the words that are a few edits from one: a letter missing, too many, another, or two
-/// neighbours swapped (optimal string alignment, row by row). A library's automaton is whole
-/// before it is used, which takes longer than the search.
-struct Slips<'a> {
+/// Accepts the words within an edit distance of a word (optimal string alignment, computed row by
+/// row). The automaton of the `fst` crate is built completely before use, which takes longer than
+/// the search.
+struct EditDistanceAutomaton<'a> {
     word: &'a [u8],
-    most: u8,
+    max_edits: u8,
 }
 
-const LONGEST: usize = 40;
+/// Longer words have no similar words.
+const MAX_WORD_BYTES: usize = 40;
 
-/// The distances of what was read so far to each beginning of the word.
+/// The edit distances between the input so far and each prefix of the word.
 #[derive(Clone, Copy)]
-struct Slipped {
-    row: [u8; LONGEST + 1],
-    before: [u8; LONGEST + 1],
-    /// The letter read last.
-    letter: u8,
+struct Distances {
+    row: [u8; MAX_WORD_BYTES + 1],
+    /// The row before the last byte.
+    previous_row: [u8; MAX_WORD_BYTES + 1],
+    /// The last byte of the input.
+    last_byte: u8,
 }
 
-impl<'a> Slips<'a> {
-    /// None for a word too short or too long to be searched so.
-    fn of(word: &'a str) -> Option<Self> {
-        let most = match word.chars().count() {
-            // In a short word a slip makes another word.
+impl<'a> EditDistanceAutomaton<'a> {
+    /// `None` for a word too short or too long for a similarity search.
+    fn new(word: &'a str) -> Option<Self> {
+        let max_edits = match word.chars().count() {
+            // One edit turns a short word into another correct word.
             ..=3 => return None,
             4..=7 => 1,
             _ => 2,
         };
-        (word.len() <= LONGEST).then_some(Self {
+        (word.len() <= MAX_WORD_BYTES).then_some(Self {
             word: word.as_bytes(),
-            most,
+            max_edits,
         })
     }
 
-    fn edits(&self, slipped: &Slipped) -> u8 {
-        slipped.row[self.word.len()]
+    fn edits(&self, distances: &Distances) -> u8 {
+        distances.row[self.word.len()]
     }
 }
 
-impl Automaton for &Slips<'_> {
-    type State = Slipped;
+impl Automaton for &EditDistanceAutomaton<'_> {
+    type State = Distances;
 
-    fn start(&self) -> Slipped {
-        let mut row = [0; LONGEST + 1];
-        for (place, distance) in row.iter_mut().zip(0..) {
-            *place = distance;
+    fn start(&self) -> Distances {
+        let mut row = [0; MAX_WORD_BYTES + 1];
+        for (distance, length) in row.iter_mut().zip(0..) {
+            *distance = length;
         }
-        Slipped {
+        Distances {
             row,
-            before: [u8::MAX; LONGEST + 1],
-            letter: 0,
+            previous_row: [u8::MAX; MAX_WORD_BYTES + 1],
+            last_byte: 0,
         }
     }
 
-    fn is_match(&self, slipped: &Slipped) -> bool {
-        self.edits(slipped) <= self.most
+    fn is_match(&self, distances: &Distances) -> bool {
+        self.edits(distances) <= self.max_edits
     }
 
-    fn can_match(&self, slipped: &Slipped) -> bool {
-        slipped.row[..=self.word.len()]
+    fn can_match(&self, distances: &Distances) -> bool {
+        distances.row[..=self.word.len()]
             .iter()
-            .any(|distance| *distance <= self.most)
+            .any(|distance| *distance <= self.max_edits)
     }
 
-    fn accept(&self, slipped: &Slipped, letter: u8) -> Slipped {
-        let Slipped {
-            row: last,
-            before,
-            letter: previous,
-        } = slipped;
-        let mut row = [0; LONGEST + 1];
-        row[0] = last[0].saturating_add(1);
-        for (place, expected) in self.word.iter().enumerate() {
-            let other = last[place].saturating_add(u8::from(*expected != letter));
-            let missing = row[place].saturating_add(1);
-            let too_many = last[place + 1].saturating_add(1);
-            let mut edits = other.min(missing).min(too_many);
-            if place > 0 && self.word[place - 1] == letter && expected == previous {
-                edits = edits.min(before[place - 1].saturating_add(1));
+    fn accept(&self, distances: &Distances, byte: u8) -> Distances {
+        let Distances {
+            row: last_row,
+            previous_row,
+            last_byte,
+        } = distances;
+        let mut row = [0; MAX_WORD_BYTES + 1];
+        row[0] = last_row[0].saturating_add(1);
+        for (position, expected) in self.word.iter().enumerate() {
+            let replaced = last_row[position].saturating_add(u8::from(*expected != byte));
+            let inserted = row[position].saturating_add(1);
+            let deleted = last_row[position + 1].saturating_add(1);
+            let mut edits = replaced.min(inserted).min(deleted);
+            if position > 0 && self.word[position - 1] == byte && expected == last_byte {
+                edits = edits.min(previous_row[position - 1].saturating_add(1));
             }
-            row[place + 1] = edits;
+            row[position + 1] = edits;
         }
-        Slipped {
+        Distances {
             row,
-            before: *last,
-            letter,
+            previous_row: *last_row,
+            last_byte: byte,
         }
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_keyboard_is_seen_through() {
+    fn a_misspelt_word_has_similar_words() {
         let words = ["rivoli", "republique", "paix", "tivoli"].map(|word| (word.to_owned(), 1));
         let bytes = Dictionary::encode(&BTreeMap::from(words)).unwrap();
         let dictionary = Dictionary::decode(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! An index in force: its words in memory, everything else in its file.
+//! An open index: its words are in memory, everything else is in its file.
 
 use std::{
     path::Path,
@@ -11,29 +11,29 @@ use std::{
 use domain::address::LatLng;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::{dictionary::Dictionary, house::House, point, schema};
+use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
 
-/// A file of addresses, opened.
+/// An open index file.
 pub(super) struct Index {
     pub(super) words: Dictionary,
     pub(super) localities: Dictionary,
-    /// ISO 3166-1 alpha-2, each once.
+    /// ISO 3166-1 alpha-2, without duplicates.
     pub(super) countries: Vec<String>,
-    /// A few, all of them on the same file, whatever its name is given to later.
+    /// All read the same file, even after another file replaces it at its path.
     connections: Vec<Mutex<Connection>>,
-    next: AtomicUsize,
+    next_connection: AtomicUsize,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("the index of addresses cannot be read")]
+    #[error("cannot read the address index")]
     Read(#[from] rusqlite::Error),
-    #[error("the index of addresses cannot be read")]
+    #[error("cannot read the address index")]
     File(#[from] std::io::Error),
-    #[error("the index's words are damaged")]
+    #[error("the dictionary of the address index is corrupt")]
     Dictionary(#[from] fst::Error),
-    #[error("is no index of addresses, or of another version: import the addresses anew")]
-    Form,
+    #[error("not an address index of this version: import the addresses again")]
+    Version,
 }
 
 /// A town.
@@ -49,25 +49,25 @@ pub(super) struct Locality {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Street {
     pub(super) id: i64,
-    /// The words of the name that it was found by, joined.
+    /// The normalized name that matched.
     pub(super) words: String,
     pub(super) name: String,
     pub(super) locality: i64,
-    /// That of its first house; empty if none is known.
+    /// The postcode of its first house; empty if unknown.
     pub(super) postcode: String,
     pub(super) point: LatLng,
 }
 
 /// A house of a street.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Known {
-    pub(super) house: House,
-    /// Empty where it is the street's.
+pub(super) struct KnownHouse {
+    pub(super) house: HouseNumber,
+    /// Empty if equal to that of the street.
     pub(super) postcode: String,
     pub(super) point: LatLng,
 }
 
-const MOST_CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 const PRAGMAS: &str =
     "PRAGMA cache_size = -4096; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON;";
 
@@ -75,37 +75,37 @@ const LOCALITIES: &str =
     "SELECT id, name, country, latitude, longitude FROM localities WHERE key = ?1 LIMIT 50";
 const LOCALITY: &str =
     "SELECT id, name, country, latitude, longitude FROM localities WHERE id = ?1";
-const AT_POSTCODE: &str = "SELECT locality FROM postcodes WHERE code = ?1 LIMIT 50";
+const LOCALITIES_WITH_POSTCODE: &str = "SELECT locality FROM postcodes WHERE code = ?1 LIMIT 50";
 const POSTCODES: &str = "SELECT code FROM postcodes WHERE locality = ?1";
-/// Ranked by the words alone: a rare place is not a better one.
+/// Ranked by the words alone: the rarity of a place is irrelevant.
 const STREETS: &str =
     "SELECT streets.id, names.words, streets.name, locality, postcode, latitude, longitude
     FROM (SELECT rowid FROM names_index WHERE names_index MATCH ?1
         AND rank MATCH 'bm25(1.0, 0.0)' ORDER BY rank LIMIT ?2) AS found
     JOIN names ON names.id = found.rowid JOIN streets ON streets.id = names.street";
-const HAS_POSTCODE: &str =
+const HAS_HOUSE_WITH_POSTCODE: &str =
     "SELECT 1 FROM houses WHERE street = ?1 AND replace(lower(postcode), ' ', '') = ?2 LIMIT 1";
 const HOUSES: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number = ?2 ORDER BY suffix";
-const LOWER: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
+const LOWER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number < ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number DESC, suffix DESC LIMIT 1";
-const UPPER: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
+const UPPER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number > ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number, suffix LIMIT 1";
 
 impl Index {
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
         let count = std::thread::available_parallelism()
             .map_or(1, usize::from)
-            .min(MOST_CONNECTIONS);
+            .min(MAX_CONNECTIONS);
         let connections: Vec<_> = (0..count)
             .map(|_| connect(path))
             .collect::<Result<_, _>>()?;
         let first = &connections[0];
         let pragma = |name| first.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         if (pragma("application_id")?, pragma("user_version")?)
-            != (schema::APPLICATION, schema::FORM)
+            != (schema::APPLICATION_ID, schema::VERSION)
         {
-            return Err(OpenError::Form);
+            return Err(OpenError::Version);
         }
         let dictionary = |name: &str| -> Result<Dictionary, OpenError> {
             let bytes = first.query_row(
@@ -124,18 +124,18 @@ impl Index {
             localities: dictionary("localities")?,
             countries,
             connections: connections.into_iter().map(Mutex::new).collect(),
-            next: AtomicUsize::new(0),
+            next_connection: AtomicUsize::new(0),
         })
     }
 
-    /// One of its connections, for a search.
+    /// Reserves a connection for a search.
     pub(super) fn lookup(&self) -> Lookup<'_> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len();
+        let next = self.next_connection.fetch_add(1, Ordering::Relaxed) % self.connections.len();
         let free = self
             .connections
             .iter()
             .find_map(|connection| connection.try_lock().ok());
-        // A search that panicked has changed nothing.
+        // The connection is read-only, so a panic leaves it intact.
         Lookup(free.unwrap_or_else(|| {
             self.connections[next]
                 .lock()
@@ -151,7 +151,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         .replace('%', "%25")
         .replace('?', "%3f")
         .replace('#', "%23");
-    // A file in force is never changed, only replaced.
+    // An index file is never modified, only replaced.
     let connection = Connection::open_with_flags(
         format!("file:{path}?mode=ro&immutable=1"),
         OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -163,7 +163,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// What a search asks of the file.
+/// Reads the index over the connection of one search.
 pub(super) struct Lookup<'a>(MutexGuard<'a, Connection>);
 
 impl Lookup<'_> {
@@ -177,19 +177,19 @@ impl Lookup<'_> {
         statement.query_row([id], locality).optional()
     }
 
-    /// The towns that have a postcode.
-    pub(super) fn localities_at(&self, postcode: &str) -> rusqlite::Result<Vec<i64>> {
-        let mut statement = self.0.prepare_cached(AT_POSTCODE)?;
+    /// The towns with a postcode.
+    pub(super) fn localities_with_postcode(&self, postcode: &str) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.0.prepare_cached(LOCALITIES_WITH_POSTCODE)?;
         statement.query_map([postcode], |row| row.get(0))?.collect()
     }
 
-    /// The postcodes of a town, for comparing.
+    /// The normalized postcodes of a town.
     pub(super) fn postcodes(&self, locality: i64) -> rusqlite::Result<Vec<String>> {
         let mut statement = self.0.prepare_cached(POSTCODES)?;
         statement.query_map([locality], |row| row.get(0))?.collect()
     }
 
-    /// The streets that match an expression of the full-text index, the best first.
+    /// The streets that match a full-text expression, best first.
     pub(super) fn streets(&self, expression: &str, limit: u32) -> rusqlite::Result<Vec<Street>> {
         let mut statement = self.0.prepare_cached(STREETS)?;
         let rows = statement.query_map(params![expression, limit], |row| {
@@ -205,35 +205,39 @@ impl Lookup<'_> {
         rows.collect()
     }
 
-    /// Has a street houses of a postcode that is not its usual one?
-    pub(super) fn has_postcode(&self, street: i64, code: &str) -> rusqlite::Result<bool> {
-        let mut statement = self.0.prepare_cached(HAS_POSTCODE)?;
+    /// Whether a house of a street has this postcode, which differs from the street's.
+    pub(super) fn has_house_with_postcode(
+        &self,
+        street: i64,
+        code: &str,
+    ) -> rusqlite::Result<bool> {
+        let mut statement = self.0.prepare_cached(HAS_HOUSE_WITH_POSTCODE)?;
         statement.exists(params![street, code])
     }
 
-    /// The houses of a number.
-    pub(super) fn houses(&self, street: i64, number: u32) -> rusqlite::Result<Vec<Known>> {
+    /// The houses with a number.
+    pub(super) fn houses(&self, street: i64, number: u32) -> rusqlite::Result<Vec<KnownHouse>> {
         let mut statement = self.0.prepare_cached(HOUSES)?;
         statement
-            .query_map(params![street, number], known)?
+            .query_map(params![street, number], known_house)?
             .collect()
     }
 
-    /// The next house before and after a number, on the same side of the street or on any.
+    /// The closest houses below and above a number, on the same side of the street or on any side.
     pub(super) fn neighbours(
         &self,
         street: i64,
         number: u32,
         any_side: bool,
-    ) -> rusqlite::Result<Option<(Known, Known)>> {
-        let next = |sql| -> rusqlite::Result<Option<Known>> {
+    ) -> rusqlite::Result<Option<(KnownHouse, KnownHouse)>> {
+        let neighbour = |sql| -> rusqlite::Result<Option<KnownHouse>> {
             let mut statement = self.0.prepare_cached(sql)?;
             statement
-                .query_row(params![street, number, any_side], known)
+                .query_row(params![street, number, any_side], known_house)
                 .optional()
         };
-        Ok(match next(LOWER)? {
-            Some(lower) => next(UPPER)?.map(|upper| (lower, upper)),
+        Ok(match neighbour(LOWER_HOUSE)? {
+            Some(lower) => neighbour(UPPER_HOUSE)?.map(|upper| (lower, upper)),
             None => None,
         })
     }
@@ -248,9 +252,9 @@ fn locality(row: &Row<'_>) -> rusqlite::Result<Locality> {
     })
 }
 
-fn known(row: &Row<'_>) -> rusqlite::Result<Known> {
-    Ok(Known {
-        house: House {
+fn known_house(row: &Row<'_>) -> rusqlite::Result<KnownHouse> {
+    Ok(KnownHouse {
+        house: HouseNumber {
             number: row.get(0)?,
             suffix: row.get(1)?,
         },
@@ -259,8 +263,8 @@ fn known(row: &Row<'_>) -> rusqlite::Result<Known> {
     })
 }
 
-/// The latitude is in a column, the longitude in the next.
+/// Reads the latitude from a column and the longitude from the next one.
 fn lat_lng(row: &Row<'_>, column: usize) -> rusqlite::Result<LatLng> {
-    let off_earth = || rusqlite::Error::IntegralValueOutOfRange(column, 0);
-    point::from_units(row.get(column)?, row.get(column + 1)?).ok_or_else(off_earth)
+    let out_of_range = || rusqlite::Error::IntegralValueOutOfRange(column, 0);
+    point::from_units(row.get(column)?, row.get(column + 1)?).ok_or_else(out_of_range)
 }

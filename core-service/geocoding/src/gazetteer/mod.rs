@@ -1,15 +1,14 @@
-//! Addresses on disk: imported from the files in which countries publish them, searched as
-//! people write them.
+//! The embedded geocoder: searches an index of addresses imported from public data.
 //!
-//! The index is one file, made beside the one in force and renamed over it. Whoever searches
-//! sees that there is another, and opens it: several cores may share one, and a file made
-//! elsewhere is put in force by renaming it there.
+//! The index is a single file. An import writes a new file beside it and renames it over the old
+//! one; the next search opens the replacement. So several cores may share an index, and a
+//! file built elsewhere is deployed by renaming it into place.
 
 mod dictionary;
-mod house;
+mod house_number;
 pub mod import;
 mod index;
-mod place;
+mod place_token;
 mod point;
 mod schema;
 mod search;
@@ -26,49 +25,48 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Answer, Error, Geocoder, Query};
-pub use import::{Import, ImportError, Tally};
+use super::{Error, GeocodeResult, Geocoder, Query};
+pub use import::{Import, ImportError, ImportStats};
 use index::Index;
 pub use index::OpenError;
 
-/// Well-known addresses of Paris, to try the platform with: an extract of the French address
-/// base.
+/// Demo data: well-known addresses of Paris, an extract of the French address database (BAN).
 const PARIS: &[u8] = include_bytes!("../paris.csv");
 
-/// The addresses of a file, whichever is there now.
+/// The addresses of the current index file.
 pub struct Gazetteer {
     path: PathBuf,
-    current: Mutex<Current>,
+    current: Mutex<CurrentIndex>,
 }
 
 #[derive(Default)]
-struct Current {
-    /// What was at the path when it was last looked at; none if nothing was.
-    seen: Option<Identity>,
-    /// The last that could be opened.
+struct CurrentIndex {
+    /// The file at the path at the last check.
+    last_seen: Option<FileIdentity>,
+    /// The last index that could be opened.
     index: Option<Arc<Index>>,
 }
 
-/// What tells a file from the one that was there before.
+/// Distinguishes a file from its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     inode: u64,
-    changed: (i64, i64),
-    bytes: u64,
+    modified: (i64, i64),
+    size: u64,
 }
 
-/// Why there is no answer.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    #[error("there are no addresses in {}: import some", .0.display())]
-    Nothing(PathBuf),
-    #[error("the index of addresses cannot be read")]
+    #[error("there is no usable address index at {}: import addresses", .0.display())]
+    NoIndex(PathBuf),
+    #[error("cannot read the address index")]
     Read(#[from] rusqlite::Error),
 }
 
 impl Gazetteer {
-    /// The addresses in a file, which may come later.
+    /// The index at a path; the file may not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -76,122 +74,122 @@ impl Gazetteer {
         }
     }
 
-    /// Where the addresses are.
+    /// The path of the index file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Imports the demo's addresses, if there are none.
+    /// Imports the demo data if there is no index.
     pub fn ensure_demo(&self) -> Result<(), ImportError> {
         if self.path.exists() {
             return Ok(());
         }
         let mut import = match Import::begin(&self.path) {
-            // Another process is faster.
-            Err(ImportError::UnderWay) => return Ok(()),
-            begun => begun?,
+            // Another process imports addresses.
+            Err(ImportError::InProgress) => return Ok(()),
+            started => started?,
         };
-        import.read("the demo's addresses", "FR", PARIS)?;
+        import.read("demo data", "FR", PARIS)?;
         import.finish().map(|_| ())
     }
 
-    /// Looks an address up. Reads files: not for an async task.
-    pub fn search(&self, query: &Query) -> Result<Answer, SearchError> {
+    /// Searches for an address. Blocks on file reads: do not call from async code.
+    pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self
             .index()
-            .ok_or_else(|| SearchError::Nothing(self.path.clone()))?;
-        let mut best = Answer::NotFound;
+            .ok_or_else(|| SearchError::NoIndex(self.path.clone()))?;
+        let mut best = GeocodeResult::NotFound;
         for country in &index.countries {
-            let is_asked = query
+            let is_included = query
                 .country
                 .as_ref()
-                .is_none_or(|asked| asked.eq_ignore_ascii_case(country));
-            if is_asked {
-                let answer = search::search(&index, query, country)?;
-                if is_better(&answer, &best) {
-                    best = answer;
+                .is_none_or(|code| code.eq_ignore_ascii_case(country));
+            if is_included {
+                let result = search::search(&index, query, country)?;
+                if is_better(&result, &best) {
+                    best = result;
                 }
             }
         }
         Ok(best)
     }
 
-    /// The index in force. One that can't be read leaves the one before in force.
+    /// The current index. If a new file can't be opened, the previous index stays in use.
     fn index(&self) -> Option<Arc<Index>> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let there = fs::metadata(&self.path)
+        let found = fs::metadata(&self.path)
             .ok()
-            .map(|file| Identity::of(&file));
-        if there.is_some() && there != current.seen {
+            .map(|file| FileIdentity::of(&file));
+        if found.is_some() && found != current.last_seen {
             match self.open() {
                 Ok((identity, index)) => {
-                    *current = Current {
-                        seen: Some(identity),
+                    *current = CurrentIndex {
+                        last_seen: Some(identity),
                         index: Some(Arc::new(index)),
                     };
                 }
                 Err(error) => {
                     let error = &error as &(dyn std::error::Error + 'static);
-                    tracing::error!(error, path = %self.path.display(), "an index of addresses cannot be opened");
-                    current.seen = there;
+                    tracing::error!(error, path = %self.path.display(), "cannot open the address index");
+                    current.last_seen = found;
                 }
             }
         }
         current.index.clone()
     }
 
-    /// Opens what is at the path, the whole of it from one file.
-    fn open(&self) -> Result<(Identity, Index), OpenError> {
+    /// Opens the file at the path. Retries if it is replaced meanwhile.
+    fn open(&self) -> Result<(FileIdentity, Index), OpenError> {
         const ATTEMPTS: usize = 5;
         for _ in 0..ATTEMPTS {
-            let before = Identity::of(&fs::metadata(&self.path)?);
+            let before = FileIdentity::of(&fs::metadata(&self.path)?);
             let index = Index::open(&self.path);
-            if Identity::of(&fs::metadata(&self.path)?) == before {
+            if FileIdentity::of(&fs::metadata(&self.path)?) == before {
                 return Ok((before, index?));
             }
         }
-        Err(io::Error::other("the file is replaced all the time").into())
+        Err(io::Error::other("the file was replaced during every attempt").into())
     }
 }
 
-impl Identity {
+impl FileIdentity {
     fn of(file: &Metadata) -> Self {
         Self {
             device: file.dev(),
             inode: file.ino(),
-            changed: (file.mtime(), file.mtime_nsec()),
-            bytes: file.len(),
+            modified: (file.mtime(), file.mtime_nsec()),
+            size: file.len(),
         }
     }
 }
 
-/// The surer of two answers; one that is found is better than one that is unclear.
-fn is_better(answer: &Answer, than: &Answer) -> bool {
-    let rank = |answer: &Answer| match answer {
-        Answer::Found(found) => (2, found.confidence),
-        Answer::Unclear(unclear) => (
+/// Whether a result is better than another: found before partial, then by confidence.
+fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
+    let rank = |result: &GeocodeResult| match result {
+        GeocodeResult::Found(found) => (2, found.confidence),
+        GeocodeResult::Partial(partial) => (
             1,
-            unclear
+            partial
                 .candidates
                 .first()
                 .map_or(0.0, |found| found.confidence),
         ),
-        Answer::NotFound => (0, 0.0),
+        GeocodeResult::NotFound => (0, 0.0),
     };
-    rank(answer) > rank(than)
+    rank(result) > rank(other)
 }
 
-/// Answers beside the tasks: a search reads a file.
+/// Runs the searches of a gazetteer on blocking threads.
 pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
 
 impl Geocoder for GazetteerGeocoder {
-    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
+    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
         let gazetteer = Arc::clone(&self.0);
         let query = query.clone();
         async move {
             let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
             match searched {
-                Ok(Ok(answer)) => Ok(answer),
+                Ok(Ok(result)) => Ok(result),
                 Ok(Err(error)) => Err(Error::Unavailable(Box::new(error))),
                 Err(error) => Err(Error::Unavailable(Box::new(error))),
             }

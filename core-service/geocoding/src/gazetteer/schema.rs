@@ -1,40 +1,40 @@
-//! The file that addresses are kept in.
+//! The schema of the index file.
 
 use rusqlite::Connection;
 
-/// Raised with every change of the schema or of how names are made comparable: an index of
-/// another form must be imported anew.
-pub(super) const FORM: i64 = 1;
-/// `DADR`, so that no other file is taken for one of ours.
-pub(super) const APPLICATION: i64 = 0x4441_4452;
+/// Incremented with every change of the schema or of name normalization; an index of another
+/// version must be imported again.
+pub(super) const VERSION: i64 = 1;
+/// `DADR`; identifies the file type.
+pub(super) const APPLICATION_ID: i64 = 0x4441_4452;
 
 /// Points are ten-millionths of degrees.
 const TABLES: &str = "
 CREATE TABLE localities (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL, country TEXT NOT NULL,
     latitude INTEGER NOT NULL DEFAULT 0, longitude INTEGER NOT NULL DEFAULT 0);
--- A code is written small and without blanks.
+-- A code is in lower case without blanks.
 CREATE TABLE postcodes (
     code TEXT NOT NULL, locality INTEGER NOT NULL, PRIMARY KEY (code, locality)) WITHOUT ROWID;
--- The postcode is that of most of its houses; the point is a house's in its middle.
+-- The postcode is that of its first house; the point is that of its middle house.
 CREATE TABLE streets (
     id INTEGER PRIMARY KEY, locality INTEGER NOT NULL, name TEXT NOT NULL, postcode TEXT NOT NULL,
     latitude INTEGER NOT NULL DEFAULT 0, longitude INTEGER NOT NULL DEFAULT 0);
--- A street may be called by several names.
+-- A street may have several names.
 CREATE TABLE names (id INTEGER PRIMARY KEY, street INTEGER NOT NULL, words TEXT NOT NULL);
--- Of a house whose postcode is the street's, it is empty.
+-- The postcode is empty if equal to that of the street.
 CREATE TABLE houses (
     street INTEGER NOT NULL, number INTEGER NOT NULL, suffix TEXT NOT NULL, postcode TEXT NOT NULL,
     latitude INTEGER NOT NULL, longitude INTEGER NOT NULL,
     PRIMARY KEY (street, number, suffix, postcode)) WITHOUT ROWID;
--- By a name's words, and by where it is: l and the locality, p and a postcode, g and a cell of
--- the map, c and the country.
+-- Indexes the words of a name and its places: l and the locality, p and a postcode, g and a map
+-- cell, c and the country.
 CREATE VIRTUAL TABLE names_index USING fts5 (words, place, content='');
 -- All words of streets and all keys of localities, as finite state transducers.
 CREATE TABLE dictionaries (name TEXT PRIMARY KEY, map BLOB NOT NULL) WITHOUT ROWID;
 ";
 
-/// Made once all addresses are there.
+/// Created after all addresses are inserted.
 const INDEXES: &str = "
 CREATE INDEX localities_by_key ON localities (key);
 CREATE INDEX postcodes_by_locality ON postcodes (locality);
@@ -42,12 +42,12 @@ INSERT INTO names_index (names_index) VALUES ('optimize');
 ";
 
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    // Until it is whole, nobody but the import sees the file.
+    // The file is private to the import until it is complete.
     connection.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;",
     )?;
-    connection.pragma_update(None, "application_id", APPLICATION)?;
-    connection.pragma_update(None, "user_version", FORM)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", VERSION)?;
     connection.execute_batch(TABLES)
 }
 

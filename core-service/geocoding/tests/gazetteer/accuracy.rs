@@ -1,108 +1,108 @@
-//! Asking a gazetteer, and counting how often it is right.
+//! Measures the accuracy and latency of a gazetteer.
 
 use std::{fmt, time::Instant};
 
 use domain::address::LatLng;
-use geocoding::{Answer, Gazetteer, Query};
+use geocoding::{Gazetteer, GeocodeResult, Query};
 
-use crate::{city::Region, disturbing::disturb, random::Random};
+use crate::{city::Region, noise::add_noise, random::Random};
 
-/// A text, and the house that is meant by it; none if there is no such street.
-pub(crate) struct Question {
+/// A query with the expected point; `None` for an unknown street.
+pub(crate) struct Sample {
     pub(crate) text: String,
-    pub(crate) meant: Option<LatLng>,
+    pub(crate) expected: Option<LatLng>,
     pub(crate) near: Option<LatLng>,
 }
 
-/// Shares, from 0 to 1, and times.
+/// Shares are from 0 to 1.
 pub(crate) struct Accuracy {
-    /// Of disturbed addresses: the right house.
-    pub(crate) right: f64,
-    /// Of disturbed addresses: another house.
+    /// Noisy addresses with the correct point.
+    pub(crate) correct: f64,
+    /// Noisy addresses with another point.
     pub(crate) wrong: f64,
-    /// Of streets that do not exist: not found.
-    pub(crate) refused: f64,
-    /// Of all questions, sorted.
-    pub(crate) micros: Vec<u128>,
-    /// Some of the mistakes.
+    /// Unknown streets that are not found.
+    pub(crate) rejected: f64,
+    /// Latency per query in microseconds, sorted.
+    pub(crate) latencies: Vec<u128>,
+    /// Queries with an incorrect result, and the result.
     pub(crate) mistakes: Vec<String>,
 }
 
-/// As many houses, disturbed, and as many in streets that do not exist.
-pub(crate) fn questions(random: &mut Random, region: &Region, count: usize) -> Vec<Question> {
-    let mut questions = Vec::with_capacity(2 * count);
+/// Samples of noisy addresses and of unknown streets, `count` of each.
+pub(crate) fn samples(random: &mut Random, region: &Region, count: usize) -> Vec<Sample> {
+    let mut samples = Vec::with_capacity(2 * count);
     for _ in 0..count {
         let address = &region.addresses[random.below(region.addresses.len())];
-        let disturbed = disturb(random, address, region.is_common(&address.street));
-        let degrees = |degrees: f64| format!("{degrees:.6}").parse().unwrap();
-        let point = LatLng::new(degrees(address.latitude), degrees(address.longitude)).unwrap();
-        questions.push(Question {
-            text: disturbed.text,
-            meant: Some(point),
-            near: disturbed.needs_area.then_some(point),
+        let noisy = add_noise(random, address, region.is_in_several_towns(&address.street));
+        let rounded = |degrees: f64| format!("{degrees:.6}").parse().unwrap();
+        let point = LatLng::new(rounded(address.latitude), rounded(address.longitude)).unwrap();
+        samples.push(Sample {
+            text: noisy.text,
+            expected: Some(point),
+            near: noisy.needs_near.then_some(point),
         });
 
-        let nowhere = region.nowhere(random);
-        questions.push(Question {
+        let unknown = region.unknown_street(random);
+        samples.push(Sample {
             text: format!(
                 "{} {}, {} {}",
-                nowhere.number, nowhere.street, nowhere.postcode, nowhere.town
+                unknown.number, unknown.street, unknown.postcode, unknown.town
             ),
-            meant: None,
+            expected: None,
             near: None,
         });
     }
-    questions
+    samples
 }
 
-pub(crate) fn measure(gazetteer: &Gazetteer, questions: &[Question]) -> Accuracy {
-    let (mut houses, mut right, mut wrong) = (0_u32, 0_u32, 0_u32);
-    let (mut nowhere, mut refused) = (0_u32, 0_u32);
-    let mut micros = Vec::new();
+pub(crate) fn measure(gazetteer: &Gazetteer, samples: &[Sample]) -> Accuracy {
+    let (mut houses, mut correct, mut wrong) = (0_u32, 0_u32, 0_u32);
+    let (mut unknown, mut rejected) = (0_u32, 0_u32);
+    let mut latencies = Vec::new();
     let mut mistakes = Vec::new();
-    for question in questions {
+    for sample in samples {
         let query = Query {
-            near: question.near,
-            ..Query::new(&question.text)
+            near: sample.near,
+            ..Query::new(&sample.text)
         };
-        let answer = gazetteer.search(&query).unwrap();
-        // The fastest of three: other programs run beside this one.
+        let result = gazetteer.search(&query).unwrap();
+        // The fastest of three runs, because other processes use the CPU too.
         let fastest = (0..3).map(|_| {
             let start = Instant::now();
             gazetteer.search(&query).unwrap();
             start.elapsed().as_micros()
         });
-        micros.extend(fastest.min());
+        latencies.extend(fastest.min());
 
-        let found = match &answer {
-            Answer::Found(found) => Some(found.lat_lng),
+        let found = match &result {
+            GeocodeResult::Found(found) => Some(found.lat_lng),
             _ => None,
         };
-        let is_right = found == question.meant;
-        if question.meant.is_some() {
+        let is_correct = found == sample.expected;
+        if sample.expected.is_some() {
             houses += 1;
-            right += u32::from(is_right);
-            wrong += u32::from(!is_right && found.is_some());
+            correct += u32::from(is_correct);
+            wrong += u32::from(!is_correct && found.is_some());
         } else {
-            nowhere += 1;
-            refused += u32::from(is_right);
+            unknown += 1;
+            rejected += u32::from(is_correct);
         }
-        if !is_right {
-            let told = match answer {
-                Answer::Found(found) => found.formatted,
-                Answer::Unclear(unclear) => unclear.to_string(),
-                Answer::NotFound => "nothing".to_owned(),
+        if !is_correct {
+            let actual = match result {
+                GeocodeResult::Found(found) => found.formatted,
+                GeocodeResult::Partial(partial) => partial.to_string(),
+                GeocodeResult::NotFound => "nothing".to_owned(),
             };
-            mistakes.push(format!("{}: {told}", question.text));
+            mistakes.push(format!("{}: {actual}", sample.text));
         }
     }
-    micros.sort_unstable();
+    latencies.sort_unstable();
     let share = |part: u32, all: u32| f64::from(part) / f64::from(all.max(1));
     Accuracy {
-        right: share(right, houses),
+        correct: share(correct, houses),
         wrong: share(wrong, houses),
-        refused: share(refused, nowhere),
-        micros,
+        rejected: share(rejected, unknown),
+        latencies,
         mistakes,
     }
 }
@@ -111,18 +111,19 @@ impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:.2} % right, {:.2} % another house, {:.2} % of streets that do not exist refused",
-            self.right * 100.0,
+            "{:.2} % correct, {:.2} % wrong house, {:.2} % of unknown streets rejected",
+            self.correct * 100.0,
             self.wrong * 100.0,
-            self.refused * 100.0
+            self.rejected * 100.0
         )?;
-        let at = |percent: usize| self.micros[(self.micros.len() - 1) * percent / 100];
+        let percentile =
+            |percent: usize| self.latencies[(self.latencies.len() - 1) * percent / 100];
         writeln!(
             f,
-            "p50 {} µs, p99 {} µs, most {} µs",
-            at(50),
-            at(99),
-            at(100)
+            "p50 {} µs, p99 {} µs, max {} µs",
+            percentile(50),
+            percentile(99),
+            percentile(100)
         )?;
         for mistake in self.mistakes.iter().take(40) {
             writeln!(f, "  {mistake}")?;

@@ -1,5 +1,5 @@
-//! Makes a plausible region of French towns, address by address, and streets that it does not
-//! have. The same seed makes the same region.
+//! Generates a plausible region of French towns, and streets that it does not have. Deterministic
+//! for a seed.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -19,7 +19,7 @@ pub(crate) struct Address {
 
 pub(crate) struct Region {
     pub(crate) addresses: Vec<Address>,
-    /// Town and street, in small letters.
+    /// Town and street in lower case.
     streets: HashSet<(String, String)>,
     surnames: Vec<String>,
 }
@@ -178,7 +178,7 @@ const ENDS: &[&str] = &[
 ];
 
 impl Region {
-    /// About so many addresses.
+    /// Generates about this many addresses.
     pub(crate) fn generate(random: &mut Random, addresses: usize) -> Self {
         let surnames = (0..addresses / 100 + 50).map(|_| surname(random)).collect();
         let mut region = Self {
@@ -200,7 +200,7 @@ impl Region {
         region
     }
 
-    /// As the French address base writes it.
+    /// Formats as the French address base.
     pub(crate) fn to_csv(&self) -> String {
         let mut csv =
             String::from("id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n");
@@ -223,8 +223,8 @@ impl Region {
         csv
     }
 
-    /// Is a street's name in several towns?
-    pub(crate) fn is_common(&self, street: &str) -> bool {
+    /// Whether several towns have a street of this name.
+    pub(crate) fn is_in_several_towns(&self, street: &str) -> bool {
         let street = street.to_lowercase();
         let towns = TOWNS.iter().filter(|town| {
             self.streets
@@ -233,17 +233,17 @@ impl Region {
         towns.count() > 1
     }
 
-    /// A house in a street that the town does not have, by a name as the others have.
-    pub(crate) fn nowhere(&self, random: &mut Random) -> Address {
-        let like = self.addresses[random.below(self.addresses.len())].clone();
+    /// An address in a street that the town does not have.
+    pub(crate) fn unknown_street(&self, random: &mut Random) -> Address {
+        let template = self.addresses[random.below(self.addresses.len())].clone();
         loop {
             let street = self.name(random);
-            let is_there = |street: &str| {
+            let exists = |street: &str| {
                 self.streets
-                    .contains(&(like.town.to_lowercase(), street.to_lowercase()))
+                    .contains(&(template.town.to_lowercase(), street.to_lowercase()))
             };
-            if !is_there(&street) {
-                return Address { street, ..like };
+            if !exists(&street) {
+                return Address { street, ..template };
             }
         }
     }
@@ -252,9 +252,9 @@ impl Region {
         let total: u32 = KINDS.iter().map(|(_, weight)| weight).sum();
         let mut weight = u32::try_from(random.below(total as usize)).unwrap();
         let kind = KINDS.iter().find(|(_, share)| {
-            let is_it = weight < *share;
+            let is_chosen = weight < *share;
             weight = weight.saturating_sub(*share);
-            is_it
+            is_chosen
         });
         let kind = kind.unwrap().0;
         let surname = &self.surnames[random.below(self.surnames.len())];
@@ -280,7 +280,7 @@ impl Region {
         {
             return;
         }
-        // Towns are a grid, five kilometres each.
+        // Towns form a grid of five kilometres.
         let degrees =
             |index: usize, start: f64| start + 0.05 * f64::from(u32::try_from(index).unwrap());
         let latitude = degrees(town / 5, 48.4) + 0.04 * random.fraction();
@@ -298,7 +298,7 @@ impl Region {
                 4 => &["", "A", "B"],
                 _ => &[""],
             };
-            // Odd numbers on one side, even ones on the other, ten metres each.
+            // Odd and even numbers on opposite sides, about ten metres apart.
             let along = f64::from(number) * 0.000_05;
             let across = if number % 2 == 0 { 0.000_1 } else { -0.000_1 };
             for (beside, suffix) in suffixes.iter().enumerate() {

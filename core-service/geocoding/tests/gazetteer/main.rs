@@ -1,13 +1,13 @@
-//! How often the gazetteer understands people, on a generated region. The figures of a large one
-//! are measured by `cargo bench -p core-service --bench gazetteer`.
+//! Measures the accuracy of the gazetteer on a generated region. For a large region, run
+//! `cargo bench -p geocoding --bench gazetteer`.
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on has failed, and says where"
+    reason = "a panic fails the test with its location"
 )]
 
 mod accuracy;
 mod city;
-mod disturbing;
+mod noise;
 mod random;
 
 use geocoding::gazetteer::{Gazetteer, Import};
@@ -15,7 +15,7 @@ use geocoding::gazetteer::{Gazetteer, Import};
 use crate::{accuracy::measure, city::Region, random::Random};
 
 #[test]
-fn disturbed_addresses_are_found_and_streets_that_do_not_exist_are_not() {
+fn noisy_addresses_are_found_and_unknown_streets_are_not() {
     let mut random = Random::new(8);
     let region = Region::generate(&mut random, 20_000);
     let directory = tempfile::tempdir().unwrap();
@@ -24,12 +24,15 @@ fn disturbed_addresses_are_found_and_streets_that_do_not_exist_are_not() {
     import
         .read("region.csv", "FR", region.to_csv().as_bytes())
         .unwrap();
-    let tally = import.finish().unwrap();
-    assert_eq!(tally.taken, u64::try_from(region.addresses.len()).unwrap());
+    let stats = import.finish().unwrap();
+    assert_eq!(
+        stats.imported,
+        u64::try_from(region.addresses.len()).unwrap()
+    );
 
-    let questions = accuracy::questions(&mut random, &region, 1_000);
-    let accuracy = measure(&gazetteer, &questions);
+    let samples = accuracy::samples(&mut random, &region, 1_000);
+    let accuracy = measure(&gazetteer, &samples);
 
-    assert!(accuracy.right >= 0.97, "{accuracy}");
-    assert!(accuracy.refused >= 0.99, "{accuracy}");
+    assert!(accuracy.correct >= 0.97, "{accuracy}");
+    assert!(accuracy.rejected >= 0.99, "{accuracy}");
 }

@@ -1,4 +1,4 @@
-//! Chance that repeats itself: the same seed, the same choices (`SplitMix64`).
+//! A deterministic random number generator (`SplitMix64`).
 
 pub(crate) struct Random(u64);
 
@@ -15,13 +15,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to one less.
+    /// From 0 to `end - 1`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap();
         usize::try_from(self.next() % end).unwrap()
     }
 
-    /// In so many of a hundred cases.
+    /// True with this probability.
     pub(crate) fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }

@@ -1,34 +1,33 @@
-//! Events: the log as shops read it and the platform's own programs follow it, and the loops that
-//! number and trim it.
+//! Events: lists and watches the event log, numbers new events and removes old ones.
 
-mod listing;
+mod list;
+mod messages;
 mod retention;
 mod sequencer;
-mod watching;
+mod watch;
 
 use std::{pin::Pin, sync::Arc};
 
-use domain::{
-    event::{Event, Object},
-    event_log::CursorError,
-    violation::Violations,
-};
 use futures_util::Stream;
-use proto::iri::Collection;
+use storage::Storage;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-use super::{Core, messages};
+pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::EventFeed};
+use super::authenticator::Authenticator;
 
-use crate::error::Error;
-
-/// So that the stream type can be named without its generics.
 type ResponseStream =
     Pin<Box<dyn Stream<Item = Result<proto::WatchEventsResponse, Status>> + Send + 'static>>;
 
-/// [`Core`] behind the `Arc` that its streams' loops share.
-pub(crate) struct Events(pub(crate) Arc<Core>);
+pub(super) struct Events {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) feed: Arc<EventFeed>,
+    /// The tasks of the streams.
+    pub(super) tasks: TaskTracker,
+}
 
 #[tonic::async_trait]
 impl proto::events_server::Events for Events {
@@ -38,8 +37,8 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::ListEventsRequest>,
     ) -> Result<Response<proto::ListEventsResponse>, Status> {
-        let caller = self.0.authenticate(request.metadata()).await?;
-        let page = self.0.list_events(&caller, request.into_inner()).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let page = list::list(&self.storage, &caller, request.into_inner()).await?;
         Ok(Response::new(page))
     }
 
@@ -47,8 +46,8 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::GetEventRequest>,
     ) -> Result<Response<proto::Event>, Status> {
-        let caller = self.0.authenticate(request.metadata()).await?;
-        let event = self.0.get_event(&caller, request.into_inner().name).await?;
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let event = list::get(&self.storage, &caller, request.into_inner().name).await?;
         Ok(Response::new(event))
     }
 
@@ -56,52 +55,21 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let core = Arc::clone(&self.0);
         let token = request.metadata().clone();
-        let caller = core.authenticate(&token).await?;
-        watching::permit(&caller)?;
+        let caller = self.authenticator.authenticate(&token).await?;
+        watch::permit(&caller)?;
 
-        let after = core.watch_from(request.into_inner().after_position).await?;
+        let after = self.feed.start(request.into_inner().after_position).await?;
 
         let (responses, stream) = mpsc::channel(4);
-        self.0.loops.spawn(async move {
-            if let Err(error) = watching::serve(&core, &token, after, &responses).await {
-                // Who has gone away hears nothing.
+        let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
+        self.tasks.spawn(async move {
+            let revoked = std::pin::pin!(authenticator.revoked(&token, watch::permit));
+            if let Err(error) = feed.serve(revoked, after, &responses).await {
+                // Fails if the caller has disconnected.
                 let _ = responses.try_send(Err(error.into()));
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
-    }
-}
-
-/// An event as a message, its position only to those who may see other stores'.
-fn message(event: &Event) -> proto::Event {
-    proto::Event {
-        name: Collection::Events.name(event.id.0),
-        store: Collection::Stores.name(event.store_id.0),
-        number: event.number,
-        position: event.position,
-        event: event.name.clone(),
-        object: match event.object {
-            Object::Delivery(id) => Collection::Deliveries.name(id),
-            Object::Webhook(id) => Collection::Webhooks.name(id),
-        },
-        create_time: Some(messages::timestamp(event.created_at)),
-        time_zone: String::new(),
-    }
-}
-
-/// Why a log can't be read from a place, which was given in a field.
-fn refused(error: CursorError, field: &str) -> Error {
-    match error {
-        CursorError::Expired { .. } => Error::Expired {
-            reason: "EVENTS_EXPIRED",
-            message: error.to_string(),
-        },
-        CursorError::Beyond { .. } => {
-            let mut violations = Violations::new();
-            violations.add(field, "OUT_OF_RANGE", error.to_string());
-            Error::Invalid(violations)
-        }
     }
 }

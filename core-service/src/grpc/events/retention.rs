@@ -1,48 +1,57 @@
-//! The loop that removes events which have been kept long enough.
+//! Removes events past their retention.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
+use process::clock::Clock;
+use storage::Storage;
+use tokio_util::sync::CancellationToken;
 
-use crate::{error::Error, grpc::Core};
+use crate::error::Error;
 
-/// How often the oldest event is looked at.
+/// How often to look for old events.
 const INTERVAL: Duration = Duration::from_mins(10);
 
-/// How many are removed by one transaction.
+/// The most events that one transaction removes.
 const BATCH: u64 = 500;
 
-impl Core {
-    /// Removes old events until told to stop.
-    pub(crate) async fn trim_events(&self) {
-        let mut moves = self.clock.moves();
+/// Removes old events.
+pub(in crate::grpc) struct EventRetention {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) clock: Clock,
+    pub(in crate::grpc) retention: SignedDuration,
+}
+
+impl EventRetention {
+    /// Removes old events until shutdown.
+    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+        let mut changes = self.clock.changes();
         loop {
-            if let Err(error) = self.trim_old_events().await {
+            if let Err(error) = self.remove_old(shutdown).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "old events could not be removed"
+                    "cannot remove old events"
                 );
             }
             tokio::select! {
-                () = self.shutdown.cancelled() => return,
+                () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(INTERVAL) => {}
-                () = moves.next() => {}
+                () = changes.next() => {}
             }
         }
     }
 
-    async fn trim_old_events(&self) -> Result<(), Error> {
-        let kept = SignedDuration::from_hours(24 * i64::from(self.config.event_retention_days));
-        let Ok(before) = self.clock.now().checked_sub(kept) else {
+    async fn remove_old(&self, shutdown: &CancellationToken) -> Result<(), Error> {
+        let Ok(before) = self.clock.now().checked_sub(self.retention) else {
             return Ok(());
         };
-        while !self.shutdown.is_cancelled()
+        while !shutdown.is_cancelled()
             && storage::events::is_any_older(self.storage.reader(), before).await?
         {
             self.storage
                 .write(move |transaction| {
                     Box::pin(async move {
-                        storage::events::trim(transaction, before, BATCH).await?;
+                        storage::events::remove_oldest(transaction, before, BATCH).await?;
                         Ok::<_, Error>(())
                     })
                 })

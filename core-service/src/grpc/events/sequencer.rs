@@ -1,105 +1,121 @@
-//! The loop that numbers events, on one core at a time.
+//! The sequencer: numbers committed events, on one core at a time.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use storage::events::Round;
+use storage::{Storage, events::SequencerRun};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{error::Error, grpc::Core};
+use crate::error::Error;
 
-/// How long after its last turn nobody else need try to number events. Were its holder to die,
-/// they would wait this long.
+/// The lease of the sequencer, renewed by every run. If its owner crashes, events wait this long.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// How many events get a number in one transaction at most.
+/// The most events that one transaction numbers.
 const BATCH: usize = 1000;
 
-/// How long events gather after the first, so that many share a transaction.
-const GATHERING: Duration = Duration::from_millis(20);
+/// How long to wait for more events after the first, so that many share a transaction.
+const BATCH_WINDOW: Duration = Duration::from_millis(20);
 
-/// How often the database is asked without being told of anything: soon after there was
-/// something, then ever more rarely. It finds what was written through other cores.
-const SHORTEST_POLL: Duration = Duration::from_millis(50);
-const LONGEST_POLL: Duration = Duration::from_millis(500);
+/// How often the database is polled without a notification: often after a run that found events,
+/// then ever more rarely. Polling finds events that other cores wrote.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl Core {
-    /// Numbers events until told to stop.
-    pub(crate) async fn number_events(&self) {
-        let holder = Uuid::now_v7();
-        let mut happened = self.happened.subscribe();
-        let mut poll = SHORTEST_POLL;
+/// Numbers events.
+pub(in crate::grpc) struct Sequencer {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    /// Notified when events are written that have no number yet.
+    pub(in crate::grpc) events_written: watch::Sender<()>,
+    /// Notified when this core has numbered events.
+    pub(in crate::grpc) events_sequenced: watch::Sender<()>,
+}
+
+impl Sequencer {
+    /// Numbers events until shutdown.
+    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+        let lease_owner = Uuid::now_v7();
+        let mut events_written = self.events_written.subscribe();
+        let mut interval = MIN_POLL_INTERVAL;
         loop {
             tokio::select! {
-                () = self.shutdown.cancelled() => break,
-                _ = happened.changed() => {
-                    poll = SHORTEST_POLL;
-                    tokio::time::sleep(GATHERING).await;
+                () = shutdown.cancelled() => break,
+                _ = events_written.changed() => {
+                    interval = MIN_POLL_INTERVAL;
+                    tokio::time::sleep(BATCH_WINDOW).await;
                 }
-                () = tokio::time::sleep(poll) => poll = (poll * 2).min(LONGEST_POLL),
+                () = tokio::time::sleep(interval) => {
+                    interval = (interval * 2).min(MAX_POLL_INTERVAL);
+                }
             }
-            match self.number_what_there_is(holder).await {
-                Ok(Round::Numbered(0)) => {}
-                Ok(Round::Numbered(_)) => poll = SHORTEST_POLL,
-                // Its holder sees everything too.
-                Ok(Round::NotOurs) => self.pause(LEASE / 4).await,
+            match self.number(lease_owner).await {
+                Ok(SequencerRun::Numbered(0)) => {}
+                Ok(SequencerRun::Numbered(_)) => interval = MIN_POLL_INTERVAL,
+                // The owner of the lease finds the events, too.
+                Ok(SequencerRun::LeaseHeldElsewhere) => pause(LEASE / 4, shutdown).await,
                 Err(error) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
-                        "events could not be numbered"
+                        "cannot number events"
                     );
-                    self.pause(LONGEST_POLL).await;
+                    pause(MAX_POLL_INTERVAL, shutdown).await;
                 }
             }
         }
-        self.give_up_numbering(holder).await;
+        self.release(lease_owner).await;
     }
 
-    async fn number_what_there_is(&self, holder: Uuid) -> Result<Round, Error> {
-        let mut count = 0;
+    async fn number(&self, lease_owner: Uuid) -> Result<SequencerRun, Error> {
+        let mut total = 0;
         while storage::events::is_any_unnumbered(self.storage.reader()).await? {
-            let round = self
+            let run = self
                 .storage
                 .write(move |transaction| {
                     Box::pin(async move {
-                        let lease = (holder, LEASE);
-                        Ok::<_, Error>(storage::events::number(transaction, lease, BATCH).await?)
+                        let lease = (lease_owner, LEASE);
+                        Ok::<_, Error>(
+                            storage::events::assign_numbers(transaction, lease, BATCH).await?,
+                        )
                     })
                 })
                 .await?;
-            match round {
-                Round::NotOurs => return Ok(Round::NotOurs),
-                Round::Numbered(more) => {
-                    self.numbered.send_replace(());
-                    count += more;
-                    if more < BATCH {
+            match run {
+                SequencerRun::LeaseHeldElsewhere => return Ok(SequencerRun::LeaseHeldElsewhere),
+                SequencerRun::Numbered(count) => {
+                    self.events_sequenced.send_replace(());
+                    total += count;
+                    if count < BATCH {
                         break;
                     }
                 }
             }
         }
-        Ok(Round::Numbered(count))
+        Ok(SequencerRun::Numbered(total))
     }
 
-    async fn pause(&self, pause: Duration) {
-        tokio::select! {
-            () = self.shutdown.cancelled() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
-    }
-
-    /// So that another core goes on at once.
-    async fn give_up_numbering(&self, holder: Uuid) {
-        let given_up = self
+    /// Releases the lease, so that another core takes it at once.
+    async fn release(&self, lease_owner: Uuid) {
+        let released = self
             .storage
             .write(move |transaction| {
-                Box::pin(async move { storage::events::give_up(transaction, Some(holder)).await })
+                Box::pin(async move {
+                    storage::events::release_lease(transaction, Some(lease_owner)).await
+                })
             })
             .await;
-        if let Err(error) = given_up {
+        if let Err(error) = released {
             tracing::info!(
                 error = &error as &dyn std::error::Error,
-                "the lease on numbering events ends by itself"
+                "cannot release the sequencer lease, it will expire"
             );
         }
+    }
+}
+
+async fn pause(pause: Duration, shutdown: &CancellationToken) {
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = tokio::time::sleep(pause) => {}
     }
 }

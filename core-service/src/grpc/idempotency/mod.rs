@@ -1,143 +1,122 @@
-//! Requests that may be repeated: the first with a key does what it asks, and the same one again
-//! is answered as the first was. A use case begins with [`Core::once`] and [`Core::replay`],
-//! before it looks at anything that time changes, and ends with [`Core::write_once`]; what others
-//! change between the two is a matter for [`Core::replay_or`]. What takes several transactions
-//! is in [`steps`].
+//! Idempotent requests: the response to the first request with a key is stored in the request's
+//! transaction and replayed for repetitions. A use case begins with [`Idempotency::guard`] and
+//! [`Idempotency::replay`], before it reads anything that depends on time, and ends with
+//! [`Idempotency::write`], or with [`Idempotency::write_step`] if it takes several transactions.
+//! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
 
+mod request;
 mod steps;
 
 use std::sync::Arc;
 
-use domain::{id::StoreId, violation::Violations};
 use futures_util::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
+use process::clock::Clock;
 use proto::iri::Collection;
-use sha2::{Digest, Sha256};
-use tonic::{Response, metadata::MetadataValue};
-use uuid::Uuid;
+use tokio_util::sync::CancellationToken;
+use tonic::Response;
 
-pub(super) use self::steps::Step;
-use super::{Core, caller::Caller};
+pub(super) use self::{request::IdempotencyGuard, steps::Step};
+use self::{
+    request::{KeyedRequest, expired_before, replayed},
+    steps::WrittenStep,
+};
+use super::caller::Caller;
 use storage::{
-    self, DatabaseTransaction,
-    idempotency_keys::{self, Claim, Kept, Key},
+    DatabaseTransaction, Storage,
+    idempotency_keys::{self, Acquire, StoredResponse},
 };
 
-use crate::{
-    error::Error,
-    vault::{Purpose, Vault},
-};
+use crate::{error::Error, secret_box::SecretBox};
 
-/// How long an answer is kept.
-const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How often to look for expired responses.
+const CLEANUP_INTERVAL: std::time::Duration = std::time::Duration::from_mins(10);
 
-const LONGEST_KEY: usize = 255;
+/// The most responses that one transaction deletes; a small batch delays no other write.
+const CLEANUP_BATCH: u64 = 200;
 
-/// How often what is kept too long is looked for.
-const REMOVAL: std::time::Duration = std::time::Duration::from_mins(10);
-
-/// How many are removed in one transaction: few, so that nobody waits for it.
-const REMOVED_AT_ONCE: u64 = 200;
-
-/// What makes a request the same as another; nothing for one without a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Once(Option<Request>);
-
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    key: Key,
-    hash: [u8; 32],
-    now: Timestamp,
-}
-
-/// What a transaction found or did.
-enum Done<M> {
-    Before(Kept),
+/// The result of a transaction.
+enum Written<M> {
+    Before(StoredResponse),
     Now(M),
 }
 
-impl Core {
-    /// Reads a request's key. Keys are told apart by their client and by `operation`: the rpc,
-    /// and the resource it is called on if there is one.
-    pub(super) fn once(
+/// Runs requests idempotently.
+pub(super) struct Idempotency {
+    pub(super) storage: Arc<Storage>,
+    pub(super) secret_box: Arc<SecretBox>,
+    pub(super) clock: Clock,
+}
+
+impl Idempotency {
+    /// Reads a request's key. The scope of a key is its client and `operation`: the rpc, and the
+    /// resource that it is called on, if any.
+    pub(super) fn guard(
         &self,
         caller: &Caller,
         operation: &str,
         idempotency: Option<proto::Idempotency>,
-    ) -> Result<Once, Error> {
-        let Some(idempotency) = idempotency else {
-            return Ok(Once(None));
-        };
-        let mut violations = Violations::new();
-        if !is_key(&idempotency.key) {
-            violations.add(
-                "idempotency.key",
-                "INVALID_IDEMPOTENCY_KEY",
-                format!("must be 1 to {LONGEST_KEY} printable ASCII characters"),
-            );
-        }
-        let hash = <[u8; 32]>::try_from(idempotency.request_hash);
-        let hash = hash.map_err(|_| "must be 32 bytes");
-        let field = "idempotency.request_hash";
-        match violations.check(field, "INVALID_HASH", hash) {
-            Some(hash) if violations.is_empty() => Ok(Once(Some(Request {
-                key: Key {
-                    // An operator belongs to none, and can have keys all the same.
-                    store_id: caller
-                        .store()
-                        .map_or(StoreId(Uuid::nil()), |store| store.id),
-                    api_client_id: caller.id,
-                    hash: key_hash(operation, &idempotency.key),
-                },
-                hash,
-                now: self.clock.now(),
-            }))),
-            _ => Err(Error::Invalid(violations)),
-        }
+    ) -> Result<IdempotencyGuard, Error> {
+        let now = self.clock.now();
+        let request = idempotency
+            .map(|idempotency| KeyedRequest::parse(caller, operation, idempotency, now))
+            .transpose()?;
+        Ok(IdempotencyGuard(request))
     }
 
-    /// As [`Core::once`], for an rpc that is called on a resource.
-    pub(super) fn once_on(
+    /// Like [`Self::guard`], for an rpc that is called on a resource.
+    pub(super) fn guard_on(
         &self,
         caller: &Caller,
         rpc: &str,
         (collection, name): (Collection, &str),
         idempotency: Option<proto::Idempotency>,
-    ) -> Result<Once, Error> {
+    ) -> Result<IdempotencyGuard, Error> {
         match collection.id(name) {
-            Some(id) => self.once(caller, &format!("{rpc} {id}"), idempotency),
-            // It will not be found; and the caller's words don't go into what keys are told
-            // apart by.
-            None => Ok(Once(None)),
+            Some(id) => self.guard(caller, &format!("{rpc} {id}"), idempotency),
+            // The resource will not be found, and unvalidated input must not become part of a
+            // key's scope.
+            None => Ok(IdempotencyGuard(None)),
         }
     }
 
-    /// The answer to the same request before, if there was one. Fails if its key was another's.
-    pub(super) async fn replay<M>(&self, once: Once) -> Result<Option<Response<M>>, Error>
+    /// Returns the stored response, if any. Fails if the key belongs to another request.
+    pub(super) async fn replay<M>(
+        &self,
+        guard: IdempotencyGuard,
+    ) -> Result<Option<Response<M>>, Error>
     where
         M: prost::Message + Default,
     {
-        let Some(request) = once.0 else {
+        let Some(request) = guard.0 else {
             return Ok(None);
         };
         let reader = self.storage.reader();
-        let kept = idempotency_keys::find(reader, request.key, request.expired()).await?;
-        kept.map(|kept| request.answer_again(&self.vault, &kept))
+        let stored = idempotency_keys::find(reader, request.key, request.expired_before()).await?;
+        stored
+            .map(|stored| request.replay(&self.secret_box, &stored))
             .transpose()
     }
 
-    /// The answer to the same request, if it has come meanwhile: then this one failed for what
-    /// that one has done, as when it took the last place of a slot. Else the failure.
-    pub(super) async fn replay_or<M>(&self, once: Once, error: Error) -> Result<Response<M>, Error>
+    /// Returns the response of a concurrent repetition if it has been stored meanwhile: then the
+    /// failure is its effect, such as a slot without capacity. Else returns the failure.
+    pub(super) async fn replay_or<M>(
+        &self,
+        guard: IdempotencyGuard,
+        error: Error,
+    ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default,
     {
-        self.replay(once).await?.ok_or(error)
+        self.replay(guard).await?.ok_or(error)
     }
 
-    /// Does work in a transaction and keeps its answer in the same one, or gives the answer to
-    /// the same request that came first, having waited for it if need be.
-    pub(super) async fn write_once<M, W>(&self, once: Once, work: W) -> Result<Response<M>, Error>
+    /// Runs `work` in a transaction that also stores its response, or replays the response of the
+    /// first request with the key, after waiting for it if it is in progress.
+    pub(super) async fn write<M, W>(
+        &self,
+        guard: IdempotencyGuard,
+        work: W,
+    ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default + 'static,
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<M, Error>>
@@ -145,140 +124,102 @@ impl Core {
             + Sync
             + 'static,
     {
-        let Some(request) = once.0 else {
+        let Some(request) = guard.0 else {
             return self.storage.write(work).await.map(Response::new);
         };
-        let (work, vault) = (Arc::new(work), Arc::clone(&self.vault));
-        let done = self
+        let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
+        let written = self
             .storage
             .write(move |transaction| {
-                let (work, vault) = (Arc::clone(&work), Arc::clone(&vault));
+                let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 Box::pin(async move {
-                    if let Claim::Taken(kept) = request.claim(transaction).await? {
-                        return Ok::<_, Error>(Done::Before(kept));
+                    if let Acquire::Stored(stored) = request.acquire(transaction).await? {
+                        return Ok::<_, Error>(Written::Before(stored));
                     }
                     let message = work(transaction).await?;
-                    let answer = request.seal(&vault, &message);
-                    idempotency_keys::keep(transaction, request.key, answer).await?;
-                    Ok(Done::Now(message))
+                    let response = request.encrypt(&secret_box, &message);
+                    idempotency_keys::store_response(transaction, request.key, response).await?;
+                    Ok(Written::Now(message))
                 })
             })
             .await?;
-        match done {
-            Done::Before(kept) => request.answer_again(&self.vault, &kept),
-            Done::Now(message) => Ok(Response::new(message)),
+        match written {
+            Written::Before(stored) => request.replay(&self.secret_box, &stored),
+            Written::Now(message) => Ok(Response::new(message)),
         }
     }
 
-    /// Removes what has been kept long enough, until told to stop.
-    pub(crate) async fn remove_expired_answers(&self) {
-        let mut moves = self.clock.moves();
+    /// Runs one step of a request. `work` gets the progress of the previous steps, which is
+    /// `progress` for a request without a key.
+    pub(super) async fn write_step<P, M, W>(
+        &self,
+        guard: IdempotencyGuard,
+        progress: P,
+        work: W,
+    ) -> Result<Step<P, Response<M>>, Error>
+    where
+        P: prost::Message + Default + Clone + 'static,
+        M: prost::Message + Default + 'static,
+        W: for<'tx> Fn(&'tx DatabaseTransaction, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
+        let written = self
+            .storage
+            .write(move |transaction| {
+                let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
+                let progress = progress.clone();
+                Box::pin(async move {
+                    match guard.0 {
+                        Some(request) => request.step(transaction, &secret_box, &*work).await,
+                        None => work(transaction, progress).await.map(WrittenStep::Now),
+                    }
+                })
+            })
+            .await?;
+        Ok(match written {
+            WrittenStep::Before(message) => Step::Finished(replayed(message)),
+            WrittenStep::Now(Step::Finished(message)) => Step::Finished(Response::new(message)),
+            WrittenStep::Now(Step::Unfinished(progress)) => Step::Unfinished(progress),
+        })
+    }
+
+    /// Deletes expired responses until shutdown.
+    pub(super) async fn remove_expired(&self, shutdown: &CancellationToken) {
+        let mut changes = self.clock.changes();
         loop {
-            if let Err(error) = self.remove_expired().await {
+            if let Err(error) = self.try_remove_expired().await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "kept answers could not be removed"
+                    "cannot delete expired idempotency keys"
                 );
             }
             tokio::select! {
-                () = self.shutdown.cancelled() => return,
-                () = tokio::time::sleep(REMOVAL) => {}
-                () = moves.next() => {}
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(CLEANUP_INTERVAL) => {}
+                () = changes.next() => {}
             }
         }
     }
 
-    async fn remove_expired(&self) -> Result<(), Error> {
-        let expired = expired(self.clock.now());
+    async fn try_remove_expired(&self) -> Result<(), Error> {
+        let before = expired_before(self.clock.now());
         loop {
             let reader = self.storage.reader();
-            if !idempotency_keys::is_any_as_old(reader, expired).await? {
+            if !idempotency_keys::is_any_expired(reader, before).await? {
                 return Ok(());
             }
             self.storage
                 .write(move |transaction| {
                     Box::pin(async move {
-                        let most = REMOVED_AT_ONCE;
-                        Ok::<_, Error>(idempotency_keys::remove(transaction, expired, most).await?)
+                        idempotency_keys::delete_expired(transaction, before, CLEANUP_BATCH)
+                            .await?;
+                        Ok::<_, Error>(())
                     })
                 })
                 .await?;
         }
     }
-}
-
-impl Request {
-    async fn claim(&self, transaction: &DatabaseTransaction) -> Result<Claim, Error> {
-        let times = (self.now, self.expired());
-        idempotency_keys::claim(transaction, self.key, self.hash, times)
-            .await
-            .map_err(|error| match error {
-                error if error.is_lock_timeout() => Error::IdempotencyKeyInUse,
-                error => error.into(),
-            })
-    }
-
-    /// What was kept then is kept no longer.
-    fn expired(&self) -> Timestamp {
-        expired(self.now)
-    }
-
-    /// Answers can hold secrets, a new webhook's for one; and what is sealed for one key opens
-    /// under no other.
-    fn seal(&self, vault: &Vault, message: &impl prost::Message) -> Vec<u8> {
-        let plain = message.encode_to_vec();
-        vault.seal(Purpose::KeptAnswer, &self.context(), &plain)
-    }
-
-    fn context(&self) -> Vec<u8> {
-        [self.key.api_client_id.0.as_bytes(), &self.key.hash[..]].concat()
-    }
-
-    /// What was sealed, if it was for this very request.
-    fn open<M>(&self, vault: &Vault, kept: &Kept) -> Result<M, Error>
-    where
-        M: prost::Message + Default,
-    {
-        if kept.request_hash != self.hash {
-            return Err(Error::IdempotencyKeyReused);
-        }
-        let plain = vault.unseal(Purpose::KeptAnswer, &self.context(), &kept.sealed_answer)?;
-        let message = M::decode(plain.as_slice());
-        Ok(message.map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?)
-    }
-
-    fn answer_again<M>(&self, vault: &Vault, kept: &Kept) -> Result<Response<M>, Error>
-    where
-        M: prost::Message + Default,
-    {
-        Ok(replayed(self.open(vault, kept)?))
-    }
-}
-
-/// An answer that was given before, which says so.
-fn replayed<M>(message: M) -> Response<M> {
-    let mut response = Response::new(message);
-    let replayed = MetadataValue::from_static("true");
-    response
-        .metadata_mut()
-        .insert(proto::IDEMPOTENT_REPLAYED, replayed);
-    response
-}
-
-fn expired(now: Timestamp) -> Timestamp {
-    now.checked_sub(KEPT).unwrap_or(Timestamp::MIN)
-}
-
-fn is_key(key: &str) -> bool {
-    (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-}
-
-fn key_hash(operation: &str, key: &str) -> [u8; 32] {
-    // No operation has a line break in it, so that the two can't run together.
-    Sha256::new()
-        .chain_update(operation)
-        .chain_update("\n")
-        .chain_update(key)
-        .finalize()
-        .into()
 }

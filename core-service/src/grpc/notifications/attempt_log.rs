@@ -1,99 +1,104 @@
-//! The log of attempts, which follows outcomes as well as it can: what is lost of it resends
-//! nothing, so nobody waits for it, and what waits to be written is bounded.
+//! The attempt log. It is written after the outcomes, on a best-effort basis: a lost entry causes no
+//! resend, so callers do not wait for it. Its queue is bounded.
 
 use std::{sync::Arc, time::Duration};
 
-use storage::notifications::Attempt;
+use storage::{Storage, notifications::RecordedAttempt};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 
-use crate::grpc::Core;
+/// The capacity of the queue in bytes, including the batch that is being written: 4,000 responses
+/// of the maximum stored length, or typical responses of some seconds at full load.
+const QUEUE_CAPACITY: usize = 16 << 20;
 
-/// How many bytes of attempts may wait to be written, or just be: the answers of 4,000 receivers
-/// that all say as much as is kept, or some seconds of what most say at full load.
-const ROOM: usize = 16 << 20;
+/// The most attempts that one transaction writes, plus one batch.
+const MAX_ATTEMPTS: usize = 512;
 
-/// How many attempts are written by one transaction at most, or a batch more.
-const ATTEMPTS: usize = 512;
+/// How long to wait for more attempts after the first.
+const BATCH_WINDOW: Duration = Duration::from_millis(100);
 
-/// How long attempts gather after the first.
-const GATHERING: Duration = Duration::from_millis(100);
-
-/// Takes attempts to be logged.
+/// Queues attempts to be logged.
 #[derive(Debug)]
-pub(crate) struct AttemptLog {
-    waiting: mpsc::UnboundedSender<Batch>,
-    room: Arc<Semaphore>,
+pub(in crate::grpc) struct AttemptLog {
+    queue: mpsc::UnboundedSender<Batch>,
+    capacity: Arc<Semaphore>,
 }
 
-/// What waits to be logged.
-pub(crate) type Attempts = mpsc::UnboundedReceiver<Batch>;
+pub(in crate::grpc) type AttemptQueue = mpsc::UnboundedReceiver<Batch>;
 
-/// Attempts, and the room they take until they are dropped.
+/// Attempts, and the capacity that they use until they are dropped.
 #[derive(Debug)]
-pub(crate) struct Batch {
-    attempts: Vec<Attempt>,
-    room: OwnedSemaphorePermit,
+pub(in crate::grpc) struct Batch {
+    attempts: Vec<RecordedAttempt>,
+    capacity: OwnedSemaphorePermit,
 }
 
-pub(crate) fn attempt_log() -> (AttemptLog, Attempts) {
-    let (waiting, attempts) = mpsc::unbounded_channel();
-    let room = Arc::new(Semaphore::new(ROOM));
-    (AttemptLog { waiting, room }, attempts)
+pub(in crate::grpc) fn attempt_log() -> (AttemptLog, AttemptQueue) {
+    let (queue, receiver) = mpsc::unbounded_channel();
+    let capacity = Arc::new(Semaphore::new(QUEUE_CAPACITY));
+    (AttemptLog { queue, capacity }, receiver)
 }
 
 impl AttemptLog {
-    /// Has attempts written soon; whether there was room for them.
-    pub(super) fn add(&self, attempts: Vec<Attempt>) -> bool {
+    /// Enqueues attempts; returns whether the queue had capacity for them.
+    pub(super) fn add(&self, attempts: Vec<RecordedAttempt>) -> bool {
         if attempts.is_empty() {
             return true;
         }
-        let size = |attempt: &Attempt| size_of::<Attempt>() + attempt.report.answer.capacity();
+        let size = |attempt: &RecordedAttempt| {
+            size_of::<RecordedAttempt>() + attempt.report.response_body.capacity()
+        };
         let size = attempts.iter().map(size).sum::<usize>();
         let size = u32::try_from(size).unwrap_or(u32::MAX);
-        let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(size) else {
+        let Ok(capacity) = Arc::clone(&self.capacity).try_acquire_many_owned(size) else {
             return false;
         };
-        self.waiting.send(Batch { attempts, room }).is_ok()
+        self.queue.send(Batch { attempts, capacity }).is_ok()
     }
 }
 
-impl Core {
-    /// Logs attempts until told to stop and nothing waits. What comes soon after the first, or
-    /// while some are written, is written together: nobody waits for it.
-    pub(crate) async fn log_attempts(&self, mut waiting: Attempts) {
+/// Writes the queued attempts to the database.
+pub(in crate::grpc) struct AttemptWriter {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) queue: AttemptQueue,
+}
+
+impl AttemptWriter {
+    /// Writes attempts, in batches, until all streams are closed and the queue is empty.
+    pub(in crate::grpc) async fn run(mut self, streams_closed: &CancellationToken) {
         loop {
             let first = tokio::select! {
-                first = waiting.recv() => first,
-                // The streams have ended by then, or end without an outcome more.
-                () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
+                first = self.queue.recv() => first,
+                // No more outcomes arrive once all streams are closed.
+                () = streams_closed.cancelled() => self.queue.try_recv().ok(),
             };
             let Some(mut batch) = first else {
                 return;
             };
-            let gathered_by = Instant::now() + GATHERING;
-            while batch.attempts.len() < ATTEMPTS {
+            let deadline = Instant::now() + BATCH_WINDOW;
+            while batch.attempts.len() < MAX_ATTEMPTS {
                 let more = tokio::select! {
                     biased;
-                    more = waiting.recv() => more,
-                    () = self.streams_ended.cancelled() => waiting.try_recv().ok(),
-                    () = tokio::time::sleep_until(gathered_by) => None,
+                    more = self.queue.recv() => more,
+                    () = streams_closed.cancelled() => self.queue.try_recv().ok(),
+                    () = tokio::time::sleep_until(deadline) => None,
                 };
                 let Some(more) = more else {
                     break;
                 };
                 batch.attempts.extend(more.attempts);
-                batch.room.merge(more.room);
+                batch.capacity.merge(more.capacity);
             }
-            self.log_batch(batch).await;
+            self.write(batch).await;
         }
     }
 
-    async fn log_batch(&self, Batch { attempts, room }: Batch) {
+    async fn write(&self, Batch { attempts, capacity }: Batch) {
         let attempts = Arc::new(attempts);
-        let logged = self
+        let written = self
             .storage
             .write(move |transaction| {
                 let attempts = Arc::clone(&attempts);
@@ -102,11 +107,11 @@ impl Core {
                 })
             })
             .await;
-        drop(room);
-        if let Err(error) = logged {
+        drop(capacity);
+        if let Err(error) = written {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "attempts were recorded but not logged"
+                "cannot write the attempt log"
             );
         }
     }
@@ -123,20 +128,20 @@ mod tests {
         notification::Outcome,
     };
 
-    use storage::notifications::Report;
+    use storage::notifications::AttemptReport;
 
-    fn attempts(count: usize, answer: &str) -> Vec<Attempt> {
-        let attempt = || Attempt {
+    fn attempts(count: usize, answer: &str) -> Vec<RecordedAttempt> {
+        let attempt = || RecordedAttempt {
             store_id: StoreId::new(),
             number: 1,
             recorded_at: Timestamp::UNIX_EPOCH,
-            report: Report {
+            report: AttemptReport {
                 id: NotificationId::new(),
                 lease_token: Uuid::nil(),
                 outcome: Outcome::Delivered,
                 status: Some(200),
                 duration: Duration::ZERO,
-                answer: answer.to_owned(),
+                response_body: answer.to_owned(),
                 jitter: 0,
             },
         };
@@ -144,18 +149,18 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_by_its_size_until_it_is_written() {
-        let (log, mut waiting) = attempt_log();
+    fn the_queue_is_bounded_by_its_size_until_it_is_written() {
+        let (log, mut queue) = attempt_log();
         let answer = "x".repeat(4096);
         let add = || log.add(attempts(256, &answer));
 
-        let taken = std::iter::repeat_with(add).take_while(|taken| *taken);
-        let taken = taken.take(1000).count();
+        let accepted = std::iter::repeat_with(add).take_while(|is_accepted| *is_accepted);
+        let accepted = accepted.take(1000).count();
 
-        assert!((10..=16).contains(&taken), "{taken} MiB");
-        assert!(log.add(attempts(1, "")), "there is room for a little");
-        let first = waiting.try_recv().unwrap();
-        assert!(!add(), "it is being written");
+        assert!((10..=16).contains(&accepted), "{accepted} MiB");
+        assert!(log.add(attempts(1, "")), "a small batch still fits");
+        let first = queue.try_recv().unwrap();
+        assert!(!add(), "a batch being written uses capacity");
         drop(first);
         assert!(add());
         assert!(!add());

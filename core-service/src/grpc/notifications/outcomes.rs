@@ -1,108 +1,139 @@
-//! What comes back on the streams: outcomes, recorded first. The log of attempts follows.
+//! Records outcomes. The attempt log follows later.
 
 use std::{sync::Arc, time::Duration};
 
 use domain::{
-    fairness::Room,
-    id::{NotificationId, StoreId, WebhookId},
-    notification::{Failure, Outcome},
+    id::{StoreId, WebhookId},
+    scheduling::ClaimBudget,
 };
 use jiff::SignedDuration;
-use proto::iri::Collection;
+use process::clock::Clock;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
-    LEASE, STATEMENT,
-    leases::{Claiming, Found},
-    streams::Line,
+    attempt_log::AttemptLog,
+    claims::{ClaimResult, Claims, PendingClaim},
+    leases::MAX_LEASES_PER_STATEMENT,
+    streams::DispatcherStream,
 };
-use process::random;
 use storage::{
-    self,
-    notifications::{Claim, Report},
+    Storage,
+    notifications::{AttemptReport, ClaimedBatch},
 };
 
-use crate::{error::Error, grpc::Core};
+use crate::{error::Error, metrics::Metrics};
 
-impl Core {
-    /// Records what became of attempts.
-    pub(super) async fn record(&self, reports: &[Report]) -> Result<(), Error> {
-        for reports in reports.chunks(STATEMENT) {
-            self.record_some(reports, None).await?;
+/// Records outcomes.
+pub(in crate::grpc) struct Outcomes {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) clock: Clock,
+    pub(in crate::grpc) claims: Arc<Claims>,
+    /// After how long a failing webhook is disabled.
+    pub(in crate::grpc) disable_after: SignedDuration,
+    pub(in crate::grpc) metrics: Arc<Metrics>,
+    pub(in crate::grpc) attempt_log: AttemptLog,
+    /// Notified when events are written that have no number yet.
+    pub(in crate::grpc) events_written: watch::Sender<()>,
+}
+
+impl Outcomes {
+    /// Records the outcomes of attempts.
+    pub(super) async fn record(&self, reports: &[AttemptReport]) -> Result<(), Error> {
+        for reports in reports.chunks(MAX_LEASES_PER_STATEMENT) {
+            self.record_batch(reports, None).await?;
         }
         Ok(())
     }
 
-    /// Records what became of attempts, and claims as many more for their stream at most, in one
-    /// transaction: a flush costs the same for both. Where that fails they are recorded alone,
-    /// which does nothing twice, since each lease has one outcome.
+    /// Records the outcomes of attempts and claims at most as many notifications for the stream,
+    /// in one transaction, since a flush costs the same for both. If that fails, records them
+    /// alone; each lease has one outcome, so nothing is recorded twice.
     pub(super) async fn record_and_claim(
         &self,
-        reports: &[Report],
-        line: &Line,
-    ) -> Result<Found, Error> {
-        let first = reports.len().saturating_sub(STATEMENT);
+        reports: &[AttemptReport],
+        stream: &DispatcherStream,
+    ) -> Result<ClaimResult, Error> {
+        let first = reports.len().saturating_sub(MAX_LEASES_PER_STATEMENT);
         let (first, last) = reports.split_at(first);
         self.record(first).await?;
         if last.is_empty() {
-            return Ok(Found::NoPlace);
+            return Ok(ClaimResult::NoCapacity);
         }
-        // No more: what is born meanwhile shall find credit.
-        let most = u32::try_from(last.len()).unwrap_or(u32::MAX);
-        let claiming = Claiming::begin(line, most);
-        let terms = claiming.as_ref().map(Claiming::terms);
-        let claim = match self.record_some(last, terms).await {
+        // Not more, so that credit is left for what is pre-leased meanwhile.
+        let limit = u32::try_from(last.len()).unwrap_or(u32::MAX);
+        let claim = PendingClaim::begin(stream, limit);
+        let terms = claim.as_ref().map(PendingClaim::terms);
+        let claimed = match self.record_batch(last, terms).await {
             Err(error) if terms.is_some() => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "nothing could be claimed with outcomes: they are recorded alone"
+                    "cannot claim notifications with outcomes, outcomes are recorded alone"
                 );
-                self.record_some(last, None).await?
+                self.record_batch(last, None).await?
             }
-            recorded => recorded?,
+            claimed => claimed?,
         };
-        Ok(match claiming {
-            Some(claiming) => self.found(claiming, claim),
-            None => Found::NoPlace,
+        Ok(match claim {
+            Some(claim) => self.claims.finish(claim, claimed),
+            None => ClaimResult::NoCapacity,
         })
     }
 
-    async fn record_some(
+    /// Records failed attempts for notifications that cannot be sent. If that fails, they are
+    /// found again when their leases expire.
+    pub(super) async fn record_unsendable(&self, unsendable: &[AttemptReport]) {
+        if let Err(error) = self.record(unsendable).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot record notifications that cannot be sent"
+            );
+        }
+    }
+
+    async fn record_batch(
         &self,
-        reports: &[Report],
-        claim: Option<(Room, (Uuid, Duration))>,
-    ) -> Result<Claim, Error> {
-        let (now, disable_after) = (self.clock.now(), self.config.webhooks.disable_after());
-        let reports: Arc<[Report]> = reports.into();
+        reports: &[AttemptReport],
+        claim: Option<(ClaimBudget, (Uuid, Duration))>,
+    ) -> Result<ClaimedBatch, Error> {
+        let (now, disable_after) = (self.clock.now(), self.disable_after);
+        let reports: Arc<[AttemptReport]> = reports.into();
         let (recorded, claim) = self
             .storage
             .write(move |transaction| {
                 let reports = Arc::clone(&reports);
                 Box::pin(async move {
-                    let recorded =
-                        storage::notifications::record(transaction, &reports, disable_after, now)
-                            .await?;
+                    let recorded = storage::notifications::apply_outcomes(
+                        transaction,
+                        &reports,
+                        disable_after,
+                        now,
+                    )
+                    .await?;
                     let claim = match claim {
-                        Some((room, lease)) => {
-                            storage::notifications::claim(transaction, &room, lease, now).await?
+                        Some((budget, lease)) => {
+                            storage::notifications::claim(transaction, &budget, lease, now).await?
                         }
-                        None => Claim::default(),
+                        None => ClaimedBatch::default(),
                     };
                     Ok::<_, Error>((recorded, claim))
                 })
             })
             .await?;
         self.metrics.count(&recorded);
-        self.tell_disabled(&recorded.gone, "its receiver says that it is gone");
-        self.tell_disabled(&recorded.failing, "it has only failed for too long");
-        if !self.attempts.add(recorded.attempts) {
-            tracing::warn!("attempts were recorded but are not logged: too many wait");
+        self.report_disabled(&recorded.gone, "its receiver answered 410 Gone");
+        self.report_disabled(
+            &recorded.failing,
+            "its receiver has been failing for too long",
+        );
+        if !self.attempt_log.add(recorded.attempts) {
+            tracing::warn!("attempts are missing from the attempt log: its queue is full");
         }
         Ok(claim)
     }
 
-    /// Tells the operator of webhooks that were disabled; in the log of events it is by now.
-    fn tell_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
+    /// Logs webhooks that were disabled. Their events are written already.
+    fn report_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
         for (store_id, webhook_id) in webhooks {
             tracing::warn!(
                 store.id = %store_id,
@@ -112,109 +143,7 @@ impl Core {
             );
         }
         if !webhooks.is_empty() {
-            self.happened.send_replace(());
+            self.events_written.send_replace(());
         }
-    }
-}
-
-pub(super) fn recorded(outcome: &proto::Outcome) -> proto::Recorded {
-    proto::Recorded {
-        name: outcome.name.clone(),
-        lease_token: outcome.lease_token.clone(),
-    }
-}
-
-/// An outcome that names no notification or lease of ours is as one whose lease is over.
-pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
-    let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
-    let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
-    let status = outcome.status.and_then(|status| u16::try_from(status).ok());
-    let retry_after = outcome
-        .retry_after
-        .as_ref()
-        .map(|duration| SignedDuration::from_secs(duration.seconds));
-    Some(Report {
-        id,
-        lease_token,
-        outcome: match failure(outcome.failure, status) {
-            None => Outcome::Delivered,
-            Some(failure) => Outcome::Failed {
-                failure,
-                status,
-                retry_after,
-            },
-        },
-        status,
-        duration: duration(outcome.duration),
-        // PostgreSQL keeps no NUL in a text.
-        answer: outcome.answer.replace('\0', "\u{fffd}"),
-        jitter: random::below(u64::MAX),
-    })
-}
-
-/// No attempt takes less than nothing, nor longer than its lease.
-fn duration(reported: Option<prost_types::Duration>) -> Duration {
-    let reported = reported.unwrap_or_default();
-    match (reported.seconds.try_into(), reported.nanos.try_into()) {
-        (Ok(seconds), Ok(nanos)) => Duration::from_secs(seconds)
-            .saturating_add(Duration::from_nanos(nanos))
-            .min(LEASE),
-        _ => Duration::ZERO,
-    }
-}
-
-/// A notification that could not even be handed out, as a failed attempt: the schedule goes on
-/// and ends it.
-pub(super) fn unsent(id: NotificationId, lease_token: Uuid) -> Report {
-    Report {
-        id,
-        lease_token,
-        outcome: Outcome::Failed {
-            failure: Failure::Secret,
-            status: None,
-            retry_after: None,
-        },
-        status: None,
-        duration: Duration::ZERO,
-        answer: String::new(),
-        jitter: random::below(u64::MAX),
-    }
-}
-
-/// None only for what was surely delivered: a failure of a kind that a newer dispatcher knows
-/// is one all the same.
-pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
-    use proto::outcome::Failure as Reported;
-    let Ok(failure) = Reported::try_from(failure) else {
-        return Some(Failure::Unknown);
-    };
-    match failure {
-        Reported::Unspecified if matches!(status, Some(200..=299)) => None,
-        Reported::Unspecified => Some(Failure::Unknown),
-        Reported::Dns => Some(Failure::Dns),
-        Reported::AddressRefused => Some(Failure::AddressRefused),
-        Reported::Connect => Some(Failure::Connect),
-        Reported::Tls => Some(Failure::Tls),
-        Reported::Timeout => Some(Failure::Timeout),
-        Reported::Status => Some(Failure::Status),
-        Reported::Protocol => Some(Failure::Protocol),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_attempt_took_no_less_than_nothing_and_no_longer_than_its_lease() {
-        let reported = |seconds, nanos| duration(Some(prost_types::Duration { seconds, nanos }));
-        assert_eq!(duration(None), Duration::ZERO);
-        assert_eq!(reported(14, 5_000_000), Duration::from_millis(14_005));
-        assert_eq!(reported(0, i32::MAX), Duration::from_nanos(2_147_483_647));
-        for (seconds, nanos) in [(-1, 0), (0, -1), (i64::MIN, i32::MIN)] {
-            assert_eq!(reported(seconds, nanos), Duration::ZERO);
-        }
-        assert_eq!(reported(61, 0), LEASE);
-        assert_eq!(reported(i64::MAX, i32::MAX), LEASE);
     }
 }

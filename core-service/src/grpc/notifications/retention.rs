@@ -1,61 +1,70 @@
-//! What is left pending of disabled webhooks is dropped, and what has ended long ago removed, a
-//! little at a time.
+//! Cancels pending notifications of disabled webhooks and removes old finished ones, in small
+//! batches.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crate::{error::Error, grpc::Core};
+use jiff::SignedDuration;
+use process::clock::Clock;
+use storage::Storage;
+use tokio_util::sync::CancellationToken;
 
-/// How often a core looks for something to drop or to remove.
-const PAUSE: Duration = Duration::from_mins(1);
+use crate::error::Error;
 
-/// How many are removed by one transaction, and how long others have the database to themselves
-/// before the next.
+/// How often to look for notifications to cancel or remove.
+const INTERVAL: Duration = Duration::from_mins(1);
+
+/// The most notifications that one transaction removes, and the pause before the next, which
+/// leaves the database to other writes.
 const BATCH: u64 = 500;
-const BREATH: Duration = Duration::from_millis(200);
+const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
 
-impl Core {
-    /// Drops what is left pending of disabled webhooks, and removes finished notifications of a
-    /// certain age and their attempts, until told to stop. Every core does so; what one is
-    /// removing the others pass over.
-    pub(crate) async fn remove_finished_notifications(&self) {
-        let mut moves = self.clock.moves();
-        let mut pause = PAUSE;
+/// Cancels and removes notifications.
+pub(in crate::grpc) struct NotificationRetention {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) clock: Clock,
+    pub(in crate::grpc) retention: SignedDuration,
+}
+
+impl NotificationRetention {
+    /// Cancels pending notifications of disabled webhooks and removes finished ones past their
+    /// retention with their attempts, until shutdown. Every core does so, and skips rows that
+    /// another core has locked.
+    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+        let mut changes = self.clock.changes();
+        let mut pause = INTERVAL;
         loop {
             tokio::select! {
-                () = self.shutdown.cancelled() => return,
+                () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
-                () = moves.next() => {}
+                () = changes.next() => {}
             }
-            let dropped =
-                storage::notifications::drop_some_left(&self.storage, self.clock.now()).await;
-            let has_dropped = match dropped {
-                Ok(has_dropped) => has_dropped,
+            let cancelled =
+                storage::notifications::cancel_backlog_batch(&self.storage, self.clock.now()).await;
+            let has_cancelled = match cancelled {
+                Ok(has_cancelled) => has_cancelled,
                 Err(error) => {
-                    say_failed(
-                        &error,
-                        "what is left of disabled webhooks could not be dropped",
-                    );
+                    log_failure(&error, "cannot cancel notifications of disabled webhooks");
                     false
                 }
             };
             let has_removed = match self.remove_some().await {
                 Ok(count) => count == BATCH,
                 Err(error) => {
-                    say_failed(&error, "old notifications could not be removed");
+                    log_failure(&error, "cannot remove old notifications");
                     false
                 }
             };
-            pause = if has_dropped || has_removed {
-                BREATH
+            pause = if has_cancelled || has_removed {
+                PAUSE_BETWEEN_BATCHES
             } else {
-                PAUSE
+                INTERVAL
             };
         }
     }
 
     async fn remove_some(&self) -> Result<u64, Error> {
         let now = self.clock.now();
-        let Ok(before) = now.checked_sub(self.config.webhooks.retention()) else {
+        let Ok(before) = now.checked_sub(self.retention) else {
             return Ok(0);
         };
         self.storage
@@ -68,6 +77,6 @@ impl Core {
     }
 }
 
-fn say_failed(error: &(dyn std::error::Error + 'static), what: &'static str) {
-    tracing::warn!(error, "{what}");
+fn log_failure(error: &(dyn std::error::Error + 'static), message: &'static str) {
+    tracing::warn!(error, "{message}");
 }

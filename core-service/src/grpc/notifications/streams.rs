@@ -1,226 +1,238 @@
-//! The dispatchers' streams to this process, as those see them who have something to hand out:
-//! a notification is best born leased to one of them, and costs no claim.
+//! The dispatchers' streams to this process. A notification that is inserted pre-leased to one of
+//! them needs no claim.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
-use domain::id::NotificationId;
+use domain::{id::NotificationId, scheduling::LEASE};
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
 };
+use tonic::Status;
 use uuid::Uuid;
 
-use super::{
-    LEASE, Responses,
-    account::{Account, Held},
-    leases::Found,
-};
+use super::flow_control::{FlowControl, InFlight};
 
-use storage::notifications::{Claimed, Owed};
+use storage::notifications::{ClaimedNotification, NewNotification};
 
-/// After so long a commit a lease has too little left to be sent under.
-const LATEST: std::time::Duration = LEASE.checked_div(6).expect("six is not zero");
+pub(in crate::grpc) type Response = Result<proto::StreamResponse, Status>;
+pub(in crate::grpc) type Responses = mpsc::Sender<Response>;
+
+/// A notification and the token of its lease.
+pub(super) type Lease = (NotificationId, Uuid);
+
+/// The oldest pre-lease that is sent after its commit: an older one may expire during the attempt.
+const MAX_COMMIT_TIME: std::time::Duration = LEASE.checked_div(6).expect("six is not zero");
 
 /// All streams of this process.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    open: Mutex<Vec<Arc<Line>>>,
-    unsent: mpsc::UnboundedSender<(NotificationId, Uuid)>,
+pub(in crate::grpc) struct Streams {
+    open: Mutex<Vec<Arc<DispatcherStream>>>,
+    unsent: mpsc::UnboundedSender<Lease>,
 }
 
-/// What was leased from its birth and not sent: to be released.
-pub(crate) type Unsent = mpsc::UnboundedReceiver<(NotificationId, Uuid)>;
+/// Pre-leased notifications that were not sent: their leases are to be released.
+pub(in crate::grpc) type UnsentLeases = mpsc::UnboundedReceiver<Lease>;
 
 /// One stream.
 #[derive(Debug)]
-pub(super) struct Line {
-    account: Mutex<Account>,
-    births: mpsc::UnboundedSender<Birth>,
-    responses: mpsc::WeakSender<super::Response>,
-    /// Told when there may be more to hand out than before.
-    pub(super) look: Notify,
-    /// Told when something was claimed without a look, which may not have been all.
-    pub(super) look_soon: Notify,
-    /// Whether something may be due that had no place or no credit when it was last looked: only
-    /// then are an outcome and new credit reasons to look again.
-    is_any_due: AtomicBool,
-    /// Whether places that come free are filled again, as far as is known.
-    is_filling: AtomicBool,
+pub(super) struct DispatcherStream {
+    flow_control: Mutex<FlowControl>,
+    pre_leased: mpsc::UnboundedSender<PreLeased>,
+    responses: mpsc::WeakSender<Response>,
+    /// Notified when more may be claimable than before.
+    pub(super) claim_now: Notify,
+    /// Notified after a claim without a poll, which may not have found everything.
+    pub(super) claim_soon: Notify,
+    /// Whether the last poll left due notifications unclaimed, for want of credit or because of
+    /// concurrency limits: only then can an outcome or new credit make one claimable.
+    has_unclaimed: AtomicBool,
+    /// Whether free capacity is refilled at once, as far as is known.
+    is_backlogged: AtomicBool,
 }
 
-/// A notification born leased to a stream, and committed.
+/// A committed notification that is leased to a stream since its insertion.
 #[derive(Debug)]
-pub(super) struct Birth {
-    pub(super) claimed: Claimed,
+pub(super) struct PreLeased {
+    pub(super) claimed: ClaimedNotification,
     pub(super) lease_token: Uuid,
     pub(super) leased_at: Instant,
 }
 
-impl Birth {
-    pub(super) fn lease(&self) -> (NotificationId, Uuid) {
+impl PreLeased {
+    pub(super) fn lease(&self) -> Lease {
         (self.claimed.id, self.lease_token)
     }
 }
 
 impl Streams {
-    pub(crate) fn new() -> (Self, Unsent) {
-        let (unsent, released) = mpsc::unbounded_channel();
+    pub(in crate::grpc) fn new() -> (Self, UnsentLeases) {
+        let (unsent, unsent_leases) = mpsc::unbounded_channel();
         let streams = Self {
             open: Mutex::default(),
             unsent,
         };
-        (streams, released)
+        (streams, unsent_leases)
     }
 
-    /// Enters a stream; what is born to it comes out of the receiver.
+    /// Registers a stream and returns it with the receiver of its pre-leased notifications.
     pub(super) fn open(
         &self,
         responses: &Responses,
-    ) -> (Arc<Line>, mpsc::UnboundedReceiver<Birth>) {
-        let (births, born) = mpsc::unbounded_channel();
-        let line = Arc::new(Line {
-            account: Mutex::default(),
-            births,
+    ) -> (Arc<DispatcherStream>, mpsc::UnboundedReceiver<PreLeased>) {
+        let (pre_leased, receiver) = mpsc::unbounded_channel();
+        let stream = Arc::new(DispatcherStream {
+            flow_control: Mutex::default(),
+            pre_leased,
             responses: responses.downgrade(),
-            look: Notify::new(),
-            look_soon: Notify::new(),
-            is_any_due: AtomicBool::new(true),
-            is_filling: AtomicBool::new(false),
+            claim_now: Notify::new(),
+            claim_soon: Notify::new(),
+            has_unclaimed: AtomicBool::new(true),
+            is_backlogged: AtomicBool::new(false),
         });
-        lock(&self.open).push(Arc::clone(&line));
-        (line, born)
+        lock(&self.open).push(Arc::clone(&stream));
+        (stream, receiver)
     }
 
-    /// Strikes a stream out. Nothing is born to it any more.
-    pub(super) fn close(&self, line: &Arc<Line>) -> Vec<(NotificationId, Uuid)> {
-        lock(&self.open).retain(|open| !Arc::ptr_eq(open, line));
-        line.account().close()
+    /// Unregisters a stream, so that nothing more is pre-leased to it, and returns the leases of
+    /// what was in flight.
+    pub(super) fn close(&self, stream: &Arc<DispatcherStream>) -> Vec<Lease> {
+        lock(&self.open).retain(|open| !Arc::ptr_eq(open, stream));
+        stream.flow_control().close()
     }
 
-    /// A place on a stream for a notification that is about to be written, if one is free.
-    pub(crate) fn reserve(&self, owed: &Owed) -> Option<Seat> {
-        if owed.has_backlog {
+    /// Reserves capacity on a stream for a notification that is about to be inserted, if any has
+    /// some free.
+    pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
+        if notification.has_backlog {
             return None;
         }
-        let held = Held {
+        let in_flight = InFlight {
             lease_token: Uuid::now_v7(),
-            webhook_id: owed.target.webhook_id,
-            standing: owed.standing,
+            webhook_id: notification.target.webhook_id,
+            receiver_health: notification.receiver_health,
         };
         let mut open = lock(&self.open);
-        let taken = open
-            .iter()
-            .position(|line| line.is_listening() && line.account().take_place(owed.id, held))?;
-        // The next one is another dispatcher's, if there is another.
-        open.rotate_left(taken);
-        let line = open.first().cloned()?;
+        let index = open.iter().position(|stream| {
+            stream.is_accepting()
+                && stream
+                    .flow_control()
+                    .try_reserve(notification.id, in_flight)
+        })?;
+        // Round robin: the next notification goes to another dispatcher if there is one.
+        open.rotate_left(index);
+        let stream = open.first().cloned()?;
         open.rotate_left(1);
-        Some(Seat {
-            line,
-            claimed: Some(Claimed::born(owed)),
-            id: owed.id,
-            lease_token: held.lease_token,
+        Some(Reservation {
+            stream,
+            claimed: Some(ClaimedNotification::pre_leased(notification)),
+            id: notification.id,
+            lease_token: in_flight.lease_token,
             leased_at: Instant::now(),
             unsent: self.unsent.clone(),
         })
     }
 }
 
-impl Line {
-    pub(super) fn account(&self) -> MutexGuard<'_, Account> {
-        lock(&self.account)
+impl DispatcherStream {
+    pub(super) fn flow_control(&self) -> MutexGuard<'_, FlowControl> {
+        lock(&self.flow_control)
     }
 
-    pub(super) fn is_any_due(&self) -> bool {
-        self.is_any_due.load(Ordering::Relaxed)
+    /// Whether due notifications are left unclaimed, as far as is known.
+    pub(super) fn has_unclaimed(&self) -> bool {
+        self.has_unclaimed.load(Ordering::Relaxed)
     }
 
-    /// Nothing that was due before is reckoned with, until [`Self::note`].
-    pub(super) fn forget_due(&self) {
-        self.is_any_due.store(false, Ordering::Relaxed);
+    /// Call before a poll, and one of the `record_…` methods with its result.
+    pub(super) fn clear_unclaimed(&self) {
+        self.has_unclaimed.store(false, Ordering::Relaxed);
     }
 
-    /// Notes what a look found.
-    pub(super) fn note(&self, found: &Found) {
-        match found {
-            Found::Some(..) => self.note_filling(true),
-            Found::NoPlace => self.is_any_due.store(true, Ordering::Relaxed),
-            // Unless places were filled since it began to look: then it looked too early.
-            Found::Nothing => {
-                if !self.is_any_due() {
-                    self.is_filling.store(false, Ordering::Relaxed);
-                }
-            }
+    /// Records that notifications were claimed; there may be more.
+    pub(super) fn record_claimed(&self) {
+        self.record_backlogged(true);
+    }
+
+    /// Records that no due notification could be claimed.
+    pub(super) fn record_no_capacity(&self) {
+        self.has_unclaimed.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that nothing was due. A claim that succeeded since the poll began outweighs it.
+    pub(super) fn record_nothing_due(&self) {
+        if !self.has_unclaimed() {
+            self.is_backlogged.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Notes whether there was anything to fill places with that had just come free.
-    pub(super) fn note_filling(&self, is_filling: bool) {
-        self.is_filling.store(is_filling, Ordering::Relaxed);
-        if is_filling {
-            self.is_any_due.store(true, Ordering::Relaxed);
+    /// Records whether capacity that had just been freed was refilled.
+    pub(super) fn record_backlogged(&self, is_backlogged: bool) {
+        self.is_backlogged.store(is_backlogged, Ordering::Relaxed);
+        if is_backlogged {
+            self.has_unclaimed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether places that come free are filled again, as far as is known.
-    pub(super) fn is_filling(&self) -> bool {
-        self.is_filling.load(Ordering::Relaxed)
+    /// Whether free capacity is refilled at once, as far as is known.
+    pub(super) fn is_backlogged(&self) -> bool {
+        self.is_backlogged.load(Ordering::Relaxed)
     }
 
-    /// Whether its dispatcher takes what it is sent.
-    fn is_listening(&self) -> bool {
+    /// Whether the dispatcher reads what it is sent.
+    fn is_accepting(&self) -> bool {
         self.responses
             .upgrade()
             .is_some_and(|responses| responses.capacity() > 0)
     }
 }
 
-/// A place on a stream. Unless it is sent, the place is given back, and the lease with it.
+/// Capacity on a stream and a lease, both released on drop unless the notification is sent.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    line: Arc<Line>,
-    claimed: Option<Claimed>,
+pub(super) struct Reservation {
+    stream: Arc<DispatcherStream>,
+    claimed: Option<ClaimedNotification>,
     id: NotificationId,
     pub(super) lease_token: Uuid,
     leased_at: Instant,
-    unsent: mpsc::UnboundedSender<(NotificationId, Uuid)>,
+    unsent: mpsc::UnboundedSender<Lease>,
 }
 
-impl Seat {
-    /// Sends what was written under this lease and is committed.
-    pub(crate) fn send(mut self) {
-        if self.leased_at.elapsed() > LATEST || self.line.account().is_closed() {
+impl Reservation {
+    /// Sends the notification, which must be committed under this lease.
+    pub(super) fn send(mut self) {
+        if self.leased_at.elapsed() > MAX_COMMIT_TIME || self.stream.flow_control().is_closed() {
             return;
         }
         if let Some(claimed) = self.claimed.take() {
-            let birth = Birth {
+            let pre_leased = PreLeased {
                 claimed,
                 lease_token: self.lease_token,
                 leased_at: self.leased_at,
             };
-            if let Err(refused) = self.line.births.send(birth) {
-                self.claimed = Some(refused.0.claimed);
+            if let Err(unsent) = self.stream.pre_leased.send(pre_leased) {
+                self.claimed = Some(unsent.0.claimed);
             }
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.claimed.is_some() {
-            self.line
-                .account()
-                .give_place_back(self.id, self.lease_token);
-            // Nobody listens once the core has ended; then the lease ends by itself.
+            self.stream
+                .flow_control()
+                .cancel_reservation(self.id, self.lease_token);
+            // Fails only after the core has shut down; then the lease expires.
             let _ = self.unsent.send((self.id, self.lease_token));
         }
     }
 }
 
-/// What is behind these locks is changed by what can't panic.
+/// A poisoned lock is usable: no code that holds it panics halfway through a change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -230,111 +242,117 @@ mod tests {
     use super::*;
     use domain::{
         event::EventName,
-        fairness::Standing,
         id::{DeliveryId, EventId, StoreId, WebhookId},
+        scheduling::ReceiverHealth,
     };
 
     use storage::webhooks::Target;
 
     /// A stream with credit, and its two ends.
-    struct Stream {
-        line: Arc<Line>,
-        born: mpsc::UnboundedReceiver<Birth>,
+    struct OpenStream {
+        stream: Arc<DispatcherStream>,
+        pre_leased: mpsc::UnboundedReceiver<PreLeased>,
         responses: Responses,
-        _read: mpsc::Receiver<super::super::Response>,
+        _sent: mpsc::Receiver<Response>,
     }
 
-    fn open(streams: &Streams, credit: u32) -> Stream {
-        let (responses, read) = mpsc::channel(1);
-        let (line, born) = streams.open(&responses);
-        line.account().grant(credit);
-        Stream {
-            line,
-            born,
+    fn open(streams: &Streams, credit: u32) -> OpenStream {
+        let (responses, sent) = mpsc::channel(1);
+        let (stream, pre_leased) = streams.open(&responses);
+        stream.flow_control().grant(credit);
+        OpenStream {
+            stream,
+            pre_leased,
             responses,
-            _read: read,
+            _sent: sent,
         }
     }
 
-    fn owed() -> Owed {
-        Owed {
+    fn notification() -> NewNotification {
+        NewNotification {
             id: NotificationId::new(),
             event_id: EventId::new(),
             event: EventName::DeliveryCompleted,
             store_id: StoreId::new(),
             delivery_id: DeliveryId::new(),
-            standing: Standing::Answering,
+            receiver_health: ReceiverHealth::Healthy,
             has_backlog: false,
             target: Target::example(WebhookId::new()),
         }
     }
 
     #[test]
-    fn what_is_sent_after_the_commit_comes_out_under_its_lease() {
+    fn a_committed_notification_is_sent_under_its_pre_lease() {
         let (streams, mut unsent) = Streams::new();
         let mut stream = open(&streams, 1);
-        let owed = owed();
+        let notification = notification();
 
-        let seat = streams.reserve(&owed).unwrap();
-        let lease = (owed.id, seat.lease_token);
-        assert!(streams.reserve(&self::owed()).is_none(), "no credit");
-        seat.send();
+        let reservation = streams.reserve(&notification).unwrap();
+        let lease = (notification.id, reservation.lease_token);
+        assert!(
+            streams.reserve(&self::notification()).is_none(),
+            "no credit"
+        );
+        reservation.send();
 
-        assert_eq!(stream.born.try_recv().unwrap().lease(), lease);
+        assert_eq!(stream.pre_leased.try_recv().unwrap().lease(), lease);
         assert!(unsent.try_recv().is_err());
     }
 
     #[test]
-    fn what_is_not_sent_gives_its_place_and_its_lease_back() {
+    fn an_unsent_reservation_releases_its_capacity_and_its_lease() {
         let (streams, mut unsent) = Streams::new();
         let mut stream = open(&streams, 1);
 
         for closes in [false, true] {
-            let owed = owed();
-            let seat = streams.reserve(&owed).unwrap();
-            let lease = (owed.id, seat.lease_token);
+            let notification = notification();
+            let reservation = streams.reserve(&notification).unwrap();
+            let lease = (notification.id, reservation.lease_token);
             if closes {
-                assert_eq!(streams.close(&stream.line), [lease]);
-                seat.send();
+                assert_eq!(streams.close(&stream.stream), [lease]);
+                reservation.send();
             } else {
-                drop(seat);
+                drop(reservation);
             }
             assert_eq!(unsent.try_recv().unwrap(), lease);
         }
 
-        assert!(stream.born.try_recv().is_err());
-        assert!(streams.reserve(&owed()).is_none(), "no stream is left");
+        assert!(stream.pre_leased.try_recv().is_err());
+        assert!(
+            streams.reserve(&notification()).is_none(),
+            "no stream is open"
+        );
     }
 
     #[test]
-    fn nothing_is_born_to_a_stream_that_is_not_read_nor_ahead_of_a_backlog() {
+    fn nothing_is_pre_leased_to_a_stream_that_is_not_read_nor_ahead_of_a_backlog() {
         let (streams, _unsent) = Streams::new();
         let stream = open(&streams, 8);
-        let behind = Owed {
+        let queued = NewNotification {
             has_backlog: true,
-            ..owed()
+            ..notification()
         };
-        assert!(streams.reserve(&behind).is_none());
-        assert!(streams.reserve(&owed()).is_some());
+        assert!(streams.reserve(&queued).is_none());
+        assert!(streams.reserve(&notification()).is_some());
 
         let response = proto::StreamResponse::default();
         stream.responses.try_send(Ok(response)).unwrap();
 
-        assert!(streams.reserve(&owed()).is_none());
+        assert!(streams.reserve(&notification()).is_none());
     }
 
     #[test]
-    fn streams_take_turns() {
+    fn reservations_alternate_between_streams() {
         let (streams, _unsent) = Streams::new();
         let mut both = [open(&streams, 8), open(&streams, 8)];
 
         for _ in 0..4 {
-            streams.reserve(&owed()).unwrap().send();
+            streams.reserve(&notification()).unwrap().send();
         }
 
         for stream in &mut both {
-            assert_eq!(stream.born.len(), 2);
-            stream.born.close();
+            assert_eq!(stream.pre_leased.len(), 2);
+            stream.pre_leased.close();
         }
     }
 }

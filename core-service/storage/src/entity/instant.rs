@@ -1,4 +1,4 @@
-//! An instant as it is stored: microseconds since 1970, equal and ordered alike on both engines.
+//! The stored form of an instant: microseconds since 1970, exact and ordered on both engines.
 
 use jiff::Timestamp;
 use sea_orm::DeriveValueType;

@@ -1,4 +1,4 @@
-//! What is stored as JSON, because it is only ever read and written whole.
+//! Values stored as JSON, because they are always read and written as a whole.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl TryFrom<AddressJson> for Address {
     }
 }
 
-/// Package types and how many of each, in the order given.
+/// Package types and quantities, in the order given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
 pub struct PackagesJson(Vec<(String, u32)>);
 

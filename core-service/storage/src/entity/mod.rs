@@ -1,23 +1,20 @@
-//! The rows, as they are stored; a file per table. Rows become domain types, and domain types
-//! rows, in the aggregates' files beside this folder.
+//! Rows, one module per table, grouped as the schema is. The aggregates' files beside this folder
+//! convert them to domain types and back.
 
-pub(super) mod api_client;
-pub(super) mod attempt;
-pub(super) mod delivery;
-pub(super) mod event;
-pub(super) mod event_counter;
-pub(super) mod event_sequencer;
-pub(super) mod geocode;
-pub(super) mod idempotency_key;
+mod api_clients;
+mod deliveries;
+mod events;
+mod geography;
 pub(super) mod instant;
 pub(super) mod json;
-pub(super) mod notification;
-pub(super) mod price_list;
-pub(super) mod retail_price_use;
-pub(super) mod signing_key;
-pub(super) mod slot_booking;
-pub(super) mod store;
-pub(super) mod task;
-pub(super) mod time_slot;
-pub(super) mod webhook;
-pub(super) mod zone_set;
+mod stores;
+mod webhooks;
+
+pub(super) use self::{
+    api_clients::{api_client, idempotency_key, signing_key},
+    deliveries::{delivery, retail_price_use, slot_booking, task},
+    events::{event, event_counter, event_sequencer},
+    geography::{geocode, zone_set},
+    stores::{price_list, store, time_slot},
+    webhooks::{attempt, notification, webhook},
+};

@@ -1,4 +1,5 @@
-//! Events: written with what caused them, numbered once they are committed, read by number.
+//! The event log: events are inserted in the transaction that causes them, numbered after its
+//! commit, and read in order of their numbers.
 
 mod retention;
 mod sequencer;
@@ -7,7 +8,7 @@ mod tests;
 
 use domain::{
     event::{Event, Object},
-    event_log::Extent,
+    event_log::LogBounds,
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
 use jiff::Timestamp;
@@ -17,8 +18,8 @@ use sea_orm::{
 };
 
 pub use self::{
-    retention::{is_any_older, trim},
-    sequencer::{Round, give_up, is_any_unnumbered, number},
+    retention::{is_any_older, remove_oldest},
+    sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_lease},
 };
 use super::{
     ConnectionTrait, Error,
@@ -32,13 +33,13 @@ use super::{
 const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";
 
-/// Writes that something happened; its number comes later.
+/// Inserts events without numbers, which the sequencer assigns.
 pub async fn insert(
     transaction: &impl ConnectionTrait,
-    happened: impl IntoIterator<Item = (StoreId, EventId, &str, Object)>,
+    events: impl IntoIterator<Item = (StoreId, EventId, &str, Object)>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows: Vec<_> = happened
+    let rows: Vec<_> = events
         .into_iter()
         .map(|(store_id, id, name, object)| {
             let (collection, object_id) = match object {
@@ -84,26 +85,26 @@ pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     after: i64,
-    most: u64,
+    limit: u64,
 ) -> Result<Vec<Event>, Error> {
     let rows = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::Number.gt(after))
         .order_by_asc(Column::Number)
-        .limit(most)
+        .limit(limit)
         .all(connection)
         .await?;
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// A store's events of one name that are committed and have no number yet, of a period with both
-/// its ends, but for those with an id that a query gives; the oldest first.
+/// A store's committed events of one name without a number, created in a period, both ends
+/// included, except those whose ids a query returns; the oldest first.
 pub async fn unnumbered(
     connection: &impl ConnectionTrait,
     (store_id, name): (StoreId, &str),
     (from, until): (Timestamp, Timestamp),
-    but_for: SelectStatement,
-    most: u64,
+    except: SelectStatement,
+    limit: u64,
 ) -> Result<Vec<(EventId, Object, Timestamp)>, Error> {
     let rows = Entity::find()
         .filter(Column::Number.is_null())
@@ -111,10 +112,10 @@ pub async fn unnumbered(
         .filter(Column::Name.eq(name))
         .filter(Column::CreatedAt.gte(Instant::from(from)))
         .filter(Column::CreatedAt.lte(Instant::from(until)))
-        .filter(Column::Id.not_in_subquery(but_for))
+        .filter(Column::Id.not_in_subquery(except))
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)
-        .limit(most)
+        .limit(limit)
         .all(connection)
         .await?;
     rows.into_iter()
@@ -125,13 +126,16 @@ pub async fn unnumbered(
         .collect()
 }
 
-/// How far a store's events are numbered and kept.
-pub async fn extent(connection: &impl ConnectionTrait, store_id: StoreId) -> Result<Extent, Error> {
+/// The bounds of a store's log.
+pub async fn bounds(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<LogBounds, Error> {
     let row = event_counter::Entity::find_by_id(store_id.0)
         .one(connection)
         .await?;
-    Ok(row.map_or(Extent::default(), |row| Extent {
-        trimmed_to: row.trimmed_to,
+    Ok(row.map_or(LogBounds::default(), |row| LogBounds {
+        retained_after: row.retained_after,
         last: row.last_number,
     }))
 }
@@ -140,24 +144,24 @@ pub async fn extent(connection: &impl ConnectionTrait, store_id: StoreId) -> Res
 pub async fn list_of_all_stores(
     connection: &impl ConnectionTrait,
     after: i64,
-    most: u64,
+    limit: u64,
 ) -> Result<Vec<Event>, Error> {
     let rows = Entity::find()
         .filter(Column::Position.gt(after))
         .order_by_asc(Column::Position)
-        .limit(most)
+        .limit(limit)
         .all(connection)
         .await?;
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// How far the events of all stores are numbered and kept.
-pub async fn extent_of_all_stores(connection: &impl ConnectionTrait) -> Result<Extent, Error> {
-    let row = event_sequencer::Entity::find_by_id(event_sequencer::ONLY)
+/// The bounds of the log over all stores.
+pub async fn bounds_of_all_stores(connection: &impl ConnectionTrait) -> Result<LogBounds, Error> {
+    let row = event_sequencer::Entity::find_by_id(event_sequencer::ROW_ID)
         .one(connection)
         .await?;
-    Ok(row.map_or(Extent::default(), |row| Extent {
-        trimmed_to: row.trimmed_to,
+    Ok(row.map_or(LogBounds::default(), |row| LogBounds {
+        retained_after: row.retained_after,
         last: row.last_position,
     }))
 }
@@ -174,7 +178,7 @@ impl TryFrom<Model> for Event {
     type Error = Error;
 
     fn try_from(row: Model) -> Result<Self, Error> {
-        let unnumbered = || Error::inconsistent("events", "one without a number");
+        let unnumbered = || Error::inconsistent("events", "an event without a number");
         Ok(Self {
             id: EventId(row.id),
             store_id: StoreId(row.store_id),

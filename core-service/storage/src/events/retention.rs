@@ -1,4 +1,4 @@
-//! How long events are kept: the oldest go first, so that what is kept has no gaps.
+//! Retention: removes the oldest events first, so that the remaining log has no gaps.
 
 use std::collections::BTreeMap;
 
@@ -17,25 +17,25 @@ use crate::{
     },
 };
 
-/// Whether the oldest event was created before an instant: a look that writes nothing.
+/// Whether the oldest event was created before an instant. Writes nothing.
 pub async fn is_any_older(
     connection: &impl ConnectionTrait,
-    than: Timestamp,
+    before: Timestamp,
 ) -> Result<bool, Error> {
     let oldest = oldest(connection, 1).await?;
     Ok(oldest
         .first()
-        .is_some_and(|(_, created_at)| *created_at < Instant::from(than)))
+        .is_some_and(|(_, created_at)| *created_at < Instant::from(before)))
 }
 
-/// Removes the oldest events, as far as they were created before an instant. How many that were.
-pub async fn trim(
+/// Removes the oldest events that were created before an instant. Returns how many.
+pub async fn remove_oldest(
     transaction: &impl ConnectionTrait,
     before: Timestamp,
-    most: u64,
+    limit: u64,
 ) -> Result<usize, Error> {
     let before = Instant::from(before);
-    let last = oldest(transaction, most)
+    let last = oldest(transaction, limit)
         .await?
         .into_iter()
         .take_while(|(_, created_at)| *created_at < before)
@@ -48,33 +48,33 @@ pub async fn trim(
         .exec_with_returning(transaction)
         .await?;
 
-    let mut trimmed_to = BTreeMap::new();
+    let mut retained_after = BTreeMap::new();
     for row in &removed {
         let number = row.number.unwrap_or_default();
-        let newest = trimmed_to.entry(row.store_id).or_insert(number);
+        let newest = retained_after.entry(row.store_id).or_insert(number);
         *newest = std::cmp::max(number, *newest);
     }
-    for (store_id, number) in trimmed_to {
+    for (store_id, number) in retained_after {
         use event_counter::{Column, Entity};
         Entity::update_many()
-            .col_expr(Column::TrimmedTo, Expr::value(number))
+            .col_expr(Column::RetainedAfter, Expr::value(number))
             .filter(Column::StoreId.eq(store_id))
-            .filter(Column::TrimmedTo.lt(number))
+            .filter(Column::RetainedAfter.lt(number))
             .exec(transaction)
             .await?;
     }
     event_sequencer::Entity::update_many()
-        .col_expr(event_sequencer::Column::TrimmedTo, Expr::value(last))
-        .filter(Expr::col(event_sequencer::Column::TrimmedTo).lt(last))
+        .col_expr(event_sequencer::Column::RetainedAfter, Expr::value(last))
+        .filter(Expr::col(event_sequencer::Column::RetainedAfter).lt(last))
         .exec(transaction)
         .await?;
     Ok(removed.len())
 }
 
-/// The places of the oldest events and when they were created.
+/// The positions and creation instants of the oldest events.
 async fn oldest(
     connection: &impl ConnectionTrait,
-    most: u64,
+    limit: u64,
 ) -> Result<Vec<(i64, Instant)>, Error> {
     let found = Entity::find()
         .select_only()
@@ -82,7 +82,7 @@ async fn oldest(
         .column(Column::CreatedAt)
         .filter(Column::Position.is_not_null())
         .order_by_asc(Column::Position)
-        .limit(most)
+        .limit(limit)
         .into_tuple()
         .all(connection)
         .await?;

@@ -1,9 +1,9 @@
-//! The sequencer: gives committed events their numbers, one core at a time.
+//! The sequencer: assigns numbers to committed events, one core at a time.
 //!
-//! Who numbers holds a lease, by the leases' clock, so that others need not try. What makes it
-//! safe is not the lease but its row: it is locked for as long as a batch is numbered, and the
-//! counters move in the same transaction. A core that dies in the middle has numbered nothing. An
-//! event that is committed late, whenever it was created, gets a later number.
+//! The active core holds a lease, by the lease clock, so that the others need not try. Safety does
+//! not depend on the lease: the sequencer's row is locked while a batch is numbered, and the
+//! counters change in the same transaction. If a core crashes in between, nothing is numbered. An
+//! event that is committed late gets a later number, whenever it was created.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,21 +18,21 @@ use crate::{
     Error,
     entity::{
         event, event_counter,
-        event_sequencer::{Column, Entity, ONLY},
+        event_sequencer::{Column, Entity, ROW_ID},
     },
     lease_clock,
 };
 
-/// What came of a turn at numbering.
+/// The result of one run of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
-    /// Another core numbers events.
-    NotOurs,
-    /// So many have a number now.
+pub enum SequencerRun {
+    /// Another core holds the lease.
+    LeaseHeldElsewhere,
+    /// The count of events that were numbered.
     Numbered(usize),
 }
 
-/// Whether any event has no number yet: a look that writes nothing.
+/// Whether any event has no number yet. Writes nothing.
 pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
     let found: Option<Uuid> = event::Entity::find()
         .select_only()
@@ -45,73 +45,76 @@ pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool
     Ok(found.is_some())
 }
 
-/// Numbers committed events, the oldest first, if the lease is the holder's, over, or free; it
-/// is the holder's then for so long.
-pub async fn number(
+/// Assigns numbers to committed events, oldest first, if the lease is the owner's, expired, or free.
+/// Extends the owner's lease.
+pub async fn assign_numbers(
     transaction: &impl ConnectionTrait,
-    (holder, lease): (Uuid, Duration),
-    most: usize,
-) -> Result<Round, Error> {
-    let ours = Condition::any()
-        .add(Column::Holder.is_null())
-        .add(Column::Holder.eq(holder))
-        .add(Expr::col(Column::HeldUntil).lte(lease_clock::now(transaction)));
-    // Whoever holds the row's lock is numbering at this moment.
-    let sequencer = Entity::find_by_id(ONLY)
-        .filter(ours)
+    (lease_owner, lease): (Uuid, Duration),
+    limit: usize,
+) -> Result<SequencerRun, Error> {
+    let is_available = Condition::any()
+        .add(Column::LeaseOwner.is_null())
+        .add(Column::LeaseOwner.eq(lease_owner))
+        .add(Expr::col(Column::LeaseExpiresAt).lte(lease_clock::now(transaction)));
+    // A transaction that has locked the row is assigning numbers right now.
+    let sequencer = Entity::find_by_id(ROW_ID)
+        .filter(is_available)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .one(transaction)
         .await?;
     let Some(sequencer) = sequencer else {
-        return Ok(Round::NotOurs);
+        return Ok(SequencerRun::LeaseHeldElsewhere);
     };
 
-    let numbered = assign(transaction, sequencer.last_position, most).await?;
+    let numbered = assign(transaction, sequencer.last_position, limit).await?;
 
     let mut last_numbers = BTreeMap::new();
     for (store_id, number) in &numbered {
         let last = last_numbers.entry(*store_id).or_insert(*number);
         *last = std::cmp::max(*last, *number);
     }
-    count(transaction, last_numbers).await?;
+    save_counters(transaction, last_numbers).await?;
     let last_position = sequencer
         .last_position
         .saturating_add(i64::try_from(numbered.len()).unwrap_or(i64::MAX));
     Entity::update_many()
-        .col_expr(Column::Holder, Expr::value(holder))
-        .col_expr(Column::HeldUntil, lease_clock::end_of(transaction, lease))
+        .col_expr(Column::LeaseOwner, Expr::value(lease_owner))
+        .col_expr(
+            Column::LeaseExpiresAt,
+            lease_clock::expiry(transaction, lease),
+        )
         .col_expr(Column::LastPosition, Expr::value(last_position))
-        .filter(Column::Id.eq(ONLY))
+        .filter(Column::Id.eq(ROW_ID))
         .exec(transaction)
         .await?;
-    Ok(Round::Numbered(numbered.len()))
+    Ok(SequencerRun::Numbered(numbered.len()))
 }
 
-/// Ends the lease of whoever holds it, or of one holder.
-pub async fn give_up(
+/// Releases the lease, if `lease_owner` holds it; with `None`, whichever core holds it.
+pub async fn release_lease(
     transaction: &impl ConnectionTrait,
-    holder: Option<Uuid>,
+    lease_owner: Option<Uuid>,
 ) -> Result<(), Error> {
-    let mut held = Condition::all().add(Column::Id.eq(ONLY));
-    if let Some(holder) = holder {
-        held = held.add(Column::Holder.eq(holder));
+    let mut condition = Condition::all().add(Column::Id.eq(ROW_ID));
+    if let Some(lease_owner) = lease_owner {
+        condition = condition.add(Column::LeaseOwner.eq(lease_owner));
     }
     Entity::update_many()
-        .col_expr(Column::Holder, Expr::value(None::<Uuid>))
-        .col_expr(Column::HeldUntil, Expr::value(0_i64))
-        .filter(held)
+        .col_expr(Column::LeaseOwner, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(0_i64))
+        .filter(condition)
         .exec(transaction)
         .await?;
     Ok(())
 }
 
-/// Gives numbers and positions in one statement: whose and which.
+/// Assigns numbers and positions in one statement. Returns the store and number of each event.
 async fn assign(
     transaction: &impl ConnectionTrait,
     last_position: i64,
-    most: usize,
+    limit: usize,
 ) -> Result<Vec<(Uuid, i64)>, Error> {
-    // Numbers only, nothing from outside, are put into the text.
+    // Only integers are interpolated, no external text.
     let sql = format!(
         "UPDATE events SET number = numbered.number, position = numbered.position \
          FROM ( \
@@ -124,7 +127,7 @@ async fn assign(
                  ) AS position \
              FROM ( \
                  SELECT store_id, id, created_at FROM events \
-                 WHERE number IS NULL ORDER BY created_at, id LIMIT {most} \
+                 WHERE number IS NULL ORDER BY created_at, id LIMIT {limit} \
              ) AS batch \
              LEFT JOIN event_counters ON event_counters.store_id = batch.store_id \
          ) AS numbered \
@@ -138,8 +141,8 @@ async fn assign(
         .collect()
 }
 
-/// Writes how far each store is numbered.
-async fn count(
+/// Saves the last number of each store.
+async fn save_counters(
     transaction: &impl ConnectionTrait,
     last_numbers: BTreeMap<Uuid, i64>,
 ) -> Result<(), Error> {
@@ -153,7 +156,7 @@ async fn count(
         .map(|(store_id, last_number)| ActiveModel {
             store_id: Set(store_id),
             last_number: Set(last_number),
-            trimmed_to: Set(0),
+            retained_after: Set(0),
         });
     Entity::insert_many(rows)
         .on_conflict(

@@ -27,8 +27,8 @@ impl Log {
         }
     }
 
-    /// Writes an event of a store, created some hours after [`NOW`].
-    async fn happen(&self, store: usize, hours: i64) -> EventId {
+    /// Inserts an event of a store, created some hours after [`NOW`].
+    async fn insert_event(&self, store: usize, hours: i64) -> EventId {
         let (store_id, id) = (self.stores[store], EventId::new());
         let now = NOW + SignedDuration::from_hours(hours);
         self.storage
@@ -45,42 +45,55 @@ impl Log {
         id
     }
 
-    async fn number(&self, holder: Uuid, lease: Duration, most: usize) -> Round {
+    async fn number(&self, lease_owner: Uuid, lease: Duration, limit: usize) -> SequencerRun {
         self.storage
             .write(move |transaction| {
-                Box::pin(async move { number(transaction, (holder, lease), most).await })
+                Box::pin(
+                    async move { assign_numbers(transaction, (lease_owner, lease), limit).await },
+                )
             })
             .await
             .unwrap()
     }
 
-    async fn trim(&self, hours: i64) -> usize {
+    async fn remove_oldest(&self, hours: i64) -> usize {
         let before = NOW + SignedDuration::from_hours(hours);
         self.storage
-            .write(move |transaction| Box::pin(async move { trim(transaction, before, 500).await }))
+            .write(move |transaction| {
+                Box::pin(async move { remove_oldest(transaction, before, 500).await })
+            })
             .await
             .unwrap()
     }
 
     async fn numbers(&self, store: usize) -> Vec<(EventId, i64)> {
         let events = list(self.storage.reader(), self.stores[store], 0, 1000).await;
-        let of = |event: Event| (event.id, event.number);
-        events.unwrap().into_iter().map(of).collect()
+        let number = |event: Event| (event.id, event.number);
+        events.unwrap().into_iter().map(number).collect()
     }
 }
 
 #[tokio::test]
-async fn each_stores_events_are_numbered_from_one_and_all_stores_positions_too() {
+async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
     let log = Log::open().await;
-    let (a, b) = (log.happen(0, 1).await, log.happen(1, 2).await);
-    let c = log.happen(0, 3).await;
-    let holder = Uuid::now_v7();
+    let (a, b) = (log.insert_event(0, 1).await, log.insert_event(1, 2).await);
+    let c = log.insert_event(0, 3).await;
+    let lease_owner = Uuid::now_v7();
 
-    assert_eq!(log.number(holder, LONG, 2).await, Round::Numbered(2));
+    assert_eq!(
+        log.number(lease_owner, LONG, 2).await,
+        SequencerRun::Numbered(2)
+    );
     // Created before the others, committed after them.
-    let late = log.happen(0, 0).await;
-    assert_eq!(log.number(holder, LONG, 10).await, Round::Numbered(2));
-    assert_eq!(log.number(holder, LONG, 10).await, Round::Numbered(0));
+    let late = log.insert_event(0, 0).await;
+    assert_eq!(
+        log.number(lease_owner, LONG, 10).await,
+        SequencerRun::Numbered(2)
+    );
+    assert_eq!(
+        log.number(lease_owner, LONG, 10).await,
+        SequencerRun::Numbered(0)
+    );
 
     assert_eq!(log.numbers(0).await, [(a, 1), (late, 2), (c, 3)]);
     assert_eq!(log.numbers(1).await, [(b, 1)]);
@@ -93,64 +106,78 @@ async fn each_stores_events_are_numbered_from_one_and_all_stores_positions_too()
 }
 
 #[tokio::test]
-async fn one_holder_numbers_until_its_lease_is_over_or_given_up() {
+async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_released() {
     let log = Log::open().await;
     let (first, second, third) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
-    log.happen(0, 0).await;
+    log.insert_event(0, 0).await;
 
-    assert_eq!(log.number(first, LONG, 10).await, Round::Numbered(1));
-    assert_eq!(log.number(second, LONG, 10).await, Round::NotOurs);
+    assert_eq!(log.number(first, LONG, 10).await, SequencerRun::Numbered(1));
+    assert_eq!(
+        log.number(second, LONG, 10).await,
+        SequencerRun::LeaseHeldElsewhere
+    );
     assert_eq!(
         log.number(first, Duration::ZERO, 10).await,
-        Round::Numbered(0)
+        SequencerRun::Numbered(0)
     );
-    assert_eq!(log.number(second, LONG, 10).await, Round::Numbered(0));
-    for (holder, expected) in [(first, Round::NotOurs), (second, Round::Numbered(1))] {
+    assert_eq!(
+        log.number(second, LONG, 10).await,
+        SequencerRun::Numbered(0)
+    );
+    for (lease_owner, expected) in [
+        (first, SequencerRun::LeaseHeldElsewhere),
+        (second, SequencerRun::Numbered(1)),
+    ] {
         log.storage
             .write(move |transaction| {
-                Box::pin(async move { give_up(transaction, Some(holder)).await })
+                Box::pin(async move { release_lease(transaction, Some(lease_owner)).await })
             })
             .await
             .unwrap();
-        log.happen(0, 0).await;
+        log.insert_event(0, 0).await;
         let all = 10;
         match expected {
-            Round::NotOurs => assert_eq!(log.number(third, LONG, all).await, expected),
-            Round::Numbered(_) => {
-                assert_eq!(log.number(third, LONG, all).await, Round::Numbered(2));
+            SequencerRun::LeaseHeldElsewhere => {
+                assert_eq!(log.number(third, LONG, all).await, expected);
+            }
+            SequencerRun::Numbered(_) => {
+                assert_eq!(
+                    log.number(third, LONG, all).await,
+                    SequencerRun::Numbered(2)
+                );
             }
         }
     }
 }
 
 #[tokio::test]
-async fn old_events_go_and_the_numbers_go_on() {
+async fn numbering_continues_after_old_events_are_removed() {
     let log = Log::open().await;
-    let holder = Uuid::now_v7();
+    let lease_owner = Uuid::now_v7();
     for hours in 0..4 {
-        log.happen(0, hours).await;
+        log.insert_event(0, hours).await;
     }
-    log.happen(1, 10).await;
-    log.number(holder, LONG, 10).await;
+    log.insert_event(1, 10).await;
+    log.number(lease_owner, LONG, 10).await;
 
-    assert_eq!(log.trim(0).await, 0);
-    assert_eq!(log.trim(3).await, 3);
-    let kept = log.happen(0, 11).await;
-    log.number(holder, LONG, 10).await;
+    assert_eq!(log.remove_oldest(0).await, 0);
+    assert_eq!(log.remove_oldest(3).await, 3);
+    let newest = log.insert_event(0, 11).await;
+    log.number(lease_owner, LONG, 10).await;
 
     let reader = log.storage.reader();
-    let extent = extent(reader, log.stores[0]).await.unwrap();
-    assert_eq!((extent.first(), extent.last), (4, 5));
-    assert_eq!(log.numbers(0).await.last(), Some(&(kept, 5)));
-    let other = super::extent(reader, log.stores[1]).await.unwrap();
+    let bounds = bounds(reader, log.stores[0]).await.unwrap();
+    assert_eq!((bounds.first(), bounds.last), (4, 5));
+    assert_eq!(log.numbers(0).await.last(), Some(&(newest, 5)));
+    let other = super::bounds(reader, log.stores[1]).await.unwrap();
     assert_eq!((other.first(), other.last), (1, 1));
-    let all = extent_of_all_stores(reader).await.unwrap();
+    let all = bounds_of_all_stores(reader).await.unwrap();
     assert_eq!((all.first(), all.last), (4, 6));
-    assert_eq!(log.trim(100).await, 3);
+    assert_eq!(log.remove_oldest(100).await, 3);
     assert_eq!(log.numbers(0).await, []);
-    log.happen(0, 200).await;
-    log.number(holder, LONG, 10).await;
+    log.insert_event(0, 200).await;
+    log.number(lease_owner, LONG, 10).await;
     assert_eq!(log.numbers(0).await.len(), 1);
-    let extent = super::extent(reader, log.stores[0]).await.unwrap();
-    assert_eq!((extent.first(), extent.last), (6, 6), "the numbers go on");
+    let bounds = super::bounds(reader, log.stores[0]).await.unwrap();
+    assert_eq!((bounds.first(), bounds.last), (6, 6), "numbering continues");
 }

@@ -1,70 +1,56 @@
-//! Events, the notifications owed for them, their leases, and the attempts made.
+//! Notifications: the outbox, claims under leases, outcomes, and cancellation.
 //!
-//! A notification is `pending` until a dispatcher holds a lease on it (`leased`), and ends as
-//! `delivered`, `given_up` (the schedule is exhausted) or `dropped` (its webhook is no more).
-//! It may be leased from its birth, to a dispatcher with a stream to this very process.
-//! What is pending of a disabled webhook waits for nothing but to be dropped ([`leftover`]).
-//! Claims and outcomes go by notification, whatever its store: the dispatcher serves them all.
+//! A notification is `pending` until a dispatcher claims it under a lease (`leased`), and finishes
+//! as `delivered`, `exhausted` (no attempts left) or `cancelled` (its webhook was disabled or
+//! deleted). It may be pre-leased: inserted with a lease for a dispatcher that is connected to
+//! this process. Pending notifications of a disabled webhook only wait for their cancellation
+//! ([`backlog_cleanup`]). Claims and outcomes cover all stores: a dispatcher serves all of them.
 //!
-//! Over `PostgreSQL` transactions run beside each other, and all lock in one order, so that none
-//! waits for one that waits for it:
-//! 1. Notifications under leases. Only who reports their outcomes waits for them; whoever gives
-//!    back or drops passes over what is locked ([`owed::lock_free`]), which comes to the same:
-//!    whoever has it finds its webhook ended, and drops it.
-//! 2. Webhooks, by store and id, in one statement, as strongly as they will be needed: `FOR
-//!    UPDATE` to disable or delete one, else `FOR NO KEY UPDATE`, beside which others may hold a
-//!    place (`FOR KEY SHARE`, in the same order). Claims pass over what is locked.
-//! 3. Other notifications: pending, dropped, or ended. Who waits for one has its webhook.
+//! Over `PostgreSQL`, transactions run concurrently. They take their locks in one order, so that
+//! they don't deadlock:
+//! 1. Leased notifications. Only the transaction that applies their outcomes waits for them.
+//!    Releases and cancellations skip locked ones ([`cancellation::lock_skip_locked`]), with the
+//!    same result: the transaction that has locked one finds its webhook disabled, and cancels it.
+//! 2. Webhooks, ordered by store and id, in one statement, with the strongest lock that the
+//!    transaction needs: `FOR UPDATE` to disable or delete one, else `FOR NO KEY UPDATE`, which
+//!    admits the `FOR KEY SHARE` of transactions that enqueue (in the same order). Claims skip
+//!    locked ones.
+//! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
+//!    locked its webhook.
 //!
-//! A claim may follow outcomes in their transaction: it waits for no webhook, and has those of all
-//! that it takes.
+//! A claim may follow outcomes in the same transaction: it waits for no webhook, and has locked
+//! the webhook of every notification that it takes.
 //!
-//! What is left is a lease that is reported just as it ends, or to two cores at once: who waited
-//! for a notification in vain has it locked all the same, whatever it is by then. Should that make
-//! a circle, the database breaks it after a second, and one is begun again
-//! ([`Storage::write`](super::Storage::write)).
+//! One case remains: a lease is reported just as it expires, or to two cores at once. The
+//! transaction that waited for the notification then holds its lock in whatever state it is. If
+//! that closes a cycle, the database detects the deadlock after a second, and one transaction is
+//! retried ([`Storage::write`](super::Storage::write)).
 
-mod due;
+mod attempts;
+mod backlog_cleanup;
+mod cancellation;
+mod claims;
+mod due_batch;
+mod eligibility;
 mod leases;
-mod leftover;
+mod outbox;
+mod outcome_plan;
 mod outcomes;
-mod owed;
-mod queue;
+pub(super) mod queue;
+mod receiver_health;
 mod retention;
-mod standing;
+pub(super) mod state;
 #[cfg(test)]
 mod tests;
-mod verdicts;
-
-use sea_orm::sea_query::{Expr, SimpleExpr};
 
 pub use self::{
-    leases::{
-        Claim, Claimed, claim, is_any_expired, release, release_all, release_expired, renew_all,
-    },
-    leftover::{drop_backlog, drop_left_of, drop_some_left},
-    outcomes::{Attempt, Recorded, Report, insert_attempts, record},
-    owed::{Owed, drop_owed, insert, record_events},
-    queue::{is_any_due, is_any_turn, wake},
+    attempts::{AttemptReport, RecordedAttempt, insert_attempts},
+    backlog_cleanup::{cancel_backlog, cancel_backlog_batch, cancel_whole_backlog},
+    cancellation::cancel_notifications,
+    claims::{ClaimedBatch, ClaimedNotification, claim},
+    eligibility::{is_any_claimable, is_any_due},
+    leases::{is_any_expired, release, release_all, release_expired, renew_all},
+    outbox::{NewNotification, insert, record_events},
+    outcomes::{AppliedOutcomes, apply_outcomes},
     retention::remove_finished,
 };
-
-pub(super) const PENDING: &str = "pending";
-pub(super) const LEASED: &str = "leased";
-pub(super) const DELIVERED: &str = "delivered";
-pub(super) const GIVEN_UP: &str = "given_up";
-pub(super) const DROPPED: &str = "dropped";
-
-/// Spelled out, not a parameter: the indexes of what is pending and what is leased are partial,
-/// and found by that.
-fn is_pending() -> SimpleExpr {
-    Expr::cust("state = 'pending'")
-}
-
-fn is_leased() -> SimpleExpr {
-    Expr::cust("state = 'leased'")
-}
-
-fn is_dropped() -> SimpleExpr {
-    Expr::cust("state = 'dropped'")
-}

@@ -1,178 +1,143 @@
-//! Outcomes: what becomes of notifications after their attempts. A batch costs as many
-//! statements as one does.
+//! Applies the outcomes of attempts. A batch takes as many statements as a single outcome.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use domain::{
     event::{Object, WEBHOOK_DISABLED},
-    id::{EventId, NotificationId, StoreId, WebhookId},
+    id::{EventId, StoreId, WebhookId},
     notification::{Outcome, is_failing_for_too_long},
     webhook::DisabledReason,
 };
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
-    ActiveValue::Set,
     ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict, SimpleExpr},
+    sea_query::{CaseStatement, Expr, ExprTrait as _, SimpleExpr},
 };
 use uuid::Uuid;
 
 use super::{
-    DELIVERED, DROPPED, GIVEN_UP, PENDING, is_dropped, is_leased, leases::under_leases,
-    leftover::DROPPED_AT_ONCE, owed, queue::Owner, standing, verdicts::Verdicts,
+    attempts::{AttemptReport, RecordedAttempt},
+    backlog_cleanup,
+    cancellation::cancel_notifications,
+    leases::under_leases,
+    outcome_plan::OutcomePlan,
+    receiver_health::{self, Failing},
+    state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
 
 use crate::{
     ConnectionTrait, Error,
+    bucketed_params::bucketed,
     entity::{
-        attempt,
         instant::Instant,
         notification::{Column, Entity, Model},
     },
     events,
-    padding::padded,
-    webhooks,
+    webhooks::{self, WebhookKey},
 };
 
-/// How an attempt under a lease ended.
-#[derive(Clone, Debug)]
-pub struct Report {
-    pub id: NotificationId,
-    pub lease_token: Uuid,
-    pub outcome: Outcome,
-    /// The HTTP status, if there was an answer.
-    pub status: Option<u16>,
-    pub duration: Duration,
-    pub answer: String,
-    /// A random number, for the delay of the next attempt.
-    pub jitter: u64,
-}
-
-/// An attempt that counted.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    pub store_id: StoreId,
-    pub number: i64,
-    /// When its outcome was recorded.
-    pub recorded_at: Timestamp,
-    pub report: Report,
-}
-
-/// What a batch of reports brought about.
+/// The changes that a batch of reports caused.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    pub attempts: Vec<Attempt>,
-    /// Webhooks disabled because their receivers are gone.
-    pub gone: Vec<Owner>,
-    /// Webhooks disabled because their receivers have only failed for too long.
-    pub failing: Vec<Owner>,
+pub struct AppliedOutcomes {
+    pub attempts: Vec<RecordedAttempt>,
+    /// Webhooks disabled because their receivers answered 410 Gone.
+    pub gone: Vec<WebhookKey>,
+    /// Webhooks disabled because they failed for too long.
+    pub failing: Vec<WebhookKey>,
 }
 
-/// Writes what becomes of notifications after their attempts. A report under a lease that is
-/// over changes nothing.
-pub async fn record(
+/// Applies reports to their notifications and webhooks. A report under a lease that is no longer
+/// held changes nothing.
+pub async fn apply_outcomes(
     transaction: &impl ConnectionTrait,
-    reports: &[Report],
+    reports: &[AttemptReport],
     disable_after: SignedDuration,
     now: Timestamp,
-) -> Result<Recorded, Error> {
-    let reports = one_of_each(transaction, reports).await?;
+) -> Result<AppliedOutcomes, Error> {
+    let reports = one_per_notification(transaction, reports).await?;
     let mut rows = deliver_or_lock(transaction, &reports, is_leased, now).await?;
-    // Few: their webhooks were disabled while they were on their way. They are locked after those.
-    let untold = missing(&reports, &rows);
-    let dropped = find(transaction, &untold, is_dropped()).await?;
-    let owners: BTreeSet<_> = dropped.iter().map(owner).collect();
-    rows.extend(keyed(dropped));
+    // Few: their webhooks were disabled during the attempt. The lock order puts them after those.
+    let remaining = unmatched(&reports, &rows);
+    let cancelled = find(transaction, &remaining, is_cancelled()).await?;
+    let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
+    rows.extend(by_id(cancelled));
 
-    let mut verdicts = Verdicts::of(&reports, &rows, now);
+    let mut plan = OutcomePlan::new(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
-    let to_disable = (&verdicts.gone, since);
-    let locked = standing::lock(transaction, &verdicts.endings, &owners, to_disable).await?;
-    if !owners.is_empty() {
-        rows.retain(|_, row| row.state != DROPPED);
-        rows.extend(deliver_or_lock(transaction, &untold, is_dropped, now).await?);
-        verdicts = Verdicts::of(&reports, &rows, now);
+    let to_disable = (&plan.gone, since);
+    let locked = receiver_health::lock(transaction, &plan.summary, &disabled, to_disable).await?;
+    if !disabled.is_empty() {
+        rows.retain(|_, row| row.state != CANCELLED);
+        rows.extend(deliver_or_lock(transaction, &remaining, is_cancelled, now).await?);
+        plan = OutcomePlan::new(&reports, &rows, now);
     }
-    for report in missing(&reports, &rows) {
-        say_late(report);
+    for report in unmatched(&reports, &rows) {
+        log_stale_lease(report);
     }
 
-    let failing = standing::note(transaction, &verdicts.endings, &locked, now).await?;
-    verdicts.keep_owed(&failing.enabled);
-    retry(transaction, &verdicts.retried).await?;
-    end(transaction, verdicts.given_up, GIVEN_UP, now).await?;
-    end(transaction, verdicts.dropped, DROPPED, now).await?;
-    let mut recorded = Recorded {
-        attempts: verdicts.attempts,
-        ..Recorded::default()
+    let failing = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
+    plan.cancel_retries_except(&failing.enabled);
+    retry(transaction, &plan.retried).await?;
+    finish(transaction, plan.exhausted, EXHAUSTED, now).await?;
+    finish(transaction, plan.cancelled, CANCELLED, now).await?;
+    let mut applied = AppliedOutcomes {
+        attempts: plan.attempts,
+        ..AppliedOutcomes::default()
     };
-    if !locked.may_be_disabled {
-        return Ok(recorded);
+    if locked.may_be_disabled {
+        let failing = failing_for_too_long(failing, &plan.gone, disable_after, now);
+        applied.gone = disable(transaction, plan.gone, DisabledReason::Gone, now).await?;
+        applied.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
     }
-    let gone = verdicts.gone;
-    let failing = failing
-        .since
-        .into_iter()
-        .filter(|(owner, since)| {
-            let since = Timestamp::try_from(*since).unwrap_or(now);
-            !gone.contains(owner) && is_failing_for_too_long(since, disable_after, now)
-        })
-        .map(|(owner, _)| owner)
-        .collect::<BTreeSet<_>>();
-    recorded.gone = disable(transaction, gone, DisabledReason::Gone, now).await?;
-    recorded.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
-    Ok(recorded)
+    Ok(applied)
 }
 
-/// One report of each notification: one lease has one outcome, what comes after it is stale. Of a
-/// notification that is told of under several leases, as hardly ever happens, all but one are
-/// over; which, only the row knows.
-async fn one_of_each<'a>(
+/// Reduces reports to one per notification. One lease has one outcome: later reports of it are
+/// stale. Of the rare notification reported under several leases, at most one lease is held; the
+/// row shows which.
+async fn one_per_notification<'a>(
     connection: &impl ConnectionTrait,
-    reports: &'a [Report],
-) -> Result<Vec<&'a Report>, Error> {
+    reports: &'a [AttemptReport],
+) -> Result<Vec<&'a AttemptReport>, Error> {
     let mut leases = HashSet::new();
     let mut reports: Vec<_> = reports
         .iter()
         .filter(|report| leases.insert((report.id, report.lease_token)))
         .collect();
     let mut ids = HashSet::new();
-    let several: HashSet<_> = reports
+    let repeated: HashSet<_> = reports
         .iter()
         .map(|report| report.id)
         .filter(|id| !ids.insert(*id))
         .collect();
-    if several.is_empty() {
+    if repeated.is_empty() {
         return Ok(reports);
     }
-    let mut of_several = reports.clone();
-    of_several.retain(|report| several.contains(&report.id));
-    let either = Condition::any().add(is_leased()).add(is_dropped());
-    let rows = find(connection, &of_several, either).await?;
+    let mut of_repeated = reports.clone();
+    of_repeated.retain(|report| repeated.contains(&report.id));
+    let either = Condition::any().add(is_leased()).add(is_cancelled());
+    let rows = find(connection, &of_repeated, either).await?;
     let current: HashSet<_> = rows.iter().map(|row| (row.id, row.lease_token)).collect();
     reports.retain(|report| {
-        let is_over = several.contains(&report.id)
+        let is_stale = repeated.contains(&report.id)
             && !current.contains(&(report.id.0, Some(report.lease_token)));
-        if is_over {
-            say_late(report);
+        if is_stale {
+            log_stale_lease(report);
         }
-        !is_over
+        !is_stale
     });
     Ok(reports)
 }
 
-fn say_late(report: &Report) {
-    tracing::info!(notification.id = %report.id, "an outcome came after its lease");
+fn log_stale_lease(report: &AttemptReport) {
+    tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
 }
 
-/// Of notifications in a state, under the leases told of: those delivered are ended, the others
-/// locked.
+/// Of the reported notifications in a state, marks the delivered ones as such and locks the
+/// others.
 async fn deliver_or_lock(
     transaction: &impl ConnectionTrait,
-    reports: &[&Report],
+    reports: &[&AttemptReport],
     state: fn() -> SimpleExpr,
     now: Timestamp,
 ) -> Result<HashMap<Uuid, Model>, Error> {
@@ -182,26 +147,28 @@ async fn deliver_or_lock(
         .partition(|report| report.outcome == Outcome::Delivered);
     let delivered = deliver(transaction, &delivered, state(), now).await?;
     let failed = lock(transaction, &failed, state()).await?;
-    Ok(keyed(delivered).chain(keyed(failed)).collect())
+    Ok(by_id(delivered).chain(by_id(failed)).collect())
 }
 
-fn missing<'a>(reports: &[&'a Report], rows: &HashMap<Uuid, Model>) -> Vec<&'a Report> {
-    let is_missing = |report: &&Report| !rows.contains_key(&report.id.0);
-    reports.iter().copied().filter(is_missing).collect()
+fn unmatched<'a>(
+    reports: &[&'a AttemptReport],
+    rows: &HashMap<Uuid, Model>,
+) -> Vec<&'a AttemptReport> {
+    let is_unmatched = |report: &&AttemptReport| !rows.contains_key(&report.id.0);
+    reports.iter().copied().filter(is_unmatched).collect()
 }
 
-fn owner(row: &Model) -> Owner {
+fn webhook_of(row: &Model) -> WebhookKey {
     (StoreId(row.store_id), WebhookId(row.webhook_id))
 }
 
-fn keyed(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
+fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
 }
 
-/// Ends what was delivered, of those in a state, and gives it.
 async fn deliver(
     transaction: &impl ConnectionTrait,
-    reports: &[&Report],
+    reports: &[&AttemptReport],
     state: SimpleExpr,
     now: Timestamp,
 ) -> Result<Vec<Model>, Error> {
@@ -213,7 +180,7 @@ async fn deliver(
         .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .filter(leases_of(reports).add(state))
         .exec_with_returning(transaction)
         .await?;
@@ -222,7 +189,7 @@ async fn deliver(
 
 async fn lock(
     transaction: &impl ConnectionTrait,
-    reports: &[&Report],
+    reports: &[&AttemptReport],
     state: SimpleExpr,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
@@ -239,7 +206,7 @@ async fn lock(
 
 async fn find(
     connection: &impl ConnectionTrait,
-    reports: &[&Report],
+    reports: &[&AttemptReport],
     states: impl Into<Condition>,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
@@ -252,13 +219,13 @@ async fn find(
     Ok(rows)
 }
 
-fn leases_of(reports: &[&Report]) -> Condition {
+fn leases_of(reports: &[&AttemptReport]) -> Condition {
     under_leases(reports.iter().map(|report| (report.id, report.lease_token)))
 }
 
 async fn retry(
     transaction: &impl ConnectionTrait,
-    retried: &BTreeMap<Uuid, (Owner, Timestamp)>,
+    retried: &BTreeMap<Uuid, (WebhookKey, Timestamp)>,
 ) -> Result<(), Error> {
     if retried.is_empty() {
         return Ok(());
@@ -274,15 +241,15 @@ async fn retry(
         .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
         .col_expr(Column::DueAt, due_at.into())
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(padded(retried.keys().copied())))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
+        .filter(Column::Id.is_in(bucketed(retried.keys().copied())))
         .exec(transaction)
         .await?;
     Ok(())
 }
 
-/// Ends what was told in vain.
-async fn end(
+/// Finishes notifications that were not delivered.
+async fn finish(
     transaction: &impl ConnectionTrait,
     ids: Vec<Uuid>,
     state: &str,
@@ -296,64 +263,52 @@ async fn end(
         .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeasedUntil, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(padded(ids)))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
+        .filter(Column::Id.is_in(bucketed(ids)))
         .exec(transaction)
         .await?;
     Ok(())
 }
 
-/// Disables those webhooks that are enabled, and gives them; what is owed to them is dropped, or
-/// the beginning of it: the outcomes of others are recorded by this transaction too, which must
-/// end in its time.
+fn failing_for_too_long(
+    failing: Failing,
+    gone: &BTreeSet<WebhookKey>,
+    disable_after: SignedDuration,
+    now: Timestamp,
+) -> BTreeSet<WebhookKey> {
+    failing
+        .since
+        .into_iter()
+        .filter(|(webhook, since)| {
+            let since = Timestamp::try_from(*since).unwrap_or(now);
+            !gone.contains(webhook) && is_failing_for_too_long(since, disable_after, now)
+        })
+        .map(|(webhook, _)| webhook)
+        .collect()
+}
+
+/// Disables webhooks and returns those that were enabled. Cancels the first batch of their
+/// backlogs only: this transaction also applies the outcomes of other webhooks, and must end
+/// within its timeout.
 async fn disable(
     transaction: &impl ConnectionTrait,
-    webhooks: BTreeSet<Owner>,
+    webhooks: BTreeSet<WebhookKey>,
     reason: DisabledReason,
     now: Timestamp,
-) -> Result<Vec<Owner>, Error> {
+) -> Result<Vec<WebhookKey>, Error> {
     if webhooks.is_empty() {
         return Ok(Vec::new());
     }
     let disabled = webhooks::disable(transaction, webhooks, reason, now).await?;
-    let happened = disabled.iter().map(|(store_id, id)| {
+    let events = disabled.iter().map(|(store_id, id)| {
         let object = Object::Webhook(*id);
         (*store_id, EventId::new(), WEBHOOK_DISABLED, object)
     });
-    events::insert(transaction, happened, now).await?;
+    events::insert(transaction, events, now).await?;
     let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
-    let most = DROPPED_AT_ONCE / std::cmp::max(count, 1);
+    let limit = backlog_cleanup::BATCH / std::cmp::max(count, 1);
     for (store_id, id) in &disabled {
-        owed::drop_owed(transaction, *store_id, *id, Some(most), now).await?;
+        cancel_notifications(transaction, *store_id, *id, Some(limit), now).await?;
     }
     Ok(disabled)
-}
-
-/// Keeps the attempts, for people to look at.
-pub async fn insert_attempts(
-    transaction: &impl ConnectionTrait,
-    attempts: &[Attempt],
-) -> Result<(), Error> {
-    // What is there twice is written once.
-    let rows = padded(attempts)
-        .into_iter()
-        .map(|attempt| attempt::ActiveModel {
-            store_id: Set(attempt.store_id.0),
-            notification_id: Set(attempt.report.id.0),
-            number: Set(attempt.number),
-            failure: Set(attempt
-                .report
-                .outcome
-                .failure()
-                .map(|failure| failure.as_str().to_owned())),
-            status: Set(attempt.report.status.map(i64::from)),
-            duration: Set(i64::try_from(attempt.report.duration.as_micros()).unwrap_or(i64::MAX)),
-            answer: Set(attempt.report.answer.clone()),
-            recorded_at: Set(attempt.recorded_at.into()),
-        });
-    attempt::Entity::insert_many(rows)
-        .on_conflict(OnConflict::new().do_nothing().to_owned())
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
 }

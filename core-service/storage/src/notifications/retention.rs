@@ -1,4 +1,4 @@
-//! Retention: what has ended is kept for a while, with its attempts, and then removed.
+//! Retention: removes finished notifications, with their attempts.
 
 use jiff::Timestamp;
 use sea_orm::{
@@ -16,20 +16,19 @@ use crate::{
     },
 };
 
-/// Removes some of the notifications that ended before an instant, the longest ended first, and
-/// their attempts. How many; fewer than asked for when there are no more. Cores that do so at
-/// the same moment step past each other.
+/// Removes notifications that finished before an instant, oldest first, with their attempts.
+/// Returns how many: fewer than `limit` if none remain. Concurrent cores skip each other's rows.
 pub async fn remove_finished(
     transaction: &impl ConnectionTrait,
     before: Timestamp,
-    most: u64,
+    limit: u64,
 ) -> Result<u64, Error> {
     let old: Vec<(Uuid, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::StoreId, Column::Id])
         .filter(Column::FinishedAt.lt(Instant::from(before)))
         .order_by_asc(Column::FinishedAt)
-        .limit(most)
+        .limit(limit)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .into_tuple()
         .all(transaction)

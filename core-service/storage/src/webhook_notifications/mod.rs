@@ -1,4 +1,4 @@
-//! The notifications of a webhook, as its owner looks at them: pages, attempts, and sending again.
+//! A webhook's notifications for its owner: pages, attempts, and resending.
 
 mod recovery;
 mod states;
@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select};
 
 #[cfg(test)]
-pub use self::recovery::Page;
-pub use self::recovery::{failed_behind, missed, owe_missed, send_again};
+pub use self::recovery::MissedPage;
+pub use self::recovery::{enqueue_missed, failed_after, missed_events, resend};
 use super::{
     ConnectionTrait, Error,
     entity::{
@@ -24,9 +24,9 @@ use super::{
     pages::{self, Start},
 };
 
-/// A notification as its owner sees it.
+/// A notification for its owner.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct NotificationView {
     pub id: NotificationId,
     pub store_id: StoreId,
     pub webhook_id: WebhookId,
@@ -35,45 +35,45 @@ pub struct Shown {
     pub state: State,
     /// How many attempts have ended.
     pub attempts: u32,
-    /// When the next attempt is due; none if there is to be none.
+    /// When the next attempt is due; `None` if there will be none.
     pub due_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub finished_at: Option<Timestamp>,
 }
 
-/// How an attempt went.
+/// An attempt for the webhook's owner.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct AttemptView {
     /// Counts from 1.
     pub number: u32,
-    /// The failure's name; none if it was delivered.
+    /// The failure's name; `None` if delivered.
     pub failure: Option<String>,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u32>,
     /// Microseconds.
     pub duration: i64,
-    /// The first bytes of the answer, as text.
-    pub answer: String,
+    /// The first bytes of the response's body, as text.
+    pub response_body: String,
     pub recorded_at: Timestamp,
 }
 
-/// A page of a webhook's notifications, newest first, and whether there are more in the
-/// direction it was read.
+/// A page of a webhook's notifications, newest first, and whether more follow in the direction
+/// of reading.
 pub async fn read(
     connection: &impl ConnectionTrait,
     owner: (StoreId, WebhookId),
     states: &[State],
     start: Start,
     size: u32,
-) -> Result<(Vec<Shown>, bool), Error> {
+) -> Result<(Vec<NotificationView>, bool), Error> {
     let query = page(owner, states, start);
     let (rows, more) = pages::read(connection, query, start, size).await?;
-    let page = rows.into_iter().map(Shown::try_from);
+    let page = rows.into_iter().map(NotificationView::try_from);
     Ok((page.collect::<Result<_, _>>()?, more))
 }
 
-/// A webhook's notifications in some states, or in any if there are none, in the order they are
-/// read.
+/// The query for a webhook's notifications in some states (in all, if empty), in the order of
+/// reading.
 pub(super) fn page(
     (store_id, webhook_id): (StoreId, WebhookId),
     states: &[State],
@@ -88,16 +88,16 @@ pub(super) fn page(
     pages::from(query, (Column::CreatedAt, Column::Id), start)
 }
 
-/// A notification of any store: whose it is, is asked next.
+/// A notification of any store: the caller checks its store next.
 pub async fn find_of_any_store(
     connection: &impl ConnectionTrait,
     id: NotificationId,
-) -> Result<Option<Shown>, Error> {
+) -> Result<Option<NotificationView>, Error> {
     let row = Entity::find()
         .filter(Column::Id.eq(id.0))
         .one(connection)
         .await?;
-    row.map(Shown::try_from).transpose()
+    row.map(NotificationView::try_from).transpose()
 }
 
 /// A store's notification.
@@ -105,20 +105,20 @@ pub async fn find(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     id: NotificationId,
-) -> Result<Option<Shown>, Error> {
+) -> Result<Option<NotificationView>, Error> {
     let row = Entity::find_by_id((store_id.0, id.0))
         .one(connection)
         .await?;
-    row.map(Shown::try_from).transpose()
+    row.map(NotificationView::try_from).transpose()
 }
 
-/// The attempts made for some notifications of a store, oldest first. One that could not be
-/// written down is missing.
+/// The attempts of some notifications of a store, oldest first. Attempts that could not be stored
+/// are missing.
 pub async fn attempts(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     ids: impl IntoIterator<Item = NotificationId>,
-) -> Result<HashMap<NotificationId, Vec<Attempt>>, Error> {
+) -> Result<HashMap<NotificationId, Vec<AttemptView>>, Error> {
     let rows = attempt::Entity::find()
         .filter(attempt::Column::StoreId.eq(store_id.0))
         .filter(attempt::Column::NotificationId.is_in(ids.into_iter().map(|id| id.0)))
@@ -127,26 +127,30 @@ pub async fn attempts(
         .await?;
     let mut attempts: HashMap<_, Vec<_>> = HashMap::new();
     for row in rows {
-        let wrong = |error| Error::inconsistent("attempts", error);
-        let of = attempts.entry(NotificationId(row.notification_id));
-        of.or_default().push(Attempt {
-            number: u32::try_from(row.number).map_err(wrong)?,
+        let inconsistent = |error| Error::inconsistent("attempts", error);
+        let id = NotificationId(row.notification_id);
+        attempts.entry(id).or_default().push(AttemptView {
+            number: u32::try_from(row.number).map_err(inconsistent)?,
             failure: row.failure,
-            status: row.status.map(u32::try_from).transpose().map_err(wrong)?,
+            status: row
+                .status
+                .map(u32::try_from)
+                .transpose()
+                .map_err(inconsistent)?,
             duration: row.duration,
-            answer: row.answer,
+            response_body: row.response_body,
             recorded_at: row.recorded_at.try_into()?,
         });
     }
     Ok(attempts)
 }
 
-impl TryFrom<Model> for Shown {
+impl TryFrom<Model> for NotificationView {
     type Error = Error;
 
     fn try_from(row: Model) -> Result<Self, Error> {
         let state = states::of(&row)?;
-        let is_owed = matches!(state, State::Pending | State::Failed);
+        let is_unfinished = matches!(state, State::Pending | State::Failed);
         Ok(Self {
             id: NotificationId(row.id),
             store_id: StoreId(row.store_id),
@@ -156,7 +160,7 @@ impl TryFrom<Model> for Shown {
             state,
             attempts: u32::try_from(row.attempts)
                 .map_err(|error| Error::inconsistent("notifications", error))?,
-            due_at: is_owed.then(|| row.due_at.try_into()).transpose()?,
+            due_at: is_unfinished.then(|| row.due_at.try_into()).transpose()?,
             created_at: row.created_at.try_into()?,
             finished_at: instant::optional(row.finished_at)?,
         })

@@ -1,4 +1,5 @@
-//! Sending again: what failed, and what happened while a webhook was disabled.
+//! Recovery: resends failed notifications, and enqueues the events that a webhook missed while it
+//! was disabled.
 
 use std::collections::BTreeMap;
 
@@ -25,27 +26,27 @@ use crate::{
         notification::{ActiveModel, Column, Entity},
     },
     events,
-    notifications::{self, LEASED, PENDING},
-    pages::Place,
+    notifications::{
+        queue,
+        state::{LEASED, PENDING},
+    },
+    pages::Cursor,
 };
 
-/// Makes notifications of a webhook owed now, with the whole schedule before them; one that is
-/// just being sent stays as it is. How many that were.
-pub async fn send_again(
+/// Makes notifications of a webhook pending and due now, with the whole retry schedule before
+/// them. Skips leased ones. Returns how many changed.
+pub async fn resend(
     transaction: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
     ids: impl IntoIterator<Item = NotificationId>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    // First the webhook, as claims do.
-    notifications::wake(
-        transaction,
-        &BTreeMap::from([((store_id, webhook_id), now)]),
-    )
-    .await?;
+    // The webhook first, in the lock order of claims.
+    let due = BTreeMap::from([((store_id, webhook_id), now)]);
+    queue::enqueue(transaction, &due).await?;
     let changed = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
-        .col_expr(Column::RestartedAfter, Expr::col(Column::Attempts))
+        .col_expr(Column::ResentAtAttempt, Expr::col(Column::Attempts))
         .col_expr(Column::DueAt, Expr::value(Instant::from(now)))
         .col_expr(Column::FinishedAt, Expr::value(None::<i64>))
         .filter(Column::StoreId.eq(store_id.0))
@@ -57,70 +58,71 @@ pub async fn send_again(
     Ok(changed.rows_affected)
 }
 
-/// The oldest of a webhook's notifications behind a place that failed, were given up or dropped.
-pub async fn failed_behind(
+/// A webhook's failed, exhausted and cancelled notifications after a cursor, oldest first.
+pub async fn failed_after(
     connection: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
-    place: Place,
-    most: u64,
-) -> Result<Vec<Place>, Error> {
-    let created_at = Instant::from(place.created_at);
-    let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(place.id));
-    let places: Vec<(Instant, Uuid)> = Entity::find()
+    after: Cursor,
+    limit: u64,
+) -> Result<Vec<Cursor>, Error> {
+    let created_at = Instant::from(after.created_at);
+    let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(after.id));
+    let rows: Vec<(Instant, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::CreatedAt, Column::Id])
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0))
         .filter(Column::CreatedAt.gte(created_at).and(beyond))
-        .filter(in_any(&[State::Failed, State::GivenUp, State::Dropped]))
+        .filter(in_any(&[State::Failed, State::Exhausted, State::Cancelled]))
         .filter(Column::State.ne(LEASED))
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)
-        .limit(most)
+        .limit(limit)
         .into_tuple()
         .all(connection)
         .await?;
-    let place = |(created_at, id): (Instant, _)| {
-        Ok(Place {
+    let cursor = |(created_at, id): (Instant, _)| {
+        Ok(Cursor {
             created_at: created_at.try_into()?,
             id,
         })
     };
-    places.into_iter().map(place).collect()
+    rows.into_iter().map(cursor).collect()
 }
 
-/// An event that a webhook was not told of, because it was disabled then.
+/// An event that a webhook missed because it was disabled.
 #[derive(Clone, Copy, Debug)]
-pub struct Missed {
+pub struct MissedEvent {
     pub event_id: EventId,
     pub delivery_id: DeliveryId,
-    pub happened_at: Timestamp,
+    pub occurred_at: Timestamp,
 }
 
-/// What a look at the log found.
+/// The missed events in a page of the log.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
-    pub missed: Vec<Missed>,
-    /// The number to go on after; none at the end of the log.
+pub struct MissedPage {
+    pub missed: Vec<MissedEvent>,
+    /// The number to continue after; `None` at the end of the log.
     pub last: Option<i64>,
 }
 
-/// Of a page of the log of a webhook's store, after a number, the events for it that happened in
-/// a period, both ends included, and of which it has no notification. At the end of the log also
-/// those that are committed and have no number yet.
-pub async fn missed(
+/// The events that a webhook missed in a period, both ends included, from one page of its store's
+/// log after a number: those that it subscribes to and has no notification of. At the end of the
+/// log also committed events without a number.
+pub async fn missed_events(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
     period: (Timestamp, Timestamp),
     after: i64,
-    most: u64,
-) -> Result<Page, Error> {
-    // Before the page: what gets its number meanwhile is on that, and then this is not its end.
-    let unnumbered = unnumbered(connection, webhook, period, most).await?;
-    let page = events::list(connection, webhook.store_id, after, most).await?;
+    limit: u64,
+) -> Result<MissedPage, Error> {
+    // Before the page: an event that is numbered in the meantime is on the page, which then is not
+    // the end.
+    let unnumbered = unnumbered(connection, webhook, period, limit).await?;
+    let page = events::list(connection, webhook.store_id, after, limit).await?;
     let Some(last) = page.last().map(|event| event.number) else {
-        let may_be_more = u64::try_from(unnumbered.len()).is_ok_and(|count| count == most);
-        return Ok(Page {
+        let may_be_more = u64::try_from(unnumbered.len()).is_ok_and(|count| count == limit);
+        return Ok(MissedPage {
             missed: unnumbered,
             last: may_be_more.then_some(after),
         });
@@ -130,69 +132,68 @@ pub async fn missed(
         .into_iter()
         .filter(|event| event.name == webhook.event.as_str())
         .filter(|event| (from..=until).contains(&event.created_at))
-        .filter_map(|event| missed_of(event.id, event.object, event.created_at))
+        .filter_map(|event| missed_event(event.id, event.object, event.created_at))
         .collect();
     if !missed.is_empty() {
-        let told: Vec<Uuid> = told(webhook, period)
+        let notified: Vec<Uuid> = notified_events(webhook, period)
             .filter(Column::EventId.is_in(missed.iter().map(|missed| missed.event_id.0)))
             .into_tuple()
             .all(connection)
             .await?;
-        missed.retain(|missed| !told.contains(&missed.event_id.0));
+        missed.retain(|missed| !notified.contains(&missed.event_id.0));
     }
-    Ok(Page {
+    Ok(MissedPage {
         missed,
         last: Some(last),
     })
 }
 
-/// The events for a webhook that have no number yet, happened in a period, and of which it has no
-/// notification.
+/// The missed events of a period that have no number yet.
 async fn unnumbered(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
     period: (Timestamp, Timestamp),
-    most: u64,
-) -> Result<Vec<Missed>, Error> {
+    limit: u64,
+) -> Result<Vec<MissedEvent>, Error> {
     let of = (webhook.store_id, webhook.event.as_str());
-    let told = told(webhook, period).into_query();
-    let found = events::unnumbered(connection, of, period, told, most).await?;
-    let missed = |(id, object, created_at)| missed_of(id, object, created_at);
+    let notified = notified_events(webhook, period).into_query();
+    let found = events::unnumbered(connection, of, period, notified, limit).await?;
+    let missed = |(id, object, created_at)| missed_event(id, object, created_at);
     Ok(found.into_iter().filter_map(missed).collect())
 }
 
-fn missed_of(event_id: EventId, object: Object, happened_at: Timestamp) -> Option<Missed> {
+fn missed_event(event_id: EventId, object: Object, occurred_at: Timestamp) -> Option<MissedEvent> {
     match object {
-        Object::Delivery(delivery_id) => Some(Missed {
+        Object::Delivery(delivery_id) => Some(MissedEvent {
             event_id,
             delivery_id,
-            happened_at,
+            occurred_at,
         }),
         Object::Webhook(_) => None,
     }
 }
 
-/// The events of a period that a webhook has notifications of.
-fn told(webhook: &Webhook, (from, until): (Timestamp, Timestamp)) -> Select<Entity> {
+/// The ids of the events of a period that a webhook has notifications of.
+fn notified_events(webhook: &Webhook, (from, until): (Timestamp, Timestamp)) -> Select<Entity> {
     Entity::find()
         .select_only()
         .column(Column::EventId)
         .filter(Column::StoreId.eq(webhook.store_id.0))
         .filter(Column::WebhookId.eq(webhook.id.0))
-        // A notification is written with its event; the index goes by when.
+        // A notification is inserted with its event, at the same instant, which the index contains.
         .filter(Column::CreatedAt.gte(Instant::from(from)))
         .filter(Column::CreatedAt.lte(Instant::from(until)))
 }
 
-/// Owes a webhook what it missed.
-pub async fn owe_missed(
+/// Inserts pending notifications of missed events.
+pub async fn enqueue_missed(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
-    missed: &[Missed],
+    missed: &[MissedEvent],
     now: Timestamp,
 ) -> Result<(), Error> {
-    let owner = (webhook.store_id, webhook.id);
-    notifications::wake(transaction, &BTreeMap::from([(owner, now)])).await?;
+    let due = BTreeMap::from([((webhook.store_id, webhook.id), now)]);
+    queue::enqueue(transaction, &due).await?;
     let rows = missed.iter().map(|missed| ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(NotificationId::new().0),
@@ -202,11 +203,11 @@ pub async fn owe_missed(
         delivery_id: Set(missed.delivery_id.0),
         state: Set(PENDING.to_owned()),
         attempts: Set(0),
-        restarted_after: Set(0),
+        resent_at_attempt: Set(0),
         due_at: Set(now.into()),
         lease_token: Set(None),
-        leased_until: Set(None),
-        created_at: Set(missed.happened_at.into()),
+        lease_expires_at: Set(None),
+        created_at: Set(missed.occurred_at.into()),
         finished_at: Set(None),
     });
     Entity::insert_many(rows)

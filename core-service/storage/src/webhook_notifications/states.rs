@@ -1,4 +1,4 @@
-//! The states that a notification's owner sees, in terms of those it is kept in.
+//! Maps the states that the owner sees to the stored ones.
 
 use domain::notification_state::State;
 use sea_orm::{
@@ -9,49 +9,50 @@ use sea_orm::{
 use crate::{
     Error,
     entity::notification::{Column, Model},
-    notifications::{DELIVERED, DROPPED, GIVEN_UP, LEASED, PENDING},
+    notifications::state::{CANCELLED, DELIVERED, EXHAUSTED, LEASED, PENDING},
 };
 
-/// Those of whom nothing may be delivered, or pending, are found by an index of their own, which
-/// is known by its words.
+/// Whether a notification is in one of the states. For failed, exhausted and cancelled ones, the
+/// condition contains that of the partial index `notifications_failed` literally, so that planners
+/// choose it.
 pub(super) fn in_any(states: &[State]) -> Condition {
     let any = states
         .iter()
         .fold(Condition::any(), |any, state| any.add(is(*state)));
-    let has_failed = |state| matches!(state, State::Failed | State::GivenUp | State::Dropped);
+    let has_failed = |state| matches!(state, State::Failed | State::Exhausted | State::Cancelled);
     if !states.iter().copied().all(has_failed) {
         return Condition::all().add(any);
     }
     Condition::all()
         .add(Expr::cust("state <> 'delivered'"))
-        .add(Expr::cust("(attempts > 0 OR state = 'dropped')"))
+        .add(Expr::cust("(attempts > 0 OR state = 'cancelled')"))
         .add(any)
 }
 
 fn is(state: State) -> Condition {
-    let owed = || Condition::all().add(Column::State.is_in([PENDING, LEASED]));
+    let unfinished = || Condition::all().add(Column::State.is_in([PENDING, LEASED]));
     let attempts = || Expr::col(Column::Attempts);
-    let restarted_after = || Expr::col(Column::RestartedAfter);
+    let resent_at_attempt = || Expr::col(Column::ResentAtAttempt);
     match state {
-        State::Pending => owed().add(attempts().lte(restarted_after())),
-        State::Failed => owed().add(attempts().gt(restarted_after())),
+        State::Pending => unfinished().add(attempts().lte(resent_at_attempt())),
+        State::Failed => unfinished().add(attempts().gt(resent_at_attempt())),
         State::Delivered => Condition::all().add(Column::State.eq(DELIVERED)),
-        State::GivenUp => Condition::all().add(Column::State.eq(GIVEN_UP)),
-        State::Dropped => Condition::all().add(Column::State.eq(DROPPED)),
+        State::Exhausted => Condition::all().add(Column::State.eq(EXHAUSTED)),
+        State::Cancelled => Condition::all().add(Column::State.eq(CANCELLED)),
     }
 }
 
-/// The state of a row.
+/// The state of a row, as the owner sees it.
 pub(super) fn of(row: &Model) -> Result<State, Error> {
     Ok(match row.state.as_str() {
-        PENDING | LEASED if row.attempts > row.restarted_after => State::Failed,
+        PENDING | LEASED if row.attempts > row.resent_at_attempt => State::Failed,
         PENDING | LEASED => State::Pending,
         DELIVERED => State::Delivered,
-        GIVEN_UP => State::GivenUp,
-        DROPPED => State::Dropped,
+        EXHAUSTED => State::Exhausted,
+        CANCELLED => State::Cancelled,
         other => {
-            let what = format!("state {other:?}");
-            return Err(Error::inconsistent("notifications", what));
+            let reason = format!("state {other:?}");
+            return Err(Error::inconsistent("notifications", reason));
         }
     })
 }

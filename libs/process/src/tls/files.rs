@@ -1,4 +1,4 @@
-//! Certificates, keys and authorities in PEM files.
+//! Reads certificates, private keys and certificate authorities from PEM files.
 
 use std::{
     io,
@@ -14,25 +14,28 @@ use rustls::{
 
 use crate::secret_file;
 
-/// Why TLS can't be spoken with what is in the files.
+/// Why TLS cannot be set up from the files.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {path}")]
     Read { path: PathBuf, source: io::Error },
-    #[error("{path} is not in PEM form: {what} between BEGIN and END lines is needed")]
-    NotPem { path: PathBuf, what: &'static str },
+    #[error("{path} is not a PEM file: {expected} between BEGIN and END lines is required")]
+    NotPem {
+        path: PathBuf,
+        expected: &'static str,
+    },
     #[error(transparent)]
     Secret(#[from] secret_file::Error),
-    #[error("a certificate in {path} cannot be used")]
+    #[error("{path} contains an unusable certificate")]
     Certificate {
         path: PathBuf,
         source: rustls::Error,
     },
     #[error(
-        "the key {key} does not belong to the certificate {certificate}: give those made together"
+        "key {key} does not match certificate {certificate}: use a key and certificate of the same pair"
     )]
-    Unmatched { key: PathBuf, certificate: PathBuf },
-    #[error("the key {key} or the certificate {certificate} cannot be used")]
+    Mismatch { key: PathBuf, certificate: PathBuf },
+    #[error("key {key} or certificate {certificate} is unusable")]
     Identity {
         key: PathBuf,
         certificate: PathBuf,
@@ -40,16 +43,16 @@ pub enum Error {
     },
     #[error("TLS cannot be set up")]
     Setup(#[source] rustls::Error),
-    #[error("client certificates cannot be demanded")]
+    #[error("verification of client certificates cannot be set up")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// The one implementation of cryptography in use.
+/// The cryptography implementation of all TLS connections.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-/// A certificate and those that vouch for it, in the file's order.
+/// Reads a certificate chain, in the order of the file.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let failed = |error| match error {
         pem::Error::Io(source) => Error::Read {
@@ -67,13 +70,13 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> 
     Ok(certificates)
 }
 
-/// A private key, in a file that others may not read.
+/// Reads a private key. Fails if other users can access the file.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     let text = secret_file::read(path)?;
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| not_pem(path, "a private key"))
 }
 
-/// The certificate authorities in a file.
+/// Reads certificate authorities.
 pub fn authorities(path: &Path) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -87,12 +90,12 @@ pub fn authorities(path: &Path) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// What is wrong with a key and a certificate that were refused together.
-pub fn identity_mistake(key: &Path, certificate: &Path, source: rustls::Error) -> Error {
+/// The error for a key and a certificate that rustls rejects together.
+pub fn identity_error(key: &Path, certificate: &Path, source: rustls::Error) -> Error {
     let (key, certificate) = (key.to_owned(), certificate.to_owned());
     match source {
         rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            Error::Unmatched { key, certificate }
+            Error::Mismatch { key, certificate }
         }
         source => Error::Identity {
             key,
@@ -102,9 +105,9 @@ pub fn identity_mistake(key: &Path, certificate: &Path, source: rustls::Error) -
     }
 }
 
-fn not_pem(path: &Path, what: &'static str) -> Error {
+fn not_pem(path: &Path, expected: &'static str) -> Error {
     Error::NotPem {
         path: path.to_owned(),
-        what,
+        expected,
     }
 }

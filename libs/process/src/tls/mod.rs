@@ -1,8 +1,7 @@
-//! TLS between the programs of a platform: what its files hold, and their change while a
-//! program runs.
+//! TLS between the programs of a platform: reads PEM files, and reloads them when they change.
 
 mod files;
-mod watched;
+mod reloading;
 
-pub use files::{Error, authorities, certificates, identity_mistake, private_key, provider};
-pub use watched::Watched;
+pub use files::{Error, authorities, certificates, identity_error, private_key, provider};
+pub use reloading::Reloading;

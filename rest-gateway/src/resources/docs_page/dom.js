@@ -1,19 +1,19 @@
-// Elements are made here and filled with text alone: nothing of the documentation or of an
-// answer is ever taken for markup.
+// Creates elements with text content only: texts of the documentation and of responses are never
+// parsed as HTML.
 
-/** An element with these properties (or attributes, where there is no such property) and content. */
+/** Creates an element with properties (or attributes, for unknown properties) and content. */
 export function element(name, properties = {}, ...content) {
-  const made = document.createElement(name);
+  const created = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
-    if (key in made) made[key] = value;
-    else made.setAttribute(key, value);
+    if (key in created) created[key] = value;
+    else created.setAttribute(key, value);
   }
-  made.append(...content.filter((part) => part !== null && part !== undefined));
-  return made;
+  created.append(...content.filter((part) => part !== null && part !== undefined));
+  return created;
 }
 
-/** The documentation's texts: paragraphs, lists, `code` and **bold**. */
-export function marked(text) {
+/** Renders a text with paragraphs, lists, `code` and **bold**. */
+export function markdown(text) {
   const blocks = [];
   for (const block of text.split("\n\n")) {
     const lines = block.split("\n");
@@ -27,7 +27,7 @@ export function marked(text) {
   return blocks;
 }
 
-/** `code` and **bold** within a line. */
+/** Renders `code` and **bold** in a line. */
 export function inline(text) {
   return text.split(/(`[^`]*`|\*\*[^*]*\*\*)/).map((part) => {
     if (part.startsWith("`")) return element("code", {}, part.slice(1, -1));

@@ -1,5 +1,5 @@
-//! `/api/docs`: a page to read and try the API. It is made in the browser of `/api/docs.json`;
-//! nothing of it comes from elsewhere.
+//! `/api/docs`: the interactive documentation page. The browser renders it from `/api/docs.json`;
+//! it loads nothing from other origins.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use http::{
 
 use crate::{
     error::Error,
+    gateway::{Gateway, HandlerResult},
     request::Request,
-    routes::{Answer, Gateway},
 };
 
-/// What a page of ours may load and do: its own files, and calls of the API it came from.
+/// Permits the page its own files and calls to the API of its origin.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -25,23 +25,23 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The page's files, by their names.
+/// The page's files: name, media type and content.
 pub(crate) static FILES: &[(&str, &str, &str)] = &[
     ("page.css", CSS, include_str!("page.css")),
     ("page.js", JAVASCRIPT, include_str!("page.js")),
     ("operation.js", JAVASCRIPT, include_str!("operation.js")),
     ("schema.js", JAVASCRIPT, include_str!("schema.js")),
-    ("trying.js", JAVASCRIPT, include_str!("trying.js")),
+    ("client.js", JAVASCRIPT, include_str!("client.js")),
     ("dom.js", JAVASCRIPT, include_str!("dom.js")),
 ];
 
 /// `GET /api/docs`
-pub(crate) async fn get(_: Arc<Gateway>, _: Request) -> Answer {
+pub(crate) async fn get(_: Arc<Gateway>, _: Request) -> HandlerResult {
     Ok(page(Bytes::from_static(include_bytes!("page.html"))))
 }
 
 /// `GET /api/docs/{file}`
-pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> Answer {
+pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> HandlerResult {
     let (_, media_type, text) = FILES
         .iter()
         .find(|(name, ..)| *name == request.parameter)
@@ -49,7 +49,7 @@ pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> Answer {
     Ok(file(media_type, Bytes::from_static(text.as_bytes())))
 }
 
-/// An answer that people read in a browser.
+/// An HTML response with security headers.
 pub(super) fn page(html: Bytes) -> Response<Bytes> {
     let mut response = file(HTML, html);
     let headers = response.headers_mut();

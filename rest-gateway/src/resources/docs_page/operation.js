@@ -1,12 +1,12 @@
-// An operation: what it does, a form to try it, and every answer it may give.
+// Renders an operation: its description, a form to send requests, and its responses.
 
-import { element, inline, marked } from "./dom.js";
+import { element, inline, markdown } from "./dom.js";
 import { members, resolve } from "./schema.js";
-import { curl, request, send } from "./trying.js";
+import { curl, request, send } from "./client.js";
 
 const JSON_LD = "application/ld+json";
 
-/** A `details` element that tells one operation of the documentation. */
+/** A `details` element with one operation of the documentation. */
 export function operation(api, path, method, described) {
   const id = described.operationId;
   const details = element(
@@ -20,7 +20,7 @@ export function operation(api, path, method, described) {
       element("span", { className: "title" }, described.summary),
     ),
   );
-  // Made when it is opened.
+  // Rendered when first opened.
   details.addEventListener(
     "toggle",
     () => details.append(content(api, { id, path, method, described })),
@@ -32,17 +32,17 @@ export function operation(api, path, method, described) {
 function content(api, { id, path, method, described }) {
   const scopes = (described.security || []).flatMap((one) => one.accessToken || []);
   const secured = (described.security || []).some((one) => one.accessToken);
-  const needs = scopes.length
-    ? inline(`Needs an access token with the scope \`${scopes.join(" ")}\`.`)
-    : [secured ? "Needs an access token, with any scope." : "Needs no access token."];
+  const auth = scopes.length
+    ? inline(`Requires an access token with the scope \`${scopes.join(" ")}\`.`)
+    : [secured ? "Requires an access token with any scope." : "Requires no access token."];
   return element(
     "div",
     {},
-    ...marked(described.description || ""),
-    element("p", { className: "hint" }, ...needs),
+    ...markdown(described.description || ""),
+    element("p", { className: "hint" }, ...auth),
     tryIt(api, { id, path, method, described, secured }),
-    element("h3", {}, "Answers"),
-    answers(api, described.responses),
+    element("h3", {}, "Responses"),
+    responseList(api, described.responses),
   );
 }
 
@@ -60,7 +60,7 @@ function tryIt(api, { id, path, method, described, secured }) {
   const sends = described.requestBody && preferred(described.requestBody.content);
   const sent = sends && described.requestBody.content[sends];
   const body = sends && element("textarea", { id: `${id}.body`, spellcheck: false });
-  if (body) body.value = written(sends, sent.example);
+  if (body) body.value = encode(sends, sent.example);
   const success = Object.entries(described.responses).find(([status]) => status < 300);
   const accept = preferred((success && success[1].content) || {}) || JSON_LD;
 
@@ -77,7 +77,7 @@ function tryIt(api, { id, path, method, described, secured }) {
     body && sent.schema && bodyMembers(api, sent.schema),
     element("p", { className: "actions" }, element("button", { type: "submit" }, "Send"), copy, copied),
   );
-  const filledIn = () =>
+  const currentRequest = () =>
     request(
       { method: method.toUpperCase(), path, accept, sends, secured },
       fields.map(({ parameter, input }) => ({ parameter, value: input.value.trim() })),
@@ -88,25 +88,25 @@ function tryIt(api, { id, path, method, described, secured }) {
     event.preventDefault();
     outcome.replaceChildren(element("p", {}, "Sending…"));
     try {
-      outcome.replaceChildren(...shown(await send(filledIn())));
+      outcome.replaceChildren(...renderResponse(await send(currentRequest())));
     } catch (error) {
-      outcome.replaceChildren(element("p", { className: "failed" }, `No answer: ${error.message}`));
+      outcome.replaceChildren(element("p", { className: "failed" }, `No response: ${error.message}`));
     }
   });
   copy.addEventListener("click", async () => {
-    const line = curl(api.servers[0].url, filledIn());
+    const command = curl(api.servers[0].url, currentRequest());
     try {
-      await navigator.clipboard.writeText(line);
+      await navigator.clipboard.writeText(command);
       copied.textContent = "Copied.";
     } catch {
-      // Where the clipboard is not to be had, the line can be copied by hand.
-      outcome.replaceChildren(element("pre", { tabIndex: 0 }, element("code", {}, line)));
+      // Without access to the clipboard, shows the command for copying by hand.
+      outcome.replaceChildren(element("pre", { tabIndex: 0 }, element("code", {}, command)));
     }
   });
   return element("div", {}, element("h3", {}, "Try it"), form, outcome);
 }
 
-/** The media type of several that the API speaks itself. */
+/** Prefers JSON-LD among media types. */
 function preferred(content) {
   return JSON_LD in content ? JSON_LD : Object.keys(content)[0];
 }
@@ -124,31 +124,31 @@ function field(input, label, hint) {
 
 function bodyMembers(api, schema) {
   const listed = members(api, schema);
-  return listed && element("details", {}, element("summary", {}, "What the body may have"), listed);
+  return listed && element("details", {}, element("summary", {}, "Members of the body"), listed);
 }
 
-function written(mediaType, example) {
+function encode(mediaType, example) {
   if (mediaType === "application/x-www-form-urlencoded") return new URLSearchParams(example).toString();
   return JSON.stringify(example || {}, null, 2);
 }
 
-function shown({ status, headers, text }) {
+function renderResponse({ status, headers, text }) {
   let body = text;
   try {
     body = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // No JSON: shown as it is.
+    // Not JSON: shown unchanged.
   }
   const lines = headers.map(([name, value]) => `${name}: ${value}`).join("\n");
   return [
-    element("h3", {}, "Answer ", element("span", { className: status < 400 ? "" : "failed" }, String(status))),
+    element("h3", {}, "Response ", element("span", { className: status < 400 ? "" : "failed" }, String(status))),
     element("details", {}, element("summary", {}, "Headers"), element("pre", { tabIndex: 0 }, element("code", {}, lines))),
     element("pre", { tabIndex: 0 }, element("code", {}, body)),
   ];
 }
 
-function answers(api, responses) {
-  const list = element("dl", { className: "answers" });
+function responseList(api, responses) {
+  const list = element("dl", { className: "responses" });
   for (const [status, reference] of Object.entries(responses)) {
     const response = resolve(api, reference);
     const content = Object.values(response.content || {})[0];
@@ -158,7 +158,7 @@ function answers(api, responses) {
       element(
         "dd",
         {},
-        ...marked(response.description),
+        ...markdown(response.description),
         content && content.example && example(content.example),
         listed && element("details", {}, element("summary", {}, "Members"), listed),
       ),

@@ -1,4 +1,4 @@
-//! A small HTTP client that shows everything of an answer.
+//! A small HTTP client that returns whole responses.
 
 use std::net::SocketAddr;
 
@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    /// One that speaks HTTP/2 from the first byte.
+    /// Uses HTTP/2 without an upgrade.
     pub(crate) fn http2(addr: SocketAddr) -> Self {
         Self {
             addr,
@@ -96,13 +96,13 @@ impl Client {
         }
     }
 
-    /// Sends bytes as they are, and gives what comes back until the connection ends.
+    /// Sends raw bytes and returns all bytes received until the connection closes.
     pub(crate) async fn send_raw(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.addr).await.unwrap();
         stream.write_all(bytes).await.unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        String::from_utf8(answer).unwrap()
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await.unwrap();
+        String::from_utf8(response).unwrap()
     }
 }
 
@@ -116,10 +116,10 @@ impl Reply {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
-    /// The body of an error without what differs from answer to answer.
+    /// The body of an error without its request id, which must be that of the header.
     pub(crate) fn error(&self) -> Value {
         let mut error = self.json();
         let request_id = error.as_object_mut().unwrap().remove("requestId").unwrap();

@@ -1,4 +1,4 @@
-//! A core without rules: it notes what it is asked and answers what it was told to.
+//! A fake core: records requests and sends scripted responses.
 
 use std::{
     any::Any,
@@ -26,29 +26,29 @@ use tonic::{
 };
 use tonic_types::{ErrorDetails, FieldViolation};
 
-use crate::harness::samples::refusal_with;
+use crate::harness::samples::core_status_with;
 
 type Message = Box<dyn Any + Send>;
 
 pub(crate) struct FakeCore {
     addr: SocketAddr,
-    desk: Desk,
-    _ends: DropGuard,
+    services: ScriptedServices,
+    _shutdown: DropGuard,
 }
 
 enum Script {
-    Answer(Message),
-    /// What was answered before.
-    AnswerAgain(Message),
-    Refuse(Status),
-    /// What was reported with a `CreateDelivery`.
+    Respond(Message),
+    /// A replayed response.
+    Replay(Message),
+    Fail(Status),
+    /// Fails with the violations in the request, a `CreateDelivery`.
     ReturnViolations,
     Panic,
     Hang,
 }
 
 #[derive(Clone, Default)]
-struct Desk {
+struct ScriptedServices {
     scripts: Arc<Mutex<VecDeque<Script>>>,
     received: Arc<Mutex<VecDeque<(MetadataMap, Message)>>>,
     called: Arc<Notify>,
@@ -58,21 +58,21 @@ impl FakeCore {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let desk = Desk::default();
-        let end = CancellationToken::new();
+        let services = ScriptedServices::default();
+        let shutdown = CancellationToken::new();
         let server = Server::builder()
-            .add_service(TokensServer::new(desk.clone()))
-            .add_service(DeliveriesServer::new(desk.clone()))
-            .add_service(TasksServer::new(desk.clone()))
-            .add_service(RetailPricesServer::new(desk.clone()))
-            .add_service(TimeSlotsServer::new(desk.clone()))
-            .add_service(WebhooksServer::new(desk.clone()))
+            .add_service(TokensServer::new(services.clone()))
+            .add_service(DeliveriesServer::new(services.clone()))
+            .add_service(TasksServer::new(services.clone()))
+            .add_service(RetailPricesServer::new(services.clone()))
+            .add_service(TimeSlotsServer::new(services.clone()))
+            .add_service(WebhooksServer::new(services.clone()))
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
-        tokio::spawn(end.clone().run_until_cancelled_owned(server));
+        tokio::spawn(shutdown.clone().run_until_cancelled_owned(server));
         Self {
             addr,
-            desk,
-            _ends: end.drop_guard(),
+            services,
+            _shutdown: shutdown.drop_guard(),
         }
     }
 
@@ -80,26 +80,26 @@ impl FakeCore {
         format!("http://{}", self.addr).parse().unwrap()
     }
 
-    /// The next call is answered with this message.
-    pub(crate) fn will_answer<R: Any + Send>(&self, response: R) {
-        self.script(Script::Answer(Box::new(response)));
+    /// The next call returns this message.
+    pub(crate) fn will_respond<R: Any + Send>(&self, response: R) {
+        self.script(Script::Respond(Box::new(response)));
     }
 
-    /// The next call is answered with this message, and that it was answered so before.
-    pub(crate) fn will_answer_again<R: Any + Send>(&self, response: R) {
-        self.script(Script::AnswerAgain(Box::new(response)));
+    /// The next call returns this message, marked as replayed.
+    pub(crate) fn will_replay<R: Any + Send>(&self, response: R) {
+        self.script(Script::Replay(Box::new(response)));
     }
 
-    pub(crate) fn will_refuse(&self, status: Status) {
-        self.script(Script::Refuse(status));
+    pub(crate) fn will_fail(&self, status: Status) {
+        self.script(Script::Fail(status));
     }
 
-    /// The next `CreateDelivery` is refused with the violations it reports.
+    /// The next `CreateDelivery` fails with the violations in its request.
     pub(crate) fn will_return_violations(&self) {
         self.script(Script::ReturnViolations);
     }
 
-    /// The next call ends with its stream reset, as when core is killed.
+    /// The next call ends with a stream reset, as if core were killed.
     pub(crate) fn will_panic(&self) {
         self.script(Script::Panic);
     }
@@ -109,43 +109,43 @@ impl FakeCore {
     }
 
     fn script(&self, script: Script) {
-        self.desk.scripts.lock().unwrap().push_back(script);
+        self.services.scripts.lock().unwrap().push_back(script);
     }
 
-    /// The first call not asked for yet: its message.
+    /// The message of the oldest call that no test has taken yet.
     pub(crate) fn received<M: Any>(&self) -> M {
         self.received_with_metadata().1
     }
 
     pub(crate) fn received_with_metadata<M: Any>(&self) -> (MetadataMap, M) {
         let (metadata, message) = self
-            .desk
+            .services
             .received
             .lock()
             .unwrap()
             .pop_front()
             .expect("core was not called");
-        let message = message.downcast().expect("core was called otherwise");
+        let message = message.downcast().expect("core received another request");
         (metadata, *message)
     }
 
-    /// Ends once there has been a call.
+    /// Waits for a call.
     pub(crate) async fn next_call(&self) {
-        self.desk.called.notified().await;
+        self.services.called.notified().await;
     }
 
     pub(crate) fn was_called(&self) -> bool {
-        !self.desk.received.lock().unwrap().is_empty()
+        !self.services.received.lock().unwrap().is_empty()
     }
 }
 
-impl Desk {
-    async fn answer<M: Any + Send, R: Any>(
+impl ScriptedServices {
+    async fn respond<M: Any + Send, R: Any>(
         &self,
         request: Request<M>,
     ) -> Result<Response<R>, Status> {
         let (metadata, _, message) = request.into_parts();
-        let reported = (&message as &dyn Any)
+        let violations = (&message as &dyn Any)
             .downcast_ref::<CreateDeliveryRequest>()
             .map(|request| request.violations.clone());
         self.received
@@ -155,11 +155,11 @@ impl Desk {
         self.called.notify_one();
         let script = self.scripts.lock().unwrap().pop_front();
         match script {
-            Some(Script::Answer(response)) => {
+            Some(Script::Respond(response)) => {
                 let response = response.downcast().expect("another response was scripted");
                 Ok(Response::new(*response))
             }
-            Some(Script::AnswerAgain(response)) => {
+            Some(Script::Replay(response)) => {
                 let response = response.downcast().expect("another response was scripted");
                 let mut response = Response::new(*response);
                 let replayed = MetadataValue::from_static("true");
@@ -168,23 +168,23 @@ impl Desk {
                     .insert(proto::IDEMPOTENT_REPLAYED, replayed);
                 Ok(response)
             }
-            Some(Script::Refuse(status)) => Err(status),
-            Some(Script::ReturnViolations) => Err(violating(reported.unwrap_or_default())),
+            Some(Script::Fail(status)) => Err(status),
+            Some(Script::ReturnViolations) => Err(invalid(violations.unwrap_or_default())),
             Some(Script::Panic) => panic!("as scripted"),
             Some(Script::Hang) => std::future::pending().await,
-            None => Err(Status::internal("no answer was scripted")),
+            None => Err(Status::internal("no response was scripted")),
         }
     }
 }
 
-fn violating(violations: Vec<Violation>) -> Status {
+fn invalid(violations: Vec<Violation>) -> Status {
     let violations = violations.into_iter().map(|violation| FieldViolation {
         field: violation.field,
         description: violation.description,
         reason: violation.reason,
         localized_message: None,
     });
-    refusal_with(
+    core_status_with(
         Code::InvalidArgument,
         "VALIDATION_FAILED",
         "violations",
@@ -192,21 +192,21 @@ fn violating(violations: Vec<Violation>) -> Status {
     )
 }
 
-macro_rules! answers_as_scripted {
+macro_rules! scripted_services {
     ($($service:ident { $($rpc:ident: $request:ident => $response:ident,)* })*) => {
         $(#[async_trait]
-        impl $service for Desk {
+        impl $service for ScriptedServices {
             $(async fn $rpc(
                 &self,
                 request: Request<proto::$request>,
             ) -> Result<Response<proto::$response>, Status> {
-                self.answer(request).await
+                self.respond(request).await
             })*
         })*
     };
 }
 
-answers_as_scripted! {
+scripted_services! {
     Tokens {
         issue_token: IssueTokenRequest => AccessToken,
         list_public_keys: ListPublicKeysRequest => ListPublicKeysResponse,

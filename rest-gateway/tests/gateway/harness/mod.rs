@@ -1,13 +1,13 @@
-//! What the tests speak with: a gateway, its client, its core.
+//! A gateway, its client and a fake core.
 
-mod black_hole;
 pub(crate) mod client;
 mod fake_core;
+mod network;
 pub(crate) mod samples;
 
-pub(crate) use black_hole::Network;
 pub(crate) use client::{Client, Reply};
 pub(crate) use fake_core::FakeCore;
+pub(crate) use network::UnreliableNetwork;
 
 use rest_gateway::{Config, RestGateway};
 use tokio::task::JoinHandle;
@@ -42,12 +42,12 @@ impl Platform {
     }
 }
 
-/// A running gateway; it ends with its owner.
+/// A running gateway; shuts down when dropped.
 pub(crate) struct Gateway {
     pub(crate) addr: std::net::SocketAddr,
     pub(crate) shutdown: CancellationToken,
     pub(crate) running: JoinHandle<()>,
-    _ends: DropGuard,
+    _shutdown: DropGuard,
 }
 
 impl Gateway {
@@ -63,7 +63,7 @@ impl Gateway {
         Self {
             addr: gateway.addr(),
             running: tokio::spawn(gateway.run(shutdown.clone())),
-            _ends: shutdown.clone().drop_guard(),
+            _shutdown: shutdown.clone().drop_guard(),
             shutdown,
         }
     }

@@ -1,4 +1,4 @@
-//! Messages as core sends them, and the JSON they become.
+//! Sample messages of core, and the JSON that the gateway makes of them.
 
 use std::collections::HashMap;
 
@@ -20,12 +20,12 @@ pub(crate) fn instant(seconds: i64) -> Option<prost_types::Timestamp> {
     })
 }
 
-/// A status as core makes it.
-pub(crate) fn refusal(code: Code, reason: &str, message: &str) -> Status {
-    refusal_with(code, reason, message, ErrorDetails::new())
+/// A status with the details that core sends.
+pub(crate) fn core_status(code: Code, reason: &str, message: &str) -> Status {
+    core_status_with(code, reason, message, ErrorDetails::new())
 }
 
-pub(crate) fn refusal_with(
+pub(crate) fn core_status_with(
     code: Code,
     reason: &str,
     message: &str,
@@ -129,7 +129,7 @@ pub(crate) fn delivery() -> Delivery {
         time_zone: "Europe/Paris".to_owned(),
         create_time: instant(NOON),
         cancel_time: None,
-        retail_price: "retail_prices/sealed".to_owned(),
+        retail_price: "retail_prices/quote".to_owned(),
         external_reference: None,
     }
 }
@@ -150,7 +150,7 @@ pub(crate) fn delivery_json() -> Value {
             "amount": 499,
             "currency": "EUR",
             "tax": {"amount": 83, "included": true},
-            "retailPrice": "/api/retail_prices/sealed",
+            "retailPrice": "/api/retail_prices/quote",
         },
         "cancelledAt": null,
         "externalReference": null,

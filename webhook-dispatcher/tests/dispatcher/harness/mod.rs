@@ -1,10 +1,8 @@
-//! The roles: a core that does what the test says, receivers that answer in bytes, and the
-//! dispatcher between them.
+//! The dispatcher under test, a scripted core, and receivers that respond with raw bytes.
 
-mod core;
+mod fake_core;
 mod name_server;
 mod network;
-mod patient;
 mod receiver;
 
 use std::{future::Future, num::NonZeroU32, time::Duration};
@@ -15,20 +13,19 @@ use tokio_util::sync::CancellationToken;
 use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
 
 pub(crate) use self::{
-    core::{CoreStream, FakeCore},
-    name_server::{A, AAAA, Asked, NameServer},
-    network::{PRIVATE, PUBLIC, in_own_network},
-    patient::PatientReceiver,
-    receiver::{Canary, OK, answering, receiver, receiver_at, receiver_on},
+    fake_core::{CoreStream, FakeCore},
+    name_server::{A, AAAA, NameServer, QueryCounts},
+    network::{PRIVATE, PUBLIC, in_isolated_network},
+    receiver::{Canary, GatedReceiver, OK, receiver, receiver_at, receiver_on, responding},
 };
 
 pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// The result of something that must happen soon.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+/// The result of a future that must complete within 20 s.
+pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future)
         .await
-        .expect("this should have happened by now")
+        .expect("not complete within 20 s")
 }
 
 pub(crate) struct Dispatcher {
@@ -48,21 +45,21 @@ impl Dispatcher {
         self.shutdown.cancel();
     }
 
-    /// Shuts down while core keeps to the contract: all is recorded, and it ends the stream once
-    /// the dispatcher has half-closed it.
+    /// Shuts down with a core that follows the protocol: it has acknowledged all outcomes, and ends
+    /// the stream once the dispatcher has half-closed it.
     pub(crate) async fn shut_down_with(self, mut stream: CoreStream) {
         self.shut_down();
         while stream.next_request().await.is_some() {}
         drop(stream);
-        self.ended().await;
+        self.exited().await;
     }
 
-    pub(crate) async fn ended(self) {
-        soon(self.run).await.unwrap();
+    pub(crate) async fn exited(self) {
+        with_timeout(self.run).await.unwrap();
     }
 }
 
-/// A configuration for cores that may send to receivers on loopback.
+/// A configuration for these cores that allows receivers on loopback.
 pub(crate) fn config(cores: &[&FakeCore]) -> Config {
     Config {
         core_urls: cores.iter().map(|core| core.url.parse().unwrap()).collect(),
@@ -74,7 +71,7 @@ pub(crate) fn config(cores: &[&FakeCore]) -> Config {
     }
 }
 
-/// A request for so many notifications.
+/// A request that only grants credit.
 pub(crate) fn credit(credit: u32) -> StreamRequest {
     StreamRequest {
         credit,
@@ -82,23 +79,23 @@ pub(crate) fn credit(credit: u32) -> StreamRequest {
     }
 }
 
-/// The last request.
-pub(crate) fn finished() -> StreamRequest {
+/// The last request of a stream.
+pub(crate) fn draining_request() -> StreamRequest {
     StreamRequest {
-        finished: true,
+        draining: true,
         ..StreamRequest::default()
     }
 }
 
-/// A configuration for one core, of which so many notifications may be in flight.
-pub(crate) fn limited(core: &FakeCore, max_in_flight: u32) -> Config {
+/// A configuration for one core with a limit of notifications in flight.
+pub(crate) fn config_with_limit(core: &FakeCore, max_in_flight: u32) -> Config {
     Config {
         max_in_flight: NonZeroU32::new(max_in_flight).unwrap(),
         ..config(&[core])
     }
 }
 
-/// What comes of one attempt to send to a URL, without its duration.
+/// The outcome of one attempt to send to a URL, without its duration.
 pub(crate) async fn attempt(url: &str) -> Outcome {
     attempt_with(|_| {}, url).await
 }
@@ -112,7 +109,7 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
 
     stream.send(vec![notification(1, url)]).await;
     let outcome = stream.next_outcome().await;
-    stream.record(&outcome).await;
+    stream.acknowledge(&outcome).await;
 
     dispatcher.shut_down_with(stream).await;
     Outcome {
@@ -121,8 +118,8 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
     }
 }
 
-/// A deadline that a test can wait for.
-pub(crate) fn briefly(config: &mut Config) {
+/// Sets a timeout that a test can wait for.
+pub(crate) fn short_timeout(config: &mut Config) {
     config.send_timeout = Duration::from_secs(1);
 }
 
@@ -150,9 +147,9 @@ pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
     }
 }
 
-pub(crate) fn delivered(answer: &str) -> Outcome {
+pub(crate) fn delivered(body: &str) -> Outcome {
     Outcome {
-        answer: answer.to_owned(),
+        response_body: body.to_owned(),
         ..failed(Failure::Unspecified, Some(200))
     }
 }

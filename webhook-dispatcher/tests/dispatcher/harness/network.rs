@@ -1,19 +1,19 @@
-//! A network of a test's own: loopback, a public and a private address on it, and a resolver that
-//! asks nobody else.
+//! An isolated network for a test: loopback with a public and a private address, and a resolver
+//! that queries only the test's name server.
 
 use std::{future::Future, io::Write, net::Ipv4Addr, process::Command};
 
-/// An address of the public internet. Nothing leaves the network, so it is nobody else's there.
+/// An address of the public internet. No packet leaves the isolated network.
 pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
 pub(crate) const PRIVATE: Ipv4Addr = Ipv4Addr::new(10, 1, 2, 3);
 
-/// Set inside.
-const INSIDE: &str = "DELIVERY_TEST_IN_OWN_NETWORK";
+/// Set in the child process inside the isolated network.
+const INSIDE: &str = "DELIVERY_TEST_IN_ISOLATED_NETWORK";
 
-/// What the network's script says when the network is there.
+/// Printed by the script when the network is set up.
 const READY: &str = "the network is ready";
 
-/// Makes the network, in namespaces that end with the program it becomes.
+/// Sets up the network in new namespaces, which last as long as the program it executes.
 const SCRIPT: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
@@ -24,20 +24,20 @@ ip address add "$public/32" dev lo
 ip address add "$private/32" dev lo
 mount --bind "$files/resolv.conf" /etc/resolv.conf
 [ ! -e /etc/nsswitch.conf ] || mount --bind "$files/nsswitch.conf" /etc/nsswitch.conf
-# Its answers are another network's.
+# Hides the cache of the host's network.
 [ ! -d /var/run/nscd ] || mount -t tmpfs none /var/run/nscd
 echo "$ready"
 exec "$@"
 "#;
 
-/// Asked once: a slow machine is no reason to ask again.
+/// One attempt: on a slow machine, a repeated query would change the counts.
 const RESOLV_CONF: &str = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n";
 const NSSWITCH_CONF: &str = "hosts: dns\n";
 
-/// Runs a test in a network of its own: this program once more, with this test alone. Where a
-/// network cannot be made, which takes `ip` and `unshare` and a system that lets us, that is said
-/// on stderr; with `CI=true` it is a failure.
-pub(crate) async fn in_own_network(test: impl Future<Output = ()>) {
+/// Runs a test in an isolated network: executes this program again with only this test. Without
+/// `ip`, `unshare` or the permission to use them, the test is skipped with a message on stderr;
+/// with `CI=true` it fails.
+pub(crate) async fn in_isolated_network(test: impl Future<Output = ()>) {
     if std::env::var_os(INSIDE).is_some() {
         return test.await;
     }
@@ -47,7 +47,7 @@ pub(crate) async fn in_own_network(test: impl Future<Output = ()>) {
     let this_thread = std::thread::current();
     let name = this_thread
         .name()
-        .expect("threads of tests bear their names");
+        .expect("the thread of a test has its name");
     let inside = Command::new("env")
         .args(["timeout", "--foreground", "300"])
         .args(["unshare", "--user", "--map-root-user", "--net", "--mount"])
@@ -59,21 +59,18 @@ pub(crate) async fn in_own_network(test: impl Future<Output = ()>) {
         .env(INSIDE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&inside.stdout);
-    let complaints = String::from_utf8_lossy(&inside.stderr);
-    if !said.contains(READY) {
+    let stdout = String::from_utf8_lossy(&inside.stdout);
+    let stderr = String::from_utf8_lossy(&inside.stderr);
+    if !stdout.contains(READY) {
         let required = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(
-            !required,
-            "no network of its own, and CI=true: {complaints}"
-        );
-        // Past the test runner's capture: whoever reads the result must know what it covers.
+        assert!(!required, "no isolated network, and CI=true: {stderr}");
+        // Written past the test runner's capture, so that the skip is visible.
         let _ = writeln!(
             std::io::stderr(),
-            "*** {name}: no network of its own can be made here: SKIPPED *** {complaints}"
+            "*** {name}: cannot set up an isolated network: SKIPPED *** {stderr}"
         );
         return;
     }
-    let passed = inside.status.success() && said.contains("1 passed");
-    assert!(passed, "{said}{complaints}");
+    let passed = inside.status.success() && stdout.contains("1 passed");
+    assert!(passed, "{stdout}{stderr}");
 }

@@ -1,12 +1,17 @@
-//! Receivers on real sockets, that answer in bytes.
+//! Receivers on real sockets that respond with raw bytes.
 
-use std::{future::Future, net::SocketAddr};
+use std::{future::Future, net::SocketAddr, sync::Arc};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::mpsc::{self, UnboundedReceiver},
+    sync::{
+        Semaphore,
+        mpsc::{self, UnboundedReceiver},
+    },
 };
+
+use super::with_timeout;
 
 pub(crate) const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nthanks";
 
@@ -18,7 +23,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// The value of a header, its name spelled exactly so.
+    /// The value of a header; the name is case-sensitive.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head
             .lines()
@@ -30,7 +35,7 @@ impl Received {
 pub(crate) struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    /// The next request; none if the dispatcher closes before it.
+    /// The next request; `None` if the dispatcher disconnects first.
     pub(crate) async fn read_request(&mut self) -> Option<Received> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -48,14 +53,14 @@ impl Connection {
         Some(received)
     }
 
-    /// Writes; false once the dispatcher is gone.
+    /// Writes; false once the dispatcher has disconnected.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> bool {
         self.0.get_mut().write_all(bytes).await.is_ok()
     }
 
-    /// Waits until the dispatcher closes.
+    /// Waits until the dispatcher disconnects.
     pub(crate) async fn closed(&mut self) {
-        // A reset is an end too.
+        // A reset closes the connection too.
         let _ = tokio::io::copy(&mut self.0, &mut tokio::io::sink()).await;
     }
 
@@ -65,7 +70,7 @@ impl Connection {
     }
 }
 
-/// Starts a receiver that serves each connection as told and gives its address.
+/// Starts a receiver that serves each connection with `serve`. Returns its address.
 pub(crate) async fn receiver<F, Fut>(serve: F) -> SocketAddr
 where
     F: Fn(usize, Connection) -> Fut + Send + 'static,
@@ -74,7 +79,7 @@ where
     receiver_at(TcpSocket::new_v4().unwrap(), serve).await
 }
 
-/// As [`receiver`], on a socket as it is.
+/// As [`receiver`], on a configured socket.
 pub(crate) async fn receiver_at<F, Fut>(socket: TcpSocket, serve: F) -> SocketAddr
 where
     F: Fn(usize, Connection) -> Fut + Send + 'static,
@@ -84,7 +89,7 @@ where
     receiver_on(socket.listen(1024).unwrap(), serve)
 }
 
-/// As [`receiver`], where somebody listens already.
+/// As [`receiver`], on a bound listener.
 pub(crate) fn receiver_on<F, Fut>(listener: TcpListener, serve: F) -> SocketAddr
 where
     F: Fn(usize, Connection) -> Fut + Send + 'static,
@@ -102,18 +107,20 @@ where
     addr
 }
 
-/// Starts a receiver that gives every request the same answer.
-pub(crate) async fn answering(answer: impl Into<Vec<u8>>) -> (String, UnboundedReceiver<Received>) {
-    let answer = answer.into();
+/// Starts a receiver that sends the same response to every request.
+pub(crate) async fn responding(
+    response: impl Into<Vec<u8>>,
+) -> (String, UnboundedReceiver<Received>) {
+    let response = response.into();
     let (received_tx, received) = mpsc::unbounded_channel();
     let addr = receiver(move |_, mut connection| {
-        let answer = answer.clone();
+        let response = response.clone();
         let received = received_tx.clone();
         async move {
             while let Some(request) = connection.read_request().await {
-                // The test may have ended without looking.
+                // Fails if the test does not read requests.
                 let _ = received.send(request);
-                connection.write(&answer).await;
+                connection.write(&response).await;
             }
         }
     })
@@ -121,7 +128,44 @@ pub(crate) async fn answering(answer: impl Into<Vec<u8>>) -> (String, UnboundedR
     (format!("http://{addr}/hook"), received)
 }
 
-/// A listener that nobody should call.
+/// A receiver that announces each request and responds to it when a permit is added.
+pub(crate) struct GatedReceiver {
+    pub url: String,
+    pub arrived: UnboundedReceiver<()>,
+    pub permits: Arc<Semaphore>,
+}
+
+impl GatedReceiver {
+    pub(crate) async fn start() -> Self {
+        let permits = Arc::new(Semaphore::new(0));
+        let gate = Arc::clone(&permits);
+        let (arrived_tx, arrived) = mpsc::unbounded_channel();
+        let addr = receiver(move |_, mut connection| {
+            let gate = Arc::clone(&gate);
+            let arrived = arrived_tx.clone();
+            async move {
+                while connection.read_request().await.is_some() {
+                    // Fails if the test does not wait for requests.
+                    let _ = arrived.send(());
+                    gate.acquire().await.unwrap().forget();
+                    connection.write(OK).await;
+                }
+            }
+        })
+        .await;
+        Self {
+            url: format!("http://{addr}/"),
+            arrived,
+            permits,
+        }
+    }
+
+    pub(crate) async fn next_request_arrived(&mut self) {
+        with_timeout(self.arrived.recv()).await.unwrap();
+    }
+}
+
+/// A listener that must get no connections.
 pub(crate) struct Canary(TcpListener);
 
 impl Canary {
@@ -137,8 +181,8 @@ impl Canary {
         self.0.local_addr().unwrap()
     }
 
-    /// Whether nobody has called: then the first in the backlog is our own call.
-    pub(crate) async fn untouched(self) -> bool {
+    /// Whether there was no connection: the first one in the backlog is the test's own.
+    pub(crate) async fn has_no_connections(self) -> bool {
         let own = TcpStream::connect(self.addr()).await.unwrap();
         let (_, first) = self.0.accept().await.unwrap();
         first == own.local_addr().unwrap()

@@ -1,20 +1,20 @@
-//! Dates, and dates with times.
+//! Dates, with and without times.
 
-use super::pieces::{
-    AFTER_DAY, AFTER_MONTH, BETWEEN, BLANKS, CLOCK_PADDED, CLOCK12_LONG, CLOCK12_TINY,
-    CLOCK24_LONG, CLOCK24_SHORT, CLOCK24_ZONED, COLONS12, COLONS24, DAY, DAY_MONTH_NAME,
-    DAY_PADDED, DIGIT, FRACTION, HOUR24, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY,
-    MONTH_PADDED, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, WEEK_OF_YEAR, YEAR, YEAR2,
-    YEAR4, one, padded, short,
+use super::fragments::{
+    COLON_TIME12, COLON_TIME24, DATE_SEPARATORS, DAY, DAY_MONTH_NAME, DAY_PADDED, DAY_SEPARATORS,
+    DIGIT, FRACTION, HOUR24, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY, MONTH_PADDED,
+    MONTH_SEPARATORS, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, SPACES, TIME_PADDED, TIME12,
+    TIME12_HOUR, TIME24_MINUTES, TIME24_SECONDS, TIME24_ZONED, WEEK_OF_YEAR, YEAR, YEAR2, YEAR4,
+    one, padded, short,
 };
-use super::{Field, Meaning, Rule, rule};
+use super::rule::{Field, Rule, TokenKind, rule};
 use crate::before::pattern::ByteSet;
 use crate::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};
-use crate::before::words::MONTH_ABBREVIATIONS;
+use crate::before::word_tables::MONTH_ABBREVIATIONS;
 
 const DATE_FIELDS: &[Field] = &[Field::Year, Field::Month, Field::Day];
 const DAY_MONTH_YEAR: &[Field] = &[Field::Day, Field::Month, Field::Year];
-const DATE_CLOCK_FIELDS: &[Field] = &[
+const DATE_TIME_FIELDS: &[Field] = &[
     Field::Year,
     Field::Month,
     Field::Day,
@@ -28,11 +28,11 @@ const MONTH_NAME_DAY_FIELDS: &[Field] = &[Field::MonthName, Field::Day, Field::Y
 
 pub(super) const RULES: &[Rule] = &[
     rule(
-        Meaning::MonthFirst,
+        TokenKind::SlashDate,
         Seq(&[MONTH, Exact("/"), DAY, Maybe(&Seq(&[Exact("/"), YEAR]))]),
     ),
     rule(
-        Meaning::DayFirst,
+        TokenKind::DayFirstSlashDate,
         Seq(&[
             short(13, 31),
             Exact("/"),
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(DATE_FIELDS),
+        TokenKind::Fields(DATE_FIELDS),
         Any(&[
             Seq(&[
                 Any(&[
@@ -72,23 +72,23 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(DATE_FIELDS),
+        TokenKind::Fields(DATE_FIELDS),
         Seq(&[YEAR2, Exact("-"), MONTH_PADDED, Exact("-"), DAY_PADDED]),
     ),
     rule(
-        Meaning::Fields(&[Field::Year, Field::Month, Field::FirstOfMonth]),
+        TokenKind::Fields(&[Field::Year, Field::Month, Field::FirstOfMonth]),
         Seq(&[YEAR4, Exact("-"), MONTH]),
     ),
     rule(
-        Meaning::Fields(DATE_FIELDS),
+        TokenKind::Fields(DATE_FIELDS),
         Seq(&[YEAR, Exact("-"), MONTH, Exact("-"), DAY]),
     ),
     rule(
-        Meaning::Fields(&[Field::Day, Field::MonthName, Field::Year]),
-        Seq(&[DAY_MONTH_NAME, BETWEEN, YEAR]),
+        TokenKind::Fields(&[Field::Day, Field::MonthName, Field::Year]),
+        Seq(&[DAY_MONTH_NAME, DATE_SEPARATORS, YEAR]),
     ),
     rule(
-        Meaning::Fields(DAY_MONTH_YEAR),
+        TokenKind::Fields(DAY_MONTH_YEAR),
         Seq(&[
             DAY,
             one(ByteSet::of(b".\t-")),
@@ -98,34 +98,34 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(DAY_MONTH_YEAR),
+        TokenKind::Fields(DAY_MONTH_YEAR),
         Seq(&[DAY, one(ByteSet::of(b".\t")), MONTH, Exact("."), YEAR2]),
     ),
     rule(
-        Meaning::Fields(&[Field::MonthName, Field::Year, Field::FirstOfMonth]),
-        Seq(&[MONTH_TEXT, BETWEEN, YEAR4]),
+        TokenKind::Fields(&[Field::MonthName, Field::Year, Field::FirstOfMonth]),
+        Seq(&[MONTH_TEXT, DATE_SEPARATORS, YEAR4]),
     ),
     rule(
-        Meaning::Fields(&[Field::Year, Field::MonthName, Field::FirstOfMonth]),
-        Seq(&[YEAR4, BETWEEN, MONTH_TEXT]),
+        TokenKind::Fields(&[Field::Year, Field::MonthName, Field::FirstOfMonth]),
+        Seq(&[YEAR4, DATE_SEPARATORS, MONTH_TEXT]),
     ),
     rule(
-        Meaning::Fields(MONTH_NAME_DAY_FIELDS),
+        TokenKind::Fields(MONTH_NAME_DAY_FIELDS),
         Any(&[
-            Seq(&[MONTH_TEXT, BETWEEN, DAY, AFTER_DAY, YEAR]),
+            Seq(&[MONTH_TEXT, DATE_SEPARATORS, DAY, DAY_SEPARATORS, YEAR]),
             MONTH_NAME_DAY,
         ]),
     ),
     rule(
-        Meaning::Fields(&[Field::Day, Field::MonthName]),
+        TokenKind::Fields(&[Field::Day, Field::MonthName]),
         DAY_MONTH_NAME,
     ),
     rule(
-        Meaning::Fields(DATE_FIELDS),
+        TokenKind::Fields(DATE_FIELDS),
         Seq(&[YEAR4, MONTH_PADDED, DAY_PADDED]),
     ),
     rule(
-        Meaning::Fields(DATE_CLOCK_FIELDS),
+        TokenKind::Fields(DATE_TIME_FIELDS),
         Any(&[
             Seq(&[
                 YEAR4,
@@ -154,7 +154,7 @@ pub(super) const RULES: &[Rule] = &[
                 Exact("-"),
                 DAY_PADDED,
                 Exact("T"),
-                CLOCK_PADDED,
+                TIME_PADDED,
                 FRACTION,
                 Maybe(&OFFSET),
             ]),
@@ -178,16 +178,16 @@ pub(super) const RULES: &[Rule] = &[
                 Exact(":"),
                 DAY_PADDED,
                 Exact(" "),
-                CLOCK_PADDED,
+                TIME_PADDED,
             ]),
         ]),
     ),
     rule(
-        Meaning::Fields(&[Field::Year, Field::DayOfYear]),
+        TokenKind::Fields(&[Field::Year, Field::DayOfYear]),
         Seq(&[YEAR4, Maybe(&one(ByteSet::of(b".-"))), padded(3, 1, 366)]),
     ),
     rule(
-        Meaning::Fields(&[Field::Year, Field::Week, Field::WeekDay]),
+        TokenKind::Fields(&[Field::Year, Field::Week, Field::WeekDay]),
         Seq(&[
             YEAR4,
             Maybe(&Exact("-")),
@@ -197,7 +197,7 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(MONTH_NAME_DAY_FIELDS),
+        TokenKind::Fields(MONTH_NAME_DAY_FIELDS),
         Seq(&[
             Word(MONTH_ABBREVIATIONS),
             Exact("-"),
@@ -207,7 +207,7 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(&[Field::Year, Field::MonthName, Field::Day]),
+        TokenKind::Fields(&[Field::Year, Field::MonthName, Field::Day]),
         Seq(&[
             YEAR,
             Exact("-"),
@@ -217,7 +217,7 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     ),
     rule(
-        Meaning::Fields(&[
+        TokenKind::Fields(&[
             Field::Day,
             Field::MonthName,
             Field::Year,
@@ -233,14 +233,14 @@ pub(super) const RULES: &[Rule] = &[
             Exact("/"),
             YEAR4,
             Exact(":"),
-            CLOCK_PADDED,
-            BLANKS,
+            TIME_PADDED,
+            SPACES,
             OFFSET,
         ]),
     ),
-    rule(Meaning::Year, YEAR4),
+    rule(TokenKind::Year, YEAR4),
     rule(
-        Meaning::Fields(&[
+        TokenKind::Fields(&[
             Field::MonthName,
             Field::Day,
             Field::Hour,
@@ -248,10 +248,10 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Meridian,
         ]),
-        Seq(&[MONTH_NAME_DAY, Any(&[CLOCK12_TINY, CLOCK12_LONG])]),
+        Seq(&[MONTH_NAME_DAY, Any(&[TIME12_HOUR, TIME12])]),
     ),
     rule(
-        Meaning::Fields(&[
+        TokenKind::Fields(&[
             Field::MonthName,
             Field::Day,
             Field::Hour,
@@ -261,12 +261,12 @@ pub(super) const RULES: &[Rule] = &[
         ]),
         Seq(&[
             MONTH_NAME_DAY,
-            Any(&[CLOCK24_LONG, CLOCK24_SHORT, CLOCK24_ZONED]),
+            Any(&[TIME24_SECONDS, TIME24_MINUTES, TIME24_ZONED]),
         ]),
     ),
     // A day and a month without a year, then a time: the hour is not the year.
     rule(
-        Meaning::Fields(&[
+        TokenKind::Fields(&[
             Field::Day,
             Field::MonthName,
             Field::Hour,
@@ -274,10 +274,14 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Meridian,
         ]),
-        Seq(&[DAY_MONTH_NAME, AFTER_MONTH, Any(&[CLOCK12_TINY, COLONS12])]),
+        Seq(&[
+            DAY_MONTH_NAME,
+            MONTH_SEPARATORS,
+            Any(&[TIME12_HOUR, COLON_TIME12]),
+        ]),
     ),
     rule(
-        Meaning::Fields(&[
+        TokenKind::Fields(&[
             Field::Day,
             Field::MonthName,
             Field::Hour,
@@ -285,6 +289,6 @@ pub(super) const RULES: &[Rule] = &[
             Field::Second,
             Field::Fraction,
         ]),
-        Seq(&[DAY_MONTH_NAME, AFTER_MONTH, COLONS24]),
+        Seq(&[DAY_MONTH_NAME, MONTH_SEPARATORS, COLON_TIME24]),
     ),
 ];

@@ -1,15 +1,17 @@
-//! What is refused and improved on purpose, the shapes of ISO 8601, and everyday phrases.
+//! Deliberate differences from PHP, the forms of ISO 8601, and natural language.
 
 mod corpus;
 
-use super::*;
+use jiff::{Timestamp, Zoned};
+
+use super::{DateOrder, Error, parse};
 
 /// Wednesday 21 October 2026, 14:30:45 in Paris, four days before summer time ends.
 fn now() -> Zoned {
     "2026-10-21T14:30:45[Europe/Paris]".parse().unwrap()
 }
 
-fn read_as(text: &str, expected: &str) {
+fn assert_parsed(text: &str, expected: &str) {
     let expected: Timestamp = expected.parse::<Zoned>().unwrap().timestamp();
     assert_eq!(
         parse(text, &now(), DateOrder::DayFirst),
@@ -19,7 +21,7 @@ fn read_as(text: &str, expected: &str) {
 }
 
 #[test]
-fn what_php_misreads_is_refused_with_advice() {
+fn texts_that_php_misreads_are_rejected_with_advice() {
     let rows = [
         (
             "2026-11-25 10:00-11:00",
@@ -53,7 +55,7 @@ fn what_php_misreads_is_refused_with_advice() {
         ),
         (
             "03/12/2026 10:00",
-            r#""03/12/2026" is 2026-12-03 to some and 2026-03-12 to others: write the one that is meant"#,
+            r#""03/12/2026" is ambiguous: write 2026-12-03 or 2026-03-12"#,
         ),
         (
             "tomorrow 13h75",
@@ -69,13 +71,13 @@ fn what_php_misreads_is_refused_with_advice() {
         ),
         (
             "10:00 11:00",
-            r#"understood "10:00", but not "11:00" as well: a second time"#,
+            r#"understood "10:00", but "11:00" is a second time: write only one"#,
         ),
         ("tonight 8:00", r#"not understood: "tonight""#),
         ("asap", r#"not understood: "asap""#),
         (
             "@99999999999999999999",
-            "too far away: the years from -9999 to 9999 can be told",
+            "out of range: the year must be from -9999 to 9999",
         ),
         (
             "   ",
@@ -83,52 +85,55 @@ fn what_php_misreads_is_refused_with_advice() {
         ),
     ];
     for (text, message) in rows {
-        let refusal = parse(text, &now(), DateOrder::DayFirst).unwrap_err();
-        assert_eq!(refusal.to_string(), message, "{text:?}");
+        let error = parse(text, &now(), DateOrder::DayFirst).unwrap_err();
+        assert_eq!(error.to_string(), message, "{text:?}");
     }
     let long = "tomorrow ".repeat(20);
     assert_eq!(
         parse(&long, &now(), DateOrder::DayFirst),
-        Err(Error::TooLong { length: 180 })
+        Err(Error::TooLong {
+            length: 180,
+            limit: 128
+        })
     );
 }
 
 #[test]
-fn slashes_are_read_in_the_order_of_the_country() {
-    let read = |text, order| parse(text, &now(), order).ok();
+fn slash_dates_follow_the_order_of_the_country() {
+    let parsed = |text, order| parse(text, &now(), order).ok();
     let instant = |text: &str| Some(text.parse::<Zoned>().unwrap().timestamp());
 
     assert_eq!(DateOrder::of_country("us"), DateOrder::MonthFirst);
     assert_eq!(DateOrder::of_country("FR"), DateOrder::DayFirst);
     for order in [DateOrder::DayFirst, DateOrder::MonthFirst] {
         assert_eq!(
-            read("12/24/2026", order),
+            parsed("12/24/2026", order),
             instant("2026-12-24T00:00[Europe/Paris]")
         );
         assert_eq!(
-            read("2026/03/12", order),
+            parsed("2026/03/12", order),
             instant("2026-03-12T00:00[Europe/Paris]")
         );
         assert_eq!(
-            read("5/5/2027", order),
+            parsed("5/5/2027", order),
             instant("2027-05-05T00:00[Europe/Paris]")
         );
     }
     assert_eq!(
-        read("24/12/2026", DateOrder::DayFirst),
+        parsed("24/12/2026", DateOrder::DayFirst),
         instant("2026-12-24T00:00[Europe/Paris]")
     );
-    assert_eq!(read("24/12/2026", DateOrder::MonthFirst), None);
-    assert_eq!(read("03/12/2026", DateOrder::DayFirst), None);
+    assert_eq!(parsed("24/12/2026", DateOrder::MonthFirst), None);
+    assert_eq!(parsed("03/12/2026", DateOrder::DayFirst), None);
     assert_eq!(
-        read("03/12/2026", DateOrder::MonthFirst),
+        parsed("03/12/2026", DateOrder::MonthFirst),
         instant("2026-03-12T00:00[Europe/Paris]")
     );
 }
 
 #[test]
-fn iso_8601_and_rfc_3339_are_read_in_all_common_shapes() {
-    let shapes = [
+fn iso_8601_and_rfc_3339_are_parsed_in_all_common_forms() {
+    let forms = [
         "2026-11-25T10:00:00+01:00",
         "2026-11-25T10:00+01:00",
         "2026-11-25T09:00Z",
@@ -147,8 +152,8 @@ fn iso_8601_and_rfc_3339_are_read_in_all_common_shapes() {
         "2026-11-25T10:00[Europe/Paris]",
         "2026-11-25T04:00:00[America/New_York]",
     ];
-    for text in shapes {
-        read_as(text, "2026-11-25T10:00[Europe/Paris]");
+    for text in forms {
+        assert_parsed(text, "2026-11-25T10:00[Europe/Paris]");
     }
     assert!(
         parse(
@@ -161,21 +166,21 @@ fn iso_8601_and_rfc_3339_are_read_in_all_common_shapes() {
 }
 
 #[test]
-fn a_time_before_a_day_keeps_its_time() {
-    read_as("10:00 monday next week", "2026-10-26T10:00[Europe/Paris]");
-    read_as(
+fn a_time_before_a_day_is_not_reset_to_midnight() {
+    assert_parsed("10:00 monday next week", "2026-10-26T10:00[Europe/Paris]");
+    assert_parsed(
         "noon first monday of december 2026",
         "2026-12-07T12:00[Europe/Paris]",
     );
-    read_as("9am tomorrow 11am", "2026-10-22T11:00[Europe/Paris]");
-    read_as("10:00 tomorrow midnight", "2026-10-22T00:00[Europe/Paris]");
-    read_as("24 dec 12:30", "2026-12-24T12:30[Europe/Paris]");
-    read_as("Dec 24 12:30", "2026-12-24T12:30[Europe/Paris]");
-    read_as("Dec 24 2pm", "2026-12-24T14:00[Europe/Paris]");
+    assert_parsed("9am tomorrow 11am", "2026-10-22T11:00[Europe/Paris]");
+    assert_parsed("10:00 tomorrow midnight", "2026-10-22T00:00[Europe/Paris]");
+    assert_parsed("24 dec 12:30", "2026-12-24T12:30[Europe/Paris]");
+    assert_parsed("Dec 24 12:30", "2026-12-24T12:30[Europe/Paris]");
+    assert_parsed("Dec 24 2pm", "2026-12-24T14:00[Europe/Paris]");
 }
 
 #[test]
-fn everyday_phrases_are_read_in_five_languages() {
+fn natural_language_is_parsed_in_five_languages() {
     let rows = [
         ("by tomorrow at 5pm", "2026-10-22T17:00"),
         ("2 hours and 30 minutes from now", "2026-10-21T17:00:45"),
@@ -229,9 +234,9 @@ fn everyday_phrases_are_read_in_five_languages() {
 }
 
 #[test]
-fn clock_changes_are_read_as_php_reads_them() {
+fn clock_changes_are_resolved_as_in_php() {
     let rows = [
-        // East of Greenwich the later of two, west of it the earlier.
+        // A repeated time: the later one east of Greenwich, the earlier one west of it.
         ("Europe/Paris", "2026-10-25 02:30", "2026-10-25T01:30:00Z"),
         (
             "America/New_York",
@@ -243,13 +248,13 @@ fn clock_changes_are_read_as_php_reads_them() {
             "2026-04-05 01:45",
             "2026-04-04T15:15:00Z",
         ),
-        // The earlier wherever the zone is named.
+        // The earlier one if the zone is named.
         (
             "Asia/Kolkata",
             "2026-10-25 02:30 Europe/Paris",
             "2026-10-25T00:30:00Z",
         ),
-        // A time that the clocks skip moves forward with them.
+        // A skipped time moves forward.
         ("Europe/Paris", "2026-03-29 02:30", "2026-03-29T01:30:00Z"),
         (
             "America/New_York",
@@ -261,7 +266,7 @@ fn clock_changes_are_read_as_php_reads_them() {
             "2026-10-04 02:15",
             "2026-10-03T15:45:00Z",
         ),
-        // Hours are counted on the clock on the wall.
+        // Hours are added to the local time.
         (
             "Europe/Paris",
             "2026-10-25 00:00 +3 hours",
@@ -281,12 +286,12 @@ fn clock_changes_are_read_as_php_reads_them() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_panics(text in "\\PC{0,60}|[0-9a-zA-Z :/+.,@h-]{0,128}|[\\x00-\\x7f]{0,128}") {
+    fn no_text_causes_a_panic(text in "\\PC{0,60}|[0-9a-zA-Z :/+.,@h-]{0,128}|[\\x00-\\x7f]{0,128}") {
         let _ = parse(&text, &now(), DateOrder::DayFirst);
     }
 
     #[test]
-    fn no_sentence_of_known_words_panics(
+    fn no_sequence_of_known_words_causes_a_panic(
         words in proptest::collection::vec(
             proptest::sample::select(vec![
                 "next", "last", "monday", "week", "99999999999999", "years", "-9999999999999", "fortnights",
@@ -301,13 +306,13 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_word_that_only_leads_to_a_time_is_none() {
+fn a_preposition_alone_is_not_a_time() {
     for text in [
         "at", "by", "in", "before", "à", "um", "alle", "a las", "at at",
     ] {
         let parsed = parse(text, &now(), DateOrder::DayFirst);
         assert!(
-            matches!(parsed, Err(Error::NotUnderstood { .. })),
+            matches!(parsed, Err(Error::Unrecognized { .. })),
             "{text:?}: {parsed:?}"
         );
     }

@@ -1,9 +1,9 @@
-//! What conditions see.
+//! The variables and functions of conditions.
 
 use super::*;
 
 #[test]
-fn numbers_compare_as_written_whatever_their_type() {
+fn numbers_of_all_types_compare_by_value() {
     for when in [
         "distance <= 3000",
         "distance <= 3000.0",
@@ -34,7 +34,7 @@ fn numbers_compare_as_written_whatever_their_type() {
 }
 
 #[test]
-fn conditions_see_the_whole_delivery() {
+fn conditions_can_use_all_members_of_a_delivery() {
     let mut plan = plan(3000);
     plan.pickup.weight = Some(1500);
     plan.dropoff.weight = Some(500);
@@ -72,15 +72,15 @@ fn conditions_see_the_whole_delivery() {
 }
 
 #[test]
-fn what_a_delivery_lacks_matches_nothing_and_is_named() {
+fn a_missing_value_prevents_a_match_and_is_named_in_the_reason() {
     for (when, reason) in [
         (
             "weight > 5",
-            "can't tell whether weight > 5: no weight is given",
+            "can't evaluate weight > 5: no weight is given",
         ),
         (
             "dropoff.address.locality == \"Paris\"",
-            "can't tell whether dropoff.address.locality == \"Paris\": no locality is given",
+            "can't evaluate dropoff.address.locality == \"Paris\": no locality is given",
         ),
         (
             "weight > 5 && distance > 5000",

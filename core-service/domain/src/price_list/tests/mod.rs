@@ -1,17 +1,24 @@
-//! Price lists as operators write them, and what they make of deliveries.
+//! Whole price lists, from TOML to the prices of deliveries.
 
 mod conditions;
-mod mistakes;
+mod errors;
+mod lints;
 mod prices;
-mod warnings;
+mod properties;
 
+use std::collections::BTreeMap;
+
+use iso_currency::Currency;
+use jiff::{SignedDuration, Zoned};
 use uuid::Uuid;
 
-use super::*;
+use super::{Calculation, PriceList, RuleOutcome};
 use crate::{
     address::{Address, LatLng},
-    delivery::{DistanceSource, Route},
+    definition::Mistake,
+    delivery::{DeliveryPlan, DistanceSource, Route},
     id::AddressId,
+    money::{Price, TaxRate},
     task::{Package, TaskPlan, TimeWindow},
     zone::{Area, Polygon, Zones},
 };
@@ -33,7 +40,7 @@ price = 899
 "#;
 
 /// Wednesday 2 April 2025, 12:00 in Paris.
-pub(super) fn now() -> Zoned {
+fn now() -> Zoned {
     "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap()
 }
 
@@ -65,23 +72,23 @@ fn task() -> TaskPlan {
     }
 }
 
-pub(super) fn plan(meters: u32) -> DeliveryPlan {
+fn plan(meters: u32) -> DeliveryPlan {
     DeliveryPlan {
         pickup: task(),
         dropoff: task(),
         route: Route {
-            meters,
-            seconds: meters / 4,
+            distance_meters: meters,
+            duration_seconds: meters / 4,
             source: DistanceSource::StraightLine,
         },
     }
 }
 
-pub(super) fn list(strategy: &str, rules: &str) -> PriceList {
+fn list(strategy: &str, rules: &str) -> PriceList {
     parse(strategy, rules).unwrap_or_else(|mistakes| panic!("{mistakes:?} in {rules}"))
 }
 
-pub(super) fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
+fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistake>> {
     let definition = format!(
         "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"{strategy}\"\n\
          [packages]\nXL = {{ volume = 8 }}\nS = {{ volume = 1 }}\n{rules}"
@@ -101,11 +108,11 @@ pub(super) fn parse(strategy: &str, rules: &str) -> Result<PriceList, Vec<Mistak
     )
 }
 
-pub(super) fn rule(when: &str, price: &str) -> String {
+fn rule(when: &str, price: &str) -> String {
     format!("[[rule]]\nname = \"R\"\nwhen = '''{when}'''\nprice = {price}\n")
 }
 
-pub(super) fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
+fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
     list.calculate(plan, "stores/1", &now())
         .price
         .map(Price::gross)

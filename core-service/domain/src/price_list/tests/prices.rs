@@ -1,4 +1,4 @@
-//! What a delivery costs, and what is said of it.
+//! Prices and their explanations.
 
 use super::*;
 
@@ -39,13 +39,13 @@ fn a_price_explains_itself() {
 }
 
 #[test]
-fn a_list_is_shared_by_threads() {
+fn a_list_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<PriceList>();
 }
 
 #[test]
-fn a_reason_is_good_to_read() {
+fn a_long_condition_is_shortened_in_the_reason() {
     let long = format!("store\n==  {}", "\"\" || store == ".repeat(50) + "\"\"");
     let calculation = list("first", &rule(&long, "1")).calculate(&plan(1), "é", &now());
 
@@ -57,27 +57,27 @@ fn a_reason_is_good_to_read() {
 }
 
 #[test]
-fn what_a_list_leaves_out_has_a_default() {
+fn omitted_settings_have_defaults() {
     let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
 
-    assert_eq!(list.promise(), SignedDuration::from_mins(15));
+    assert_eq!(list.quote_expiry(), SignedDuration::from_mins(15));
     assert_eq!(list.tax_name(), "VAT");
     assert!(list.warnings().is_empty(), "{:?}", list.warnings());
-    assert!(list.knows_package("anything"), "no packages are named");
+    assert!(list.allows_package("anything"), "no packages are named");
     assert_eq!(list.package_kinds().count(), 0);
 }
 
 #[test]
-fn named_packages_are_the_known_ones() {
+fn only_named_packages_are_allowed() {
     let list = list("first", &rule("true", "1"));
 
     assert_eq!(list.package_kinds().collect::<Vec<_>>(), ["S", "XL"]);
-    assert!(list.knows_package("XL"));
-    assert!(!list.knows_package("XXL"));
+    assert!(list.allows_package("XL"));
+    assert!(!list.allows_package("XXL"));
 }
 
 #[test]
-fn rules_add_up_where_the_list_says_so() {
+fn matching_rules_add_up_with_strategy_sum() {
     for (rules, expected) in [
         ([("true", "599"), ("true", "100")], Some(699)),
         (
@@ -102,7 +102,7 @@ fn rules_add_up_where_the_list_says_so() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_is_an_error_and_says_so() {
+fn an_overflowing_sum_is_explained() {
     let rules = rule("true", "9223372036854775807") + &rule("true", "1") + &rule("true", "2");
     let calculation = list("sum", &rules).calculate(&plan(1), "", &now());
 

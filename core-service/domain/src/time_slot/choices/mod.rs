@@ -1,5 +1,5 @@
-//! Which windows are offered at a moment, and why another is not: one evaluator for both, so
-//! that what is listed can be booked and nothing else.
+//! The windows offered at an instant, and why any other is rejected. One evaluator decides both,
+//! so that exactly the listed windows can be booked.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use jiff::{
 };
 
 use super::{
-    Reason, Refusal, TimeSlot,
+    Reason, Rejection, TimeSlot,
     openings::Pattern,
     window::{self, first_instant},
 };
@@ -18,57 +18,56 @@ use crate::task::TimeWindow;
 
 /// A window of the pattern, offered or not.
 struct Slot {
-    /// The day it starts on the clock, which decides on closings and cutoffs.
+    /// Its local start date, to which closed days and cutoffs apply.
     day: Date,
     window: TimeWindow,
 }
 
-/// What the definition's rules come to at a moment.
-struct Moment {
+/// The definition's rules, evaluated at `now`.
+struct Evaluated {
     now: Timestamp,
     today: Date,
     zone: TimeZone,
-    /// The first instant a slot may start.
+    /// The first permitted start.
     earliest: Timestamp,
-    /// The first instant at which it is too far ahead.
-    too_early: Timestamp,
+    /// The first start that is too far ahead.
+    horizon: Timestamp,
     past_same_day_cutoff: Option<Time>,
     past_previous_day_cutoff: Option<Time>,
 }
 
 impl TimeSlot {
-    /// The windows offered at `now`, whose zone is the store's, in order of start, then end.
-    /// `booked` says how many deliveries a window has; it is asked only of a store with a
+    /// The windows offered at `now`, in the time zone of `now`, sorted by start, then end.
+    /// `booked` returns the number of deliveries in a window; it is called only if there is a
     /// capacity.
     pub fn choices(&self, now: &Zoned, booked: impl Fn(TimeWindow) -> u32) -> Vec<TimeWindow> {
-        let moment = Moment::new(self, now);
-        let last = moment.too_early.to_zoned(moment.zone.clone()).date();
-        self.slots(Pattern::Actual, moment.today..after(last), &moment.zone)
+        let rules = Evaluated::new(self, now);
+        let last = rules.horizon.to_zoned(rules.zone.clone()).date();
+        self.slots(Pattern::Actual, rules.today..after(last), &rules.zone)
             .into_iter()
-            .filter(|slot| self.objection(slot, &moment, &booked).is_none())
+            .filter(|slot| self.reason_not_offered(slot, &rules, &booked).is_none())
             .map(|slot| slot.window)
             .collect()
     }
 
-    /// Why a window can't be booked at `now`; `None` if it can: exactly if it is one of the
-    /// choices.
-    pub fn refuses(
+    /// Why a window can't be booked at `now`; `None` if it is one of the choices.
+    pub fn rejection(
         &self,
         window: TimeWindow,
         now: &Zoned,
         booked: impl Fn(TimeWindow) -> u32,
-    ) -> Option<Refusal> {
-        let moment = Moment::new(self, now);
-        let day = window.after.to_zoned(moment.zone.clone()).date();
-        // Where clocks skip midnight, a slot's day on the clock is not its instant's.
+    ) -> Option<Rejection> {
+        let rules = Evaluated::new(self, now);
+        let day = window.after.to_zoned(rules.zone.clone()).date();
+        // If clocks skip midnight, a slot's day differs from the day of its first instant.
         let days = day.yesterday().unwrap_or(day)..after(after(day));
         let reason = match self
-            .slots(Pattern::Actual, days, &moment.zone)
+            .slots(Pattern::Actual, days, &rules.zone)
             .iter()
             .find(|slot| slot.window == window)
         {
-            Some(slot) => self.objection(slot, &moment, &booked)?,
-            None => self.absence(&Slot { day, window }, &moment.zone),
+            Some(slot) => self.reason_not_offered(slot, &rules, &booked)?,
+            None => self.reason_not_in_pattern(&Slot { day, window }, &rules.zone),
         };
 
         let offered = self.choices(now, booked);
@@ -77,15 +76,15 @@ impl TimeSlot {
             .find(|choice| choice.after >= window.after)
             .or(offered.first())
             .copied();
-        Some(Refusal {
-            slot: window::text(window, &moment.zone),
+        Some(Rejection {
+            slot: window::text(window, &rules.zone),
             reason,
-            next_text: next.map(|next| window::text(next, &moment.zone)),
+            next_text: next.map(|next| window::text(next, &rules.zone)),
             next,
         })
     }
 
-    /// The pattern's slots that start on these days, in order, each once.
+    /// The pattern's slots that start on these days, sorted, without duplicates.
     fn slots(&self, pattern: Pattern, days: Range<Date>, zone: &TimeZone) -> Vec<Slot> {
         let mut slots: Vec<_> = self
             .openings
@@ -96,7 +95,7 @@ impl TimeSlot {
                     after: first_instant(range.start, zone).ok()?,
                     before: first_instant(range.end, zone).ok()?,
                 };
-                // The clocks may skip a slot altogether.
+                // A clock change may skip a whole slot.
                 (window.after < window.before).then(|| Slot {
                     day: range.start.date(),
                     window,
@@ -108,49 +107,49 @@ impl TimeSlot {
         slots
     }
 
-    /// Why a slot of the pattern is not offered.
-    fn objection(
+    /// The reason why a slot of the pattern is not offered.
+    fn reason_not_offered(
         &self,
         slot: &Slot,
-        moment: &Moment,
+        rules: &Evaluated,
         booked: impl Fn(TimeWindow) -> u32,
     ) -> Option<Reason> {
         let start = slot.window.after;
         if let Some(reason) = self.day_off(slot.day) {
             return Some(reason);
         }
-        if start < moment.now {
-            return Some(Reason::Begun);
+        if start < rules.now {
+            return Some(Reason::Started);
         }
-        if let Some(cutoff) = moment.past_same_day_cutoff
-            && slot.day == moment.today
+        if let Some(cutoff) = rules.past_same_day_cutoff
+            && slot.day == rules.today
         {
             return Some(Reason::PastSameDayCutoff(cutoff));
         }
-        if let Some(cutoff) = moment.past_previous_day_cutoff
-            && slot.day == after(moment.today)
+        if let Some(cutoff) = rules.past_previous_day_cutoff
+            && slot.day == after(rules.today)
         {
             return Some(Reason::PastPreviousDayCutoff(cutoff));
         }
         if let Some(notice) = self.prior_notice
-            && start < moment.earliest
+            && start < rules.earliest
         {
             return Some(Reason::TooLate(notice));
         }
-        if start >= moment.too_early {
+        if start >= rules.horizon {
             return Some(Reason::TooEarly(self.interval));
         }
         let capacity = self.capacity?;
         (booked(slot.window) >= capacity).then_some(Reason::Full(capacity))
     }
 
-    /// Why a window is not a slot of the pattern.
-    fn absence(&self, slot: &Slot, zone: &TimeZone) -> Reason {
+    /// The reason why a window is not a slot of the pattern.
+    fn reason_not_in_pattern(&self, slot: &Slot, zone: &TimeZone) -> Reason {
         if let Some(reason) = self.day_off(slot.day) {
             return reason;
         }
-        let ordinary = self.slots(Pattern::Weekly, slot.day..after(slot.day), zone);
-        if !ordinary.iter().any(|other| other.window == slot.window) {
+        let weekly = self.slots(Pattern::Weekly, slot.day..after(slot.day), zone);
+        if !weekly.iter().any(|other| other.window == slot.window) {
             return Reason::NoSuchSlot;
         }
         if self.calendar.is_holiday(slot.day) {
@@ -175,7 +174,7 @@ impl TimeSlot {
             .then_some(Reason::Weekend(day))
     }
 
-    /// The days that differ from the weekly pattern by having no slot at all.
+    /// Whether a day has slots in the weekly pattern but none in fact.
     pub(super) fn is_closed_on(&self, day: Date) -> bool {
         let any = |pattern| {
             let days = day..after(day);
@@ -194,7 +193,7 @@ impl TimeSlot {
     }
 }
 
-impl Moment {
+impl Evaluated {
     fn new(time_slot: &TimeSlot, now: &Zoned) -> Self {
         let today = now.date();
         let is_past = |cutoff: &Time| {
@@ -208,7 +207,7 @@ impl Moment {
             earliest: time_slot
                 .prior_notice
                 .map_or(now.timestamp(), |notice| notice.after(now)),
-            too_early: time_slot.interval.after(now),
+            horizon: time_slot.interval.after(now),
             past_same_day_cutoff: time_slot.same_day_cutoff.filter(is_past),
             past_previous_day_cutoff: time_slot.previous_day_cutoff.filter(is_past),
         }

@@ -1,11 +1,11 @@
-//! The texts of single fields, each read into its type or into what would be right.
+//! Parsers of single fields. An error says what would be valid.
 
 use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, Time};
 use toml::de::DeValue;
 
-use crate::time_slot::length::Length;
+use crate::time_slot::CalendarDuration;
 
 const MAX_NAME: usize = 100;
 const MAX_QUOTED: usize = 40;
@@ -25,34 +25,34 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-pub(super) fn length(text: &str) -> Result<Length, String> {
-    Length::parse(text).ok_or_else(|| {
+pub(super) fn duration(text: &str) -> Result<CalendarDuration, String> {
+    CalendarDuration::parse(text).ok_or_else(|| {
         format!(
-            "{} is not a length of time: write a whole number and a unit, \
+            "{} is not a duration: write a whole number and a unit, \
              \"36 hours\", \"2 days\", \"1 month\"",
             quoted(text)
         )
     })
 }
 
-pub(super) fn interval(text: &str) -> Result<Length, String> {
+pub(super) fn interval(text: &str) -> Result<CalendarDuration, String> {
     within(text, MIN_INTERVAL, MAX_INTERVAL)
 }
 
-pub(super) fn slot_length(text: &str) -> Result<Length, String> {
+pub(super) fn slot_length(text: &str) -> Result<CalendarDuration, String> {
     within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH)
 }
 
-fn within(text: &str, least: &str, most: &str) -> Result<Length, String> {
-    let minutes = |limit| Length::parse(limit).map(Length::minutes);
-    let length = length(text)?;
-    if Some(length.minutes()) < minutes(least) {
-        return Err(format!("{length} is too short: at least {least}"));
+fn within(text: &str, min: &str, max: &str) -> Result<CalendarDuration, String> {
+    let minutes = |limit| CalendarDuration::parse(limit).map(CalendarDuration::minutes);
+    let duration = duration(text)?;
+    if Some(duration.minutes()) < minutes(min) {
+        return Err(format!("{duration} is too short: at least {min}"));
     }
-    if Some(length.minutes()) > minutes(most) {
-        return Err(format!("{length} is too long: at most {most}"));
+    if Some(duration.minutes()) > minutes(max) {
+        return Err(format!("{duration} is too long: at most {max}"));
     }
-    Ok(length)
+    Ok(duration)
 }
 
 pub(super) fn time_of_day(text: &str) -> Result<Time, String> {
@@ -67,13 +67,13 @@ pub(super) fn offered_only(text: &str) -> Result<bool, String> {
         "any" => Ok(false),
         "offered" => Ok(true),
         other => Err(format!(
-            "{} is not known: write \"any\" or \"offered\"",
+            "{} is not a value: write \"any\" or \"offered\"",
             quoted(other)
         )),
     }
 }
 
-/// A date, or a first and a last one, in either order.
+/// A date, or a first and a last date separated by `/`. Their order is not checked.
 pub(super) fn dates(text: &str) -> Option<RangeInclusive<Date>> {
     let (first, last) = text.split_once('/').unwrap_or((text, text));
     Some(date(first)?..=date(last)?)
@@ -87,7 +87,7 @@ fn date(text: &str) -> Option<Date> {
         .filter(|_| text.len() == "2026-12-24".len())
 }
 
-/// A text as it may stand in a message: quoted, and no longer than one reads.
+/// Quotes and truncates a text for a message.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),

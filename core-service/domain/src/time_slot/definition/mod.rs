@@ -1,7 +1,7 @@
-//! A time slot's definition in TOML, read into a `TimeSlot` or into all of its mistakes.
+//! Parses a time slot definition in TOML into a `TimeSlot` or a list of mistakes.
 
 mod fields;
-mod sense;
+mod lints;
 
 use std::{
     collections::BTreeMap,
@@ -25,54 +25,58 @@ const MAX_BYTES: usize = 32 * 1024;
 const MAX_OPENINGS: usize = 32;
 const MAX_CLOSED: usize = 366;
 const MAX_CAPACITY: u32 = 1_000_000;
-/// As many as fit into an answer, and as anyone mends in one go.
+/// Keeps the error response short.
 const MAX_MISTAKES: usize = 20;
 
 const KEYS: &str = "name, opening_hours, interval, prior_notice, same_day_cutoff, \
      previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots";
 
-pub(super) fn parse(definition: &str, country: &str) -> Result<TimeSlot, Vec<Mistake>> {
-    if definition.len() > MAX_BYTES {
-        let message = format!("a definition has at most {MAX_BYTES} bytes");
-        return Err(vec![Mistake::at(definition, 0..0, message)]);
-    }
-    let (document, errors) = DeTable::parse_recoverable(definition);
-    if !errors.is_empty() {
-        return Err(errors
+impl TimeSlot {
+    /// Parses a definition in TOML. The country (ISO 3166-1 alpha-2) decides on public holidays
+    /// and weekends. Reports up to 20 mistakes at once, in the order of the text.
+    pub fn parse(definition: &str, country: &str) -> Result<Self, Vec<Mistake>> {
+        if definition.len() > MAX_BYTES {
+            let message = format!("a definition has at most {MAX_BYTES} bytes");
+            return Err(vec![Mistake::at(definition, 0..0, message)]);
+        }
+        let (document, errors) = DeTable::parse_recoverable(definition);
+        if !errors.is_empty() {
+            return Err(errors
+                .iter()
+                .take(MAX_MISTAKES)
+                .map(|error| Mistake::of_toml(definition, error))
+                .collect());
+        }
+
+        let table = document.into_inner();
+        let spans: BTreeMap<_, _> = table
             .iter()
-            .take(MAX_MISTAKES)
-            .map(|error| Mistake::of_toml(definition, error))
-            .collect());
-    }
+            .map(|(key, value)| (key.get_ref().to_string(), value.span()))
+            .collect();
+        let mut reader = Reader {
+            text: definition,
+            table,
+            mistakes: Vec::new(),
+        };
+        reader.required_keys();
+        let time_slot = reader.time_slot(country);
+        reader.unknown_keys();
+        for lint in time_slot.iter().flat_map(lints::lint) {
+            let span = spans.get(lint.key).cloned().unwrap_or_default();
+            reader.mistake(span, format!("{}: {}", lint.key, lint.message));
+        }
 
-    let table = document.into_inner();
-    let places: BTreeMap<_, _> = table
-        .iter()
-        .map(|(key, value)| (key.get_ref().to_string(), value.span()))
-        .collect();
-    let mut reader = Reader {
-        text: definition,
-        table,
-        mistakes: Vec::new(),
-    };
-    reader.required_keys();
-    let time_slot = reader.time_slot(country);
-    reader.unknown_keys();
-    for problem in time_slot.iter().flat_map(sense::problems) {
-        let place = places.get(problem.key).cloned().unwrap_or_default();
-        reader.mistake(place, format!("{}: {}", problem.key, problem.message));
-    }
-
-    let mut mistakes = reader.mistakes;
-    mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-    mistakes.truncate(MAX_MISTAKES);
-    match time_slot {
-        Some(time_slot) if mistakes.is_empty() => Ok(time_slot),
-        _ => Err(mistakes),
+        let mut mistakes = reader.mistakes;
+        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        mistakes.truncate(MAX_MISTAKES);
+        match time_slot {
+            Some(time_slot) if mistakes.is_empty() => Ok(time_slot),
+            _ => Err(mistakes),
+        }
     }
 }
 
-/// Takes keys off the table, one by one; what is left is unknown.
+/// Removes the known keys from the table one by one; the remaining keys are unknown.
 struct Reader<'t> {
     text: &'t str,
     table: DeTable<'t>,
@@ -80,7 +84,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// What could be read; whatever could not is a mistake noted.
+    /// Records a mistake for every field that cannot be parsed.
     fn time_slot(&mut self, country: &str) -> Option<TimeSlot> {
         let calendar = Calendar::of(country);
         let name = self.string("name", fields::name);
@@ -88,7 +92,7 @@ impl<'t> Reader<'t> {
         let slot_minutes = slot_length.and_then(|length| length.minutes().try_into().ok());
         let openings = self.openings(&calendar, slot_minutes);
         let interval = self.string("interval", fields::interval);
-        let prior_notice = self.string("prior_notice", fields::length);
+        let prior_notice = self.string("prior_notice", fields::duration);
         let working_days_only = self.boolean("working_days_only");
         let same_day_cutoff = self.string("same_day_cutoff", fields::time_of_day);
         let previous_day_cutoff = self.string("previous_day_cutoff", fields::time_of_day);
@@ -127,7 +131,7 @@ impl<'t> Reader<'t> {
     fn unknown_keys(&mut self) {
         for (key, _) in std::mem::take(&mut self.table) {
             let message = format!(
-                "{} is not known: the keys are {KEYS}",
+                "{} is not a known key: the keys are {KEYS}",
                 fields::quoted(key.get_ref())
             );
             self.mistake(key.span(), message);
@@ -164,14 +168,14 @@ impl<'t> Reader<'t> {
     ) -> Option<Openings> {
         let openings = match Openings::parse(text, calendar) {
             Ok(openings) => openings,
-            Err(misread) => {
-                let place = self.inside(&span, text, misread.offset);
-                self.mistake(place, format!("opening_hours: {}", misread.message));
+            Err(error) => {
+                let place = self.span_within(&span, text, error.offset);
+                self.mistake(place, format!("opening_hours: {}", error.message));
                 return None;
             }
         };
         let week = jiff::civil::date(2001, 1, 1)..jiff::civil::date(2001, 1, 8);
-        let message = if openings.heeds_holidays && !calendar.knows_holidays() {
+        let message = if openings.uses_holidays && !calendar.knows_holidays() {
             "no public holidays (PH) are known for the store's country: list them under closed"
         } else if openings
             .slots(Pattern::Weekly, week.clone(), None)
@@ -196,7 +200,7 @@ impl<'t> Reader<'t> {
             let span = entry.span();
             let dates = match entry.into_inner() {
                 DeValue::String(text) => fields::dates(&text),
-                // A date without quotes is a date, too.
+                // TOML has dates of its own, without quotes.
                 DeValue::Datetime(date) => fields::dates(&date.to_string()),
                 _ => None,
             };
@@ -272,8 +276,8 @@ impl<'t> Reader<'t> {
         Some(array.into_iter().collect())
     }
 
-    /// The place of an offset in a text's value; the text's start if it is written with escapes.
-    fn inside(&self, span: &Range<usize>, value: &str, offset: usize) -> Range<usize> {
+    /// The span of an offset within a string value; the whole value if it is written with escapes.
+    fn span_within(&self, span: &Range<usize>, value: &str, offset: usize) -> Range<usize> {
         let first = span.start + 1;
         let written = self.text.get(first..span.end.saturating_sub(1));
         if written == Some(value) {

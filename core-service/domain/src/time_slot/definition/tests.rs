@@ -1,7 +1,7 @@
 //! Definitions and their mistakes.
 
 use super::*;
-use crate::time_slot::length::Length;
+use crate::time_slot::CalendarDuration;
 
 const SAMPLE: &str = r#"
 name = "Tour"
@@ -25,12 +25,12 @@ fn every_key_is_read() {
     let expected = TimeSlot {
         display_name: "Tour".to_owned(),
         openings: vec![openings("Mo-Su 12:00-14:00"), openings("Mo-Su 14:00-17:00")],
-        interval: Length::parse("2 days").unwrap(),
-        prior_notice: Length::parse("1 hour"),
+        interval: CalendarDuration::parse("2 days").unwrap(),
+        prior_notice: CalendarDuration::parse("1 hour"),
         same_day_cutoff: Some(jiff::civil::time(11, 0, 0, 0)),
         previous_day_cutoff: Some(jiff::civil::time(18, 0, 0, 0)),
         working_days_only: false,
-        slot_length: Length::parse("1 hour"),
+        slot_length: CalendarDuration::parse("1 hour"),
         closed: vec![
             date(2026, 12, 24)..=date(2026, 12, 28),
             date(2027, 1, 2)..=date(2027, 1, 2),
@@ -45,7 +45,7 @@ fn every_key_is_read() {
 
 #[test]
 fn a_capacity_implies_that_only_offered_slots_are_accepted() {
-    let least = "name = \"T\"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"\n";
+    let minimal = "name = \"T\"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"\n";
     for (more, expected) in [
         ("", false),
         ("slots = \"any\"", false),
@@ -53,7 +53,7 @@ fn a_capacity_implies_that_only_offered_slots_are_accepted() {
         ("capacity = 1", true),
         ("capacity = 1\nslots = \"any\"", true),
     ] {
-        let time_slot = TimeSlot::parse(&format!("{least}{more}"), "FR").unwrap();
+        let time_slot = TimeSlot::parse(&format!("{minimal}{more}"), "FR").unwrap();
         assert_eq!(time_slot.offered_only(), expected, "{more}");
     }
 }
@@ -67,7 +67,7 @@ fn mistakes(definition: &str, country: &str) -> Vec<String> {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_each_with_its_place() {
+fn all_mistakes_are_reported_at_once_with_their_positions() {
     let definition = r#"nom = "Tour"
 opening_hours = ["Mo-Su 12h-14h", "Mo 12:00-14:00", 5, "Mo-Su \u0031x"]
 interval = "2 jours"
@@ -83,11 +83,11 @@ slots = "some"
         mistakes(definition, "FR"),
         [
             "1:1: name is missing: add name = \"Tour\"",
-            "1:1: \"nom\" is not known: the keys are name, opening_hours, interval, prior_notice, same_day_cutoff, previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots",
-            "2:25: opening_hours: not opening hours in OpenStreetMap's syntax, not understood from \"12h-14h\" on: write \"Mo-Fr 09:00-12:00\"",
+            "1:1: \"nom\" is not a known key: the keys are name, opening_hours, interval, prior_notice, same_day_cutoff, previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots",
+            "2:25: opening_hours: not opening hours in OpenStreetMap's syntax, unexpected text from \"12h-14h\": write \"Mo-Fr 09:00-12:00\"",
             "2:53: opening_hours: write text, \"Mo-Fr 09:00-12:00\"",
-            "2:56: opening_hours: not opening hours in OpenStreetMap's syntax, not understood from \"1x\" on: write \"Mo-Fr 09:00-12:00\"",
-            "3:12: interval: \"2 jours\" is not a length of time: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
+            "2:56: opening_hours: not opening hours in OpenStreetMap's syntax, unexpected text from \"1x\": write \"Mo-Fr 09:00-12:00\"",
+            "3:12: interval: \"2 jours\" is not a duration: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
             "4:16: prior_notice: write text in quotes, not a number",
             "5:19: same_day_cutoff: \"11h\" is not a time of day: write \"11:00\"",
             "6:21: working_days_only: write true or false",
@@ -95,64 +95,64 @@ slots = "some"
             "8:11: closed: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
             "8:25: closed: the last date is before the first",
             "9:12: capacity: write a whole number from 1 to 1000000",
-            "10:9: slots: \"some\" is not known: write \"any\" or \"offered\"",
+            "10:9: slots: \"some\" is not a value: write \"any\" or \"offered\"",
         ]
     );
 }
 
 #[test]
-fn mistakes_of_sense_are_told_too() {
-    let least = |entry: &str, interval: &str, more: &str| {
+fn inconsistent_fields_are_mistakes() {
+    let minimal = |entry: &str, interval: &str, more: &str| {
         format!("name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{more}")
     };
     for (definition, country, expected) in [
         (
-            least("Sa 10:00-12:00", "7 days", "working_days_only = true"),
+            minimal("Sa 10:00-12:00", "7 days", "working_days_only = true"),
             "FR",
-            "4:21: working_days_only: the store opens at weekends only",
+            "4:21: working_days_only: the store opens on weekends only",
         ),
         (
-            least("Mo 10:00-12:00", "7 days", "working_days_only = true"),
+            minimal("Mo 10:00-12:00", "7 days", "working_days_only = true"),
             "XX",
             "4:21: working_days_only: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
         ),
         (
-            least("Mo 10:00-12:00; PH off", "7 days", ""),
+            minimal("Mo 10:00-12:00; PH off", "7 days", ""),
             "XX",
             "2:18: opening_hours: no public holidays (PH) are known for the store's country: list them under closed",
         ),
         (
-            least("Mo 10:00-12:00; Mo off", "7 days", ""),
+            minimal("Mo 10:00-12:00; Mo off", "7 days", ""),
             "FR",
             "2:18: opening_hours: it opens on no day of the week",
         ),
         (
-            least("PH off", "7 days", ""),
+            minimal("PH off", "7 days", ""),
             "FR",
             "2:18: opening_hours: it opens on no day of the week",
         ),
         (
-            least("Mo 10:00-12:00", "7 days", "slot_length = \"3 hours\""),
+            minimal("Mo 10:00-12:00", "7 days", "slot_length = \"3 hours\""),
             "FR",
             "2:18: opening_hours: it is never open for as long as slot_length",
         ),
         (
-            least("24/7", "1 day", "prior_notice = \"24 hours\""),
+            minimal("24/7", "1 day", "prior_notice = \"24 hours\""),
             "FR",
             "4:16: prior_notice: 24 hours is not shorter than the interval, 1 day: no slot could be booked",
         ),
         (
-            least("24/7", "1 month", "slot_length = \"30 minutes\""),
+            minimal("24/7", "1 month", "slot_length = \"30 minutes\""),
             "FR",
-            "3:12: interval: 1488 slots would start within 1 month, at most 1000 may: a shorter interval, or longer slots",
+            "3:12: interval: 1488 slots would start within 1 month, at most 1000 are allowed: shorten the interval or lengthen the slots",
         ),
         (
-            least("24/7", "4 months", ""),
+            minimal("24/7", "4 months", ""),
             "FR",
             "3:12: interval: 4 months is too long: at most 3 months",
         ),
         (
-            least("24/7", "1 day", "slot_length = \"25 hours\""),
+            minimal("24/7", "1 day", "slot_length = \"25 hours\""),
             "FR",
             "4:15: slot_length: 25 hours is too long: at most 1 day",
         ),
@@ -184,7 +184,7 @@ fn mistakes_of_sense_are_told_too() {
 }
 
 #[test]
-fn a_hostile_definition_is_answered_briefly() {
+fn a_hostile_definition_gets_a_short_response() {
     for definition in [
         (0..2000)
             .map(|key| format!("k{key} = 1"))
@@ -210,7 +210,7 @@ fn a_hostile_definition_is_answered_briefly() {
 }
 
 #[test]
-fn toml_that_does_not_parse_is_told_with_its_places() {
+fn invalid_toml_is_reported_with_its_position() {
     let found = mistakes("name = \nclosed = [\n", "FR");
 
     assert!(
@@ -221,7 +221,7 @@ fn toml_that_does_not_parse_is_told_with_its_places() {
 
 proptest::proptest! {
     #[test]
-    fn no_definition_breaks_the_reader(
+    fn no_definition_panics_the_parser(
         entry in "(Mo|Tu-Sa|PH|SH|Feb 29|easter|week 1-53/2|2026-2030/2|Mo\\[-1\\]|24/7|Dec 24-Jan 2|;|,| |10:00-12:00|22:00-26:00|off|open|unknown|\\|\\|| \\+2 days|sunset|\"x\"){0,8}",
         interval in "[0-9]{1,3} (hours|days|months)",
         rest in "\\PC{0,40}",
@@ -233,7 +233,7 @@ proptest::proptest! {
             if let Ok(time_slot) = TimeSlot::parse(&definition, "FR") {
                 assert!(!time_slot.opening_hours_specification(&now).is_empty());
                 for choice in time_slot.choices(&now, |_| 0) {
-                    assert_eq!(time_slot.refuses(choice, &now, |_| 0), None);
+                    assert_eq!(time_slot.rejection(choice, &now, |_| 0), None);
                 }
             }
         }

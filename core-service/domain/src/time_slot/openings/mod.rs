@@ -1,4 +1,4 @@
-//! One entry of `opening_hours`, in OpenStreetMap's syntax, and the slots it opens on the clock.
+//! One entry of `opening_hours`, in OpenStreetMap's syntax, and its slots in local time.
 
 mod rule;
 
@@ -15,74 +15,74 @@ use pest::error::InputLocation;
 use super::calendar::{Calendar, chrono_date};
 use rule::{Effect, effect};
 
-/// The longest entry that is read, in bytes.
+/// Upper limit of an entry, in bytes.
 pub(super) const MAX_BYTES: usize = 256;
 
 const DAY: i64 = 24 * 60;
 
-/// When a store opens. What it can say is a weekly pattern and days it does not open, so that
-/// schema.org's opening hours can say it, too.
+/// When a store opens: a weekly pattern and closed days. Other rules are rejected, because
+/// schema.org's opening hours cannot express them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Openings {
     /// As written, with the country's holidays.
     actual: OpeningHours,
-    /// Without the rules about dates and holidays: an ordinary week.
+    /// Without the rules about dates and holidays: the regular week.
     weekly: OpeningHours,
-    /// Whether public holidays change anything.
-    pub(super) heeds_holidays: bool,
+    /// Whether any rule depends on public holidays.
+    pub(super) uses_holidays: bool,
 }
 
-/// What to evaluate: the entry as it is, or the ordinary week without closed days.
+/// What to evaluate: the entry as written, or the regular week without closed days.
 #[derive(Clone, Copy)]
 pub(super) enum Pattern {
     Actual,
     Weekly,
 }
 
-/// What is wrong with an entry, and where in it, in bytes.
+/// An error at a byte offset of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Misread {
+pub(super) struct ParseError {
     pub(super) offset: usize,
     pub(super) message: String,
 }
 
 impl Openings {
-    pub(super) fn parse(entry: &str, calendar: &Calendar) -> Result<Self, Misread> {
+    pub(super) fn parse(entry: &str, calendar: &Calendar) -> Result<Self, ParseError> {
         if entry.len() > MAX_BYTES {
-            return Err(misread(
+            return Err(parse_error(
                 0,
                 format!("an entry has at most {MAX_BYTES} bytes"),
             ));
         }
         let parsed: OpeningHours = entry
             .parse()
-            .map_err(|error: SyntaxError| not_parsed(entry, &error))?;
+            .map_err(|error: SyntaxError| syntax_error(entry, &error))?;
         let mut expression = parsed.get_expression().as_ref().clone();
 
-        let mut heeds_holidays = false;
+        let mut uses_holidays = false;
         let mut weekly_rules = Vec::new();
         for rule in &expression.rules {
-            match effect(rule).map_err(|message| misread(0, message))? {
+            match effect(rule).map_err(|message| parse_error(0, message))? {
                 Effect::Week => weekly_rules.push(rule.clone()),
-                Effect::ClosesDays { holidays } => heeds_holidays |= holidays,
+                Effect::ClosesDays { holidays } => uses_holidays |= holidays,
             }
         }
         expression.rules = weekly_rules;
         let weekly = expression
             .to_string()
             .parse()
-            .map_err(|_| misread(0, "it opens on no day of the week"))?;
+            .map_err(|_| parse_error(0, "it opens on no day of the week"))?;
 
         let context = Context::default().with_holidays(calendar.holidays());
         Ok(Self {
             actual: parsed.with_context(context),
             weekly,
-            heeds_holidays,
+            uses_holidays,
         })
     }
 
-    /// The slots that start on these days, cut to the length in minutes if one is given; what is
-    /// left of a range after the last whole slot is not offered.
+    /// The slots that start on these days. A length in minutes divides each range into slots; a
+    /// remainder shorter than a slot is dropped.
     pub(super) fn slots(
         &self,
         pattern: Pattern,
@@ -95,17 +95,17 @@ impl Openings {
         };
         let mut slots: Vec<_> = ranges(hours, &days)
             .into_iter()
-            .flat_map(by_day)
-            .flat_map(|range| cut(range, length))
+            .flat_map(split_by_day)
+            .flat_map(|range| split_by_length(range, length))
             .collect();
         slots.retain(|slot| days.start <= slot.start.date() && slot.start.date() < days.end);
         slots
     }
 }
 
-/// The times a store is open around these days, joined where they touch, also over midnight.
+/// The open ranges around these days; adjacent ranges are merged, also across midnight.
 fn ranges(hours: &OpeningHours, days: &Range<Date>) -> Vec<Range<DateTime>> {
-    // Enough on both sides that no range of a day or less is cut by where we start or end.
+    // Margins, so that ranges of up to a day are complete.
     let first = days.start.saturating_sub(Span::new().days(2));
     let last = days.end.saturating_add(Span::new().days(2));
 
@@ -133,8 +133,8 @@ fn ranges(hours: &OpeningHours, days: &Range<Date>) -> Vec<Range<DateTime>> {
     ranges
 }
 
-/// A range as it is, if it lasts a day at most; else cut at each midnight.
-fn by_day(range: Range<DateTime>) -> Vec<Range<DateTime>> {
+/// Splits a range longer than a day at each midnight.
+fn split_by_day(range: Range<DateTime>) -> Vec<Range<DateTime>> {
     if minutes(&range) <= DAY {
         return vec![range];
     }
@@ -142,7 +142,7 @@ fn by_day(range: Range<DateTime>) -> Vec<Range<DateTime>> {
     let mut start = range.start;
     while start < range.end {
         let midnight = later(start.date().to_datetime(Time::midnight()), DAY);
-        // At the end of the calendar time does not move on.
+        // At the limit of the calendar, adding a day saturates.
         if midnight <= start {
             break;
         }
@@ -152,7 +152,7 @@ fn by_day(range: Range<DateTime>) -> Vec<Range<DateTime>> {
     days
 }
 
-fn cut(range: Range<DateTime>, length: Option<i64>) -> Vec<Range<DateTime>> {
+fn split_by_length(range: Range<DateTime>, length: Option<i64>) -> Vec<Range<DateTime>> {
     let Some(length) = length else {
         return vec![range];
     };
@@ -169,29 +169,29 @@ fn later(time: DateTime, minutes: i64) -> DateTime {
     time.saturating_add(jiff::SignedDuration::from_secs(minutes * 60))
 }
 
-fn not_parsed(entry: &str, error: &SyntaxError) -> Misread {
+fn syntax_error(entry: &str, error: &SyntaxError) -> ParseError {
     let SyntaxError::Syntax(syntax) = error else {
-        return misread(0, format!("{entry:?} is not understood: {error}"));
+        return parse_error(0, format!("{entry:?} cannot be parsed: {error}"));
     };
     let offset = match syntax.location {
         InputLocation::Pos(start) | InputLocation::Span((start, _)) => start,
     };
     let rest = entry.get(offset..).unwrap_or_default();
-    let place = if rest.is_empty() {
+    let problem = if rest.is_empty() {
         "it ends too early".to_owned()
     } else {
-        format!("not understood from {rest:?} on")
+        format!("unexpected text from {rest:?}")
     };
-    misread(
+    parse_error(
         offset,
         format!(
-            "not opening hours in OpenStreetMap's syntax, {place}: write \"Mo-Fr 09:00-12:00\""
+            "not opening hours in OpenStreetMap's syntax, {problem}: write \"Mo-Fr 09:00-12:00\""
         ),
     )
 }
 
-fn misread(offset: usize, message: impl Into<String>) -> Misread {
-    Misread {
+fn parse_error(offset: usize, message: impl Into<String>) -> ParseError {
+    ParseError {
         offset,
         message: message.into(),
     }

@@ -1,5 +1,5 @@
-//! What a single rule of an entry does to the store's pattern, and which rules a weekly pattern
-//! with closed days can't say.
+//! The effect of one rule of an entry, and the rules that a weekly pattern with closed days can't
+//! express.
 
 use opening_hours::RuleKind;
 use opening_hours_syntax::rules::{
@@ -8,46 +8,46 @@ use opening_hours_syntax::rules::{
     time::{Time, TimeSelector},
 };
 
-/// What a rule does to the pattern.
+/// The effect of a rule on the pattern.
 pub(super) enum Effect {
     Week,
     ClosesDays { holidays: bool },
 }
 
-/// What a rule does, or what is wrong with it.
+/// The error says why the rule is not supported.
 pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
-    let refuse = |reason: &str| Err(format!("\"{rule}\" {reason}"));
+    let reject = |reason: &str| Err(format!("\"{rule}\" {reason}"));
     if rule.operator == RuleOperator::Fallback {
-        return refuse(
-            "is a fallback (\"||\"), which a weekly pattern can't say: separate rules by \";\"",
+        return reject(
+            "is a fallback (\"||\"), which a weekly pattern can't express: separate rules by \";\"",
         );
     }
     for span in &rule.time_selector.spans {
         if span.open_end {
-            return refuse("has no end: say when it closes");
+            return reject("has no end: write when it closes");
         }
         if span.repeats.is_some() {
-            return refuse("repeats: write the range, and slot_length to cut it");
+            return reject("repeats: write the range, and slot_length to divide it");
         }
         let (Time::Fixed(_), Time::Fixed(_)) = (span.range.start, span.range.end) else {
-            return refuse("depends on the sun: write times of day");
+            return reject("depends on the sun: write times of day");
         };
     }
 
     let whole_days = rule.time_selector == TimeSelector::default();
     match rule.kind {
-        RuleKind::Unknown => refuse("is open or not: say \"open\" or \"off\""),
-        _ if is_of_the_week(rule) => Ok(Effect::Week),
-        RuleKind::Open => refuse(
-            "opens on certain dates or holidays, which a weekly pattern can't say: \
+        RuleKind::Unknown => reject("is undecided: write \"open\" or \"off\""),
+        _ if is_weekly(rule) => Ok(Effect::Week),
+        RuleKind::Open => reject(
+            "opens on certain dates or holidays, which a weekly pattern can't express: \
              write weekdays and times, \"Mo-Fr 09:00-12:00\"",
         ),
         RuleKind::Closed if !whole_days => {
-            refuse("closes for a part of certain days: close the whole day, \"Dec 24 off\"")
+            reject("closes for part of certain days: close the whole day, \"Dec 24 off\"")
         }
         RuleKind::Closed => match holidays(rule) {
             Some(HolidayKind::School) => {
-                refuse("names school holidays, which differ by region: list the dates under closed")
+                reject("names school holidays, which differ by region: list the dates under closed")
             }
             kind => Ok(Effect::ClosesDays {
                 holidays: kind.is_some(),
@@ -56,7 +56,7 @@ pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
     }
 }
 
-fn is_of_the_week(rule: &RuleSequence) -> bool {
+fn is_weekly(rule: &RuleSequence) -> bool {
     let days = &rule.day_selector;
     days.year.is_empty()
         && days.monthday.is_empty()
@@ -70,7 +70,7 @@ fn is_of_the_week(rule: &RuleSequence) -> bool {
         })
 }
 
-/// The holidays a rule names; school holidays first.
+/// The kind of holiday in a rule; school holidays take precedence.
 fn holidays(rule: &RuleSequence) -> Option<HolidayKind> {
     let kinds = rule
         .day_selector

@@ -1,4 +1,4 @@
-//! Opening hours, from their text to slots on the clock.
+//! Opening hours, from their text to slots in local time.
 
 use jiff::civil::date;
 
@@ -21,7 +21,7 @@ fn slots(entry: &str, first: Date, days: i32, length: Option<i64>) -> Vec<String
 }
 
 #[test]
-fn ranges_are_joined_and_cut_the_same_wherever_one_starts_looking() {
+fn ranges_are_merged_and_split_independently_of_the_first_day() {
     let monday = date(2026, 6, 1);
     for (entry, length, expected) in [
         (
@@ -82,7 +82,7 @@ fn ranges_are_joined_and_cut_the_same_wherever_one_starts_looking() {
 }
 
 #[test]
-fn closing_days_are_heeded_and_absent_from_the_weekly_pattern() {
+fn closed_days_apply_but_not_to_the_weekly_pattern() {
     let entry = "Mo-Su 12:00-14:00; PH off; Dec 24-28 off; Mo[1] off";
     let openings = Openings::parse(entry, &Calendar::of("FR")).unwrap();
     let day = |pattern, date: Date| {
@@ -101,21 +101,21 @@ fn closing_days_are_heeded_and_absent_from_the_weekly_pattern() {
         assert_eq!(day(Pattern::Actual, closed), expected, "{closed}");
         assert_eq!(day(Pattern::Weekly, closed), 1, "{closed}");
     }
-    assert!(openings.heeds_holidays);
+    assert!(openings.uses_holidays);
 }
 
 #[test]
-fn what_a_weekly_pattern_cannot_say_is_refused() {
+fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
     for (entry, offset, message) in [
         (
             "8h-12h",
             0,
-            "not opening hours in OpenStreetMap's syntax, not understood from \"8h-12h\" on: write \"Mo-Fr 09:00-12:00\"",
+            "not opening hours in OpenStreetMap's syntax, unexpected text from \"8h-12h\": write \"Mo-Fr 09:00-12:00\"",
         ),
         (
             "Mo-Fr 8h-12h",
             6,
-            "not opening hours in OpenStreetMap's syntax, not understood from \"8h-12h\" on: write \"Mo-Fr 09:00-12:00\"",
+            "not opening hours in OpenStreetMap's syntax, unexpected text from \"8h-12h\": write \"Mo-Fr 09:00-12:00\"",
         ),
         (
             "",
@@ -125,17 +125,17 @@ fn what_a_weekly_pattern_cannot_say_is_refused() {
         (
             "Jun-Aug Mo-Su 10:00-12:00",
             0,
-            "\"Jun-Aug Mo-Su 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+            "\"Jun-Aug Mo-Su 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't express: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
         ),
         (
             "Mo[1] 10:00-12:00",
             0,
-            "\"Mo[1] 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+            "\"Mo[1] 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't express: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
         ),
         (
             "PH 10:00-12:00",
             0,
-            "\"PH 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't say: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
+            "\"PH 10:00-12:00\" opens on certain dates or holidays, which a weekly pattern can't express: write weekdays and times, \"Mo-Fr 09:00-12:00\"",
         ),
         (
             "Mo 10:00-12:00; SH off",
@@ -145,12 +145,12 @@ fn what_a_weekly_pattern_cannot_say_is_refused() {
         (
             "Mo 10:00-12:00; Dec 24 11:00-12:00 off",
             0,
-            "\"Dec 24 11:00-12:00 closed\" closes for a part of certain days: close the whole day, \"Dec 24 off\"",
+            "\"Dec 24 11:00-12:00 closed\" closes for part of certain days: close the whole day, \"Dec 24 off\"",
         ),
         (
             "Mo 10:00+",
             0,
-            "\"Mo 10:00+\" has no end: say when it closes",
+            "\"Mo 10:00+\" has no end: write when it closes",
         ),
         (
             "Mo sunrise-12:00",
@@ -160,15 +160,15 @@ fn what_a_weekly_pattern_cannot_say_is_refused() {
         (
             "Mo 10:00-12:00 || Tu 10:00-12:00",
             0,
-            "\"Tu 10:00-12:00\" is a fallback (\"||\"), which a weekly pattern can't say: separate rules by \";\"",
+            "\"Tu 10:00-12:00\" is a fallback (\"||\"), which a weekly pattern can't express: separate rules by \";\"",
         ),
         (
             "Mo 10:00-12:00 unknown",
             0,
-            "\"Mo 10:00-12:00 unknown\" is open or not: say \"open\" or \"off\"",
+            "\"Mo 10:00-12:00 unknown\" is undecided: write \"open\" or \"off\"",
         ),
     ] {
-        let expected = misread(offset, message);
+        let expected = parse_error(offset, message);
         assert_eq!(
             Openings::parse(entry, &Calendar::of("FR")),
             Err(expected),
@@ -176,5 +176,5 @@ fn what_a_weekly_pattern_cannot_say_is_refused() {
         );
     }
     let long = Openings::parse(&"a".repeat(257), &Calendar::of("FR"));
-    assert_eq!(long, Err(misread(0, "an entry has at most 256 bytes")));
+    assert_eq!(long, Err(parse_error(0, "an entry has at most 256 bytes")));
 }

@@ -1,5 +1,5 @@
-//! A task's `timeSlot` text, read and written, and how times of day become instants on days
-//! when the clocks change.
+//! Parses and formats a task's `timeSlot`, and converts local times to instants across clock
+//! changes.
 
 use jiff::{
     Timestamp,
@@ -10,7 +10,7 @@ use jiff::{
 
 use crate::task::TimeWindow;
 
-/// The longest `timeSlot` that is read, in bytes.
+/// Upper limit of a `timeSlot`, in bytes.
 pub const MAX_BYTES: usize = 128;
 
 /// Why a text is not a time slot.
@@ -23,7 +23,7 @@ pub enum Error {
          or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
     )]
     Form(String),
-    #[error("{0:?} is not a date: write 2026-11-25, a day of the calendar")]
+    #[error("{0:?} is not a date: write a calendar date such as 2026-11-25")]
     Date(String),
     #[error("{0:?} is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day")]
     Time(String),
@@ -34,18 +34,18 @@ pub enum Error {
          2026-11-25T22:00:00Z/2026-11-26T01:00:00Z"
     )]
     Reversed(String),
-    #[error("{0:?} has no length: it must end after it starts")]
+    #[error("{0:?} is empty: it must end after it starts")]
     Empty(String),
     #[error("{0:?} does not exist: the clocks of {1} skip it that day")]
     Skipped(String, String),
 }
 
-/// Reads `<YYYY-MM-DD> <HH:MM>-<HH:MM>`, in the zone, or an ISO 8601 interval
-/// `<start>/<end>`, whose ends are in the zone where they carry no offset of their own.
+/// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval
+/// `<start>/<end>` whose ends are in the time zone unless they have an offset.
 ///
-/// On a day when the clocks change, a time shown twice is the first of the two, and a time
-/// that is skipped is the instant of the change. So windows that touch on the clock touch in
-/// time, none is counted twice, and a window inside the skipped hour is refused.
+/// Across a clock change, a repeated local time is its first occurrence, and a skipped local time
+/// is the instant of the change. So windows adjacent in local time are adjacent in time, none
+/// counts twice, and a window inside the skipped hour is an error.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     if text.len() > MAX_BYTES {
         return Err(Error::TooLong(text.len()));
@@ -67,13 +67,13 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     }
 }
 
-/// Nobody plans by fractions of a second, and not every store keeps them.
+/// Not every database stores fractions of a second.
 fn whole_seconds(instant: Timestamp) -> Timestamp {
     Timestamp::from_second(instant.as_second()).unwrap_or(instant)
 }
 
-/// A window in words an operator or shop can send back: the short form where it says the
-/// same, else two instants with their offsets.
+/// Formats a window so that [`parse`] reads it back: the short form if it is unambiguous,
+/// otherwise two instants with offsets.
 pub(super) fn text(window: TimeWindow, zone: &TimeZone) -> String {
     let start = window.after.to_zoned(zone.clone());
     let end = window.before.to_zoned(zone.clone());
@@ -93,7 +93,7 @@ pub(super) fn text(window: TimeWindow, zone: &TimeZone) -> String {
     )
 }
 
-/// The first instant at which the zone's clocks show this time or, if they skip it, a later one.
+/// The first instant with this local time; for a skipped local time, the instant of the change.
 pub(super) fn first_instant(local: DateTime, zone: &TimeZone) -> Result<Timestamp, jiff::Error> {
     match zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
@@ -101,7 +101,7 @@ pub(super) fn first_instant(local: DateTime, zone: &TimeZone) -> Result<Timestam
         }
         AmbiguousOffset::Gap { before, .. } => {
             let past_change = before.to_timestamp(local)?;
-            // `preceding` excludes the instant it is given, which may be the change itself.
+            // `preceding` excludes its argument, which may be the change itself.
             let from = past_change.checked_add(jiff::SignedDuration::from_nanos(1))?;
             Ok(zone
                 .preceding(from)
@@ -115,7 +115,10 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     let form = || Error::Form(text.to_owned());
     let (date, range) = text.split_once(' ').ok_or_else(form)?;
     let (start, end) = range.split_once('-').ok_or_else(form)?;
-    if !has_form(date, "0000-00-00") || !has_form(start, "00:00") || !has_form(end, "00:00") {
+    if !matches_pattern(date, "0000-00-00")
+        || !matches_pattern(start, "00:00")
+        || !matches_pattern(end, "00:00")
+    {
         return Err(form());
     }
 
@@ -144,8 +147,8 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     Ok(TimeWindow { after, before })
 }
 
-/// Whether a text has a digit for each digit of the pattern and its other characters.
-fn has_form(text: &str, pattern: &str) -> bool {
+/// Whether a text has a digit for each `0` of the pattern and equals it elsewhere.
+fn matches_pattern(text: &str, pattern: &str) -> bool {
     text.len() == pattern.len()
         && text.bytes().zip(pattern.bytes()).all(|(byte, expected)| {
             if expected == b'0' {
@@ -163,7 +166,7 @@ fn time_of_day(text: &str) -> Result<Time, Error> {
 fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, Error> {
     let error = || Error::Instant(text.to_owned());
     let pieces = Pieces::parse(text).map_err(|_| error())?;
-    // A zone's name holds a slash and would have cut the interval elsewhere.
+    // A zone name contains a slash and would have split the interval elsewhere.
     if pieces.time_zone_annotation().is_some() {
         return Err(error());
     }

@@ -1,4 +1,4 @@
-//! Times as shops write them, clock changes included.
+//! `timeSlot` texts, also on days with a clock change.
 
 use proptest::prelude::*;
 
@@ -85,9 +85,9 @@ fn an_interval_is_read_with_its_offsets_or_in_the_zone() {
 }
 
 #[test]
-fn times_on_a_day_when_clocks_change_are_decided_once() {
+fn local_times_around_a_clock_change_are_unambiguous() {
     for (text, name, expected) in [
-        // Spring: the hour between 02:00 and 03:00 is skipped.
+        // Spring: local times from 02:00 to 03:00 are skipped.
         (
             "2026-03-29 01:00-04:00",
             "Europe/Paris",
@@ -118,7 +118,7 @@ fn times_on_a_day_when_clocks_change_are_decided_once() {
             "Australia/Lord_Howe",
             "2026-10-03T15:30:00Z/2026-10-03T16:00:00Z",
         ),
-        // Autumn: times shown twice are the first of the two.
+        // Autumn: a repeated local time is its first occurrence.
         (
             "2026-10-25 01:00-04:00",
             "Europe/Paris",
@@ -144,7 +144,7 @@ fn times_on_a_day_when_clocks_change_are_decided_once() {
             "Australia/Lord_Howe",
             "2026-04-04T14:30:00Z/2026-04-04T15:30:00Z",
         ),
-        // No change anywhere near.
+        // No clock change.
         (
             "2026-03-29 02:30-03:30",
             "Asia/Kolkata",
@@ -156,7 +156,7 @@ fn times_on_a_day_when_clocks_change_are_decided_once() {
 }
 
 #[test]
-fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
+fn an_invalid_time_slot_is_rejected_with_a_valid_example() {
     for (text, expected) in [
         (
             "",
@@ -168,7 +168,7 @@ fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
         ),
         (
             "2026-02-30 10:00-11:00",
-            "\"2026-02-30\" is not a date: write 2026-11-25, a day of the calendar",
+            "\"2026-02-30\" is not a date: write a calendar date such as 2026-11-25",
         ),
         (
             "2026-11-25 10:00-25:00",
@@ -184,7 +184,7 @@ fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
         ),
         (
             "2026-11-25 10:00-10:00",
-            "\"2026-11-25 10:00-10:00\" has no length: it must end after it starts",
+            "\"2026-11-25 10:00-10:00\" is empty: it must end after it starts",
         ),
         (
             "2026-03-29 02:10-02:50",
@@ -204,7 +204,7 @@ fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
         ),
         (
             "2026-11-25T10:00:00Z/2026-11-25T10:00:00Z",
-            "\"2026-11-25T10:00:00Z/2026-11-25T10:00:00Z\" has no length: it must end after it starts",
+            "\"2026-11-25T10:00:00Z/2026-11-25T10:00:00Z\" is empty: it must end after it starts",
         ),
         (
             "2026-11-25T10:00:00Z/2026-11-25T09:00:00Z",
@@ -212,7 +212,7 @@ fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
         ),
         (
             "9999-12-31 10:00-24:00",
-            "\"9999-12-31\" is not a date: write 2026-11-25, a day of the calendar",
+            "\"9999-12-31\" is not a date: write a calendar date such as 2026-11-25",
         ),
     ] {
         assert_eq!(read(text, "Europe/Paris"), expected, "{text:?}");
@@ -224,7 +224,7 @@ fn what_is_not_a_time_slot_is_refused_with_what_would_be() {
 }
 
 #[test]
-fn a_window_is_written_so_that_it_reads_back() {
+fn a_formatted_window_parses_back() {
     for (text_in, expected) in [
         ("2026-11-25 10:00-11:00", "2026-11-25 10:00-11:00"),
         ("2026-11-25 20:00-24:00", "2026-11-25 20:00-24:00"),
@@ -247,12 +247,12 @@ fn a_window_is_written_so_that_it_reads_back() {
 
 proptest! {
     #[test]
-    fn no_text_breaks_the_reader(text in "[0-9TZ:/ +.\\[\\]\u{e9}-]{0,60}|\\PC{0,60}") {
+    fn no_text_panics_the_parser(text in "[0-9TZ:/ +.\\[\\]\u{e9}-]{0,60}|\\PC{0,60}") {
         let _ = parse(&text, &zone("Europe/Paris"));
     }
 
     #[test]
-    fn windows_that_touch_on_the_clock_touch_in_time(day in 0_i32..800, minute in 1_i64..1439) {
+    fn windows_adjacent_in_local_time_are_adjacent_in_time(day in 0_i32..800, minute in 1_i64..1439) {
         let date = jiff::civil::date(2026, 1, 1).checked_add(jiff::Span::new().days(day)).unwrap();
         for name in ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"] {
             let zone = zone(name);

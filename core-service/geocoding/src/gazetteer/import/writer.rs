@@ -1,4 +1,4 @@
-//! Writing an index, address by address.
+//! Writes a new index, address by address.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -7,31 +7,32 @@ use std::{
 
 use rusqlite::{Connection, params};
 
-use super::{ImportError, lines::Listed};
+use super::{error::ImportError, reader::FileAddress};
 use crate::{
     gazetteer::{
         dictionary::Dictionary,
-        place::{PlaceToken, code},
+        place_token::{PlaceToken, comparable_postcode},
         point, schema,
     },
-    words::{self, Country},
+    tokenizer::{self, Country},
 };
 
-/// An index that is being written.
+/// An unfinished index.
 pub(super) struct Writer {
     connection: Connection,
-    /// A town of a country, by its key.
+    /// Ids of towns by country and normalized name.
     localities: HashMap<(String, String), i64>,
-    /// By country and name as the data has it, so that the words of a name are looked at once.
-    towns: HashMap<(String, String), Town>,
-    /// A street of a locality, by its key.
+    /// By country and name in the data, so that each name is normalized only once.
+    towns: HashMap<(String, String), CachedTown>,
+    /// Streets by town and normalized name.
     streets: HashMap<(i64, String), Street>,
     postcodes: BTreeSet<(String, i64)>,
-    keys: BTreeMap<String, u64>,
+    /// Normalized names of towns, with the number of towns of each name.
+    locality_keys: BTreeMap<String, u64>,
 }
 
-/// A town under a name, and its streets by their names as the data has them.
-struct Town {
+/// A town with its streets by their names in the data.
+struct CachedTown {
     locality: i64,
     streets: HashMap<String, Street>,
 }
@@ -39,7 +40,7 @@ struct Town {
 #[derive(Clone)]
 struct Street {
     id: i64,
-    /// That of its first house.
+    /// The postcode of its first house.
     postcode: String,
 }
 
@@ -54,8 +55,8 @@ const INSERT_POSTCODE: &str = "INSERT INTO postcodes VALUES (?1, ?2)";
 const INSERT_DICTIONARY: &str = "INSERT INTO dictionaries VALUES (?1, ?2)";
 const STREETS: &str = "SELECT streets.id, locality, streets.name, postcode, country FROM streets
     JOIN localities ON localities.id = locality ORDER BY streets.id";
-/// The house in the middle of a street.
-const MIDDLE: &str = "SELECT latitude, longitude FROM houses WHERE street = ?1 ORDER BY number
+const MIDDLE_HOUSE: &str =
+    "SELECT latitude, longitude FROM houses WHERE street = ?1 ORDER BY number
     LIMIT 1 OFFSET (SELECT count(*) / 2 FROM houses WHERE street = ?1)";
 const POSTCODES: &str = "SELECT DISTINCT postcode FROM houses WHERE street = ?1 AND postcode <> ''";
 const SET_POINT: &str = "UPDATE streets SET latitude = ?2, longitude = ?3 WHERE id = ?1";
@@ -74,12 +75,12 @@ impl Writer {
             towns: HashMap::new(),
             streets: HashMap::new(),
             postcodes: BTreeSet::new(),
-            keys: BTreeMap::new(),
+            locality_keys: BTreeMap::new(),
         })
     }
 
-    /// Adds an address; false if it is there already.
-    pub(super) fn add(&mut self, address: &Listed<'_>) -> rusqlite::Result<bool> {
+    /// Adds an address; returns false for a duplicate.
+    pub(super) fn add(&mut self, address: &FileAddress<'_>) -> rusqlite::Result<bool> {
         let street = self.street(address)?;
         let (latitude, longitude) = point::to_units(address.point);
         let postcode = if street.postcode == address.postcode {
@@ -100,8 +101,8 @@ impl Writer {
         Ok(added == 1)
     }
 
-    fn street(&mut self, address: &Listed<'_>) -> rusqlite::Result<Street> {
-        // Looked up as it is: most addresses are of a street that was seen just before.
+    fn street(&mut self, address: &FileAddress<'_>) -> rusqlite::Result<Street> {
+        // Normalization is slow, and consecutive addresses are mostly in the same street.
         let town_name = (address.country.to_owned(), address.town.to_owned());
         if let Some(town) = self.towns.get(&town_name)
             && let Some(street) = town.streets.get(address.street)
@@ -109,7 +110,8 @@ impl Writer {
             let street = street.clone();
             let locality = town.locality;
             if street.postcode != address.postcode {
-                self.postcodes.insert((code(address.postcode), locality));
+                self.postcodes
+                    .insert((comparable_postcode(address.postcode), locality));
             }
             return Ok(street);
         }
@@ -118,9 +120,10 @@ impl Writer {
             Some(town) => town.locality,
             None => self.locality(address, country)?,
         };
-        self.postcodes.insert((code(address.postcode), locality));
-        let street = self.street_of(address, locality, country)?;
-        let town = self.towns.entry(town_name).or_insert_with(|| Town {
+        self.postcodes
+            .insert((comparable_postcode(address.postcode), locality));
+        let street = self.insert_street(address, locality, country)?;
+        let town = self.towns.entry(town_name).or_insert_with(|| CachedTown {
             locality,
             streets: HashMap::new(),
         });
@@ -129,47 +132,47 @@ impl Writer {
         Ok(street)
     }
 
-    fn locality(&mut self, address: &Listed<'_>, country: &Country) -> rusqlite::Result<i64> {
-        let name = Country::town(address.town);
-        let key = words::key(name, country);
-        let next = as_id(self.localities.len());
-        let known = self
+    fn locality(&mut self, address: &FileAddress<'_>, country: &Country) -> rusqlite::Result<i64> {
+        let name = Country::town_without_district(address.town);
+        let key = tokenizer::key(name, country);
+        let next_id = as_id(self.localities.len());
+        let entry = self
             .localities
             .entry((address.country.to_owned(), key.clone()));
-        if let std::collections::hash_map::Entry::Occupied(known) = &known {
+        if let std::collections::hash_map::Entry::Occupied(known) = &entry {
             return Ok(*known.get());
         }
         self.connection
             .prepare_cached(INSERT_LOCALITY)?
-            .execute(params![next, key, name, address.country])?;
-        *self.keys.entry(key).or_default() += 1;
-        Ok(*known.or_insert(next))
+            .execute(params![next_id, key, name, address.country])?;
+        *self.locality_keys.entry(key).or_default() += 1;
+        Ok(*entry.or_insert(next_id))
     }
 
-    fn street_of(
+    fn insert_street(
         &mut self,
-        address: &Listed<'_>,
+        address: &FileAddress<'_>,
         locality: i64,
         country: &Country,
     ) -> rusqlite::Result<Street> {
-        let key = words::key(address.street, country);
-        let next = as_id(self.streets.len());
-        let known = self.streets.entry((locality, key));
-        if let std::collections::hash_map::Entry::Occupied(known) = &known {
+        let key = tokenizer::key(address.street, country);
+        let next_id = as_id(self.streets.len());
+        let entry = self.streets.entry((locality, key));
+        if let std::collections::hash_map::Entry::Occupied(known) = &entry {
             return Ok(known.get().clone());
         }
         self.connection
             .prepare_cached(INSERT_STREET)?
-            .execute(params![next, locality, address.street, address.postcode])?;
-        Ok(known
+            .execute(params![next_id, locality, address.street, address.postcode])?;
+        Ok(entry
             .or_insert(Street {
-                id: next,
+                id: next_id,
                 postcode: address.postcode.to_owned(),
             })
             .clone())
     }
 
-    /// Makes what is searched of what was written.
+    /// Builds the search structures and closes the file.
     pub(super) fn finish(self) -> Result<(), ImportError> {
         let connection = self.connection;
         let mut insert = connection.prepare(INSERT_POSTCODE)?;
@@ -181,7 +184,10 @@ impl Writer {
         connection.execute(SET_TOWN_POINTS, [])?;
         let mut insert = connection.prepare(INSERT_DICTIONARY)?;
         insert.execute(params!["words", Dictionary::encode(&words)?])?;
-        insert.execute(params!["localities", Dictionary::encode(&self.keys)?])?;
+        insert.execute(params![
+            "localities",
+            Dictionary::encode(&self.locality_keys)?
+        ])?;
         drop(insert);
         schema::create_indexes(&connection)?;
         connection.execute_batch("COMMIT")?;
@@ -190,10 +196,10 @@ impl Writer {
     }
 }
 
-/// Indexes the names of all streets; gives how often each word occurs in them.
+/// Indexes the names of all streets and sets their points; returns the frequency of each word.
 fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
     let mut streets = connection.prepare(STREETS)?;
-    let mut middle = connection.prepare(MIDDLE)?;
+    let mut middle_house = connection.prepare(MIDDLE_HOUSE)?;
     let mut postcodes = connection.prepare(POSTCODES)?;
     let mut set_point = connection.prepare(SET_POINT)?;
     let mut insert = connection.prepare(INSERT_NAME)?;
@@ -205,7 +211,8 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         let (id, locality): (i64, i64) = (row.get(0)?, row.get(1)?);
         let (name, postcode, country): (String, String, String) =
             (row.get(2)?, row.get(3)?, row.get(4)?);
-        let (latitude, longitude) = middle.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (latitude, longitude) =
+            middle_house.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
         set_point.execute(params![id, latitude, longitude])?;
 
         let mut place = vec![
@@ -217,17 +224,17 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
             point::from_units(latitude, longitude)
                 .map(|point| PlaceToken::Cell(point::cell(point))),
         );
-        let others = postcodes.query_map([id], |row| row.get(0))?;
-        for postcode in others {
+        let other_postcodes = postcodes.query_map([id], |row| row.get(0))?;
+        for postcode in other_postcodes {
             place.push(PlaceToken::Postcode(postcode?));
         }
         let place: Vec<_> = place.iter().filter_map(PlaceToken::text).collect();
         let place = place.join(" ");
-        // `Parvis Notre-Dame - Place Jean-Paul II` is called by its first name, too.
+        // `Parvis Notre-Dame - Place Jean-Paul II` is also known by its first part.
         let short = name.split_once(" - ").map(|(first, _)| first);
         let country = Country::of(&country);
         for name in [Some(name.as_str()), short].into_iter().flatten() {
-            let key = words::key(name, country);
+            let key = tokenizer::key(name, country);
             insert.execute(params![name_id, id, key])?;
             index.execute(params![name_id, key, place])?;
             name_id += 1;
@@ -240,7 +247,7 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
     Ok(words)
 }
 
-/// Ids are given in the order in which things appear.
+/// Ids are assigned in the order of appearance.
 fn as_id(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,26 +1,29 @@
-//! Finding what a text means among the addresses of an index.
+//! Searches the addresses of an index for a query.
 
-mod judging;
-mod naming;
-mod numbering;
-mod placing;
+mod context;
+mod match_house;
+mod match_locality;
+mod match_street;
+mod parsed_query;
+mod scoring;
 mod streets;
-mod text;
 mod town;
 
-use super::index::{Index, Lookup, Street};
-use crate::{Answer, Query, words::Country};
-use placing::Placed;
-use text::{Slips, Text};
+use context::{Scope, Search};
+use parsed_query::{ParsedQuery, SpellCheck};
 
-/// Streets of that name farther away are not in the area of who asks.
-const AREA_METERS: f64 = 30_000.0;
+use super::index::Index;
+use crate::{GeocodeResult, Query, tokenizer::Country};
 
-/// Looks an address up in one country.
-pub(super) fn search(index: &Index, query: &Query, country: &str) -> rusqlite::Result<Answer> {
+/// Searches for an address in one country.
+pub(super) fn search(
+    index: &Index,
+    query: &Query,
+    country: &str,
+) -> rusqlite::Result<GeocodeResult> {
     let lookup = index.lookup();
     let search = Search {
-        text: Text::read(&query.text, Country::of(country), index, &lookup)?,
+        parsed: ParsedQuery::parse(&query.text, Country::of(country), index, &lookup)?,
         index,
         lookup,
         query,
@@ -29,76 +32,50 @@ pub(super) fn search(index: &Index, query: &Query, country: &str) -> rusqlite::R
     search.run()
 }
 
-struct Search<'a> {
-    text: Text,
-    index: &'a Index,
-    lookup: Lookup<'a>,
-    query: &'a Query,
-    /// ISO 3166-1 alpha-2.
-    country: &'a str,
-}
-
-/// Where streets are looked for, the likeliest first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// In the towns and at the postcodes that are named.
-    Named,
-    /// Near who asks.
-    Area,
-    Anywhere,
-}
-
-/// What was found of a text.
-#[derive(Default)]
-struct Streets {
-    /// Named, and nothing speaks against them.
-    meant: Vec<Placed>,
-    /// Named, but elsewhere.
-    elsewhere: Vec<Placed>,
-    /// Of a similar name, with how similar it is.
-    similar: Vec<(f64, Street)>,
-}
-
 impl Search<'_> {
-    fn run(&self) -> rusqlite::Result<Answer> {
+    fn run(&self) -> rusqlite::Result<GeocodeResult> {
         let mut passes = Vec::new();
         let mut elsewhere = Vec::new();
         let mut similar = Vec::new();
         for scope in self.scopes() {
-            for (pass, slips) in [Slips::Nowhere, Slips::Unknown, Slips::Anywhere]
-                .into_iter()
-                .enumerate()
+            for (pass, spell_check) in [
+                SpellCheck::Off,
+                SpellCheck::UnknownWords,
+                SpellCheck::AllWords,
+            ]
+            .into_iter()
+            .enumerate()
             {
                 if passes.len() == pass {
-                    passes.push(self.text.meanings(self.index, slips));
+                    passes.push(self.parsed.word_candidates(self.index, spell_check));
                 }
-                let meanings = &passes[pass];
-                // Where the place is known, a similar name elsewhere is no hint.
-                let is_idle = scope != Scope::Named && self.is_placed();
-                if pass > 0 && (is_idle || !meanings.are_misspelt()) {
+                let candidates = &passes[pass];
+                // If the place is known, similar names elsewhere are irrelevant.
+                let is_irrelevant = scope != Scope::GivenPlaces && self.has_place();
+                if pass > 0 && (is_irrelevant || !candidates.have_corrections()) {
                     continue;
                 }
-                let streets = self.streets(meanings, scope)?;
-                if !streets.meant.is_empty() {
-                    let everyone: Vec<_> = streets.elsewhere.into_iter().chain(elsewhere).collect();
-                    return self.judge(streets.meant, &everyone, scope);
+                let streets = self.streets(candidates, scope)?;
+                if !streets.matching.is_empty() {
+                    let others: Vec<_> = streets.elsewhere.into_iter().chain(elsewhere).collect();
+                    return self.select(streets.matching, &others, scope);
                 }
                 elsewhere.extend(streets.elsewhere);
-                if scope == Scope::Named {
+                if scope == Scope::GivenPlaces {
                     similar.extend(streets.similar);
                 }
             }
         }
         if !elsewhere.is_empty() {
-            return self.tell_elsewhere(elsewhere);
+            return self.partial_elsewhere(elsewhere);
         }
         self.town(similar)
     }
 
     fn scopes(&self) -> Vec<Scope> {
         let mut scopes = Vec::new();
-        if self.is_placed() {
-            scopes.push(Scope::Named);
+        if self.has_place() {
+            scopes.push(Scope::GivenPlaces);
         }
         if self.query.near.is_some() {
             scopes.push(Scope::Area);
@@ -107,9 +84,9 @@ impl Search<'_> {
         scopes
     }
 
-    /// Is a town named, or a postcode that a town has?
-    fn is_placed(&self) -> bool {
-        let mut postcodes = self.text.postcodes.iter();
-        !self.text.towns.is_empty() || postcodes.any(|postcode| !postcode.localities.is_empty())
+    /// Whether the query has a town, or a postcode of a town.
+    fn has_place(&self) -> bool {
+        let mut postcodes = self.parsed.postcodes.iter();
+        !self.parsed.towns.is_empty() || postcodes.any(|postcode| !postcode.localities.is_empty())
     }
 }

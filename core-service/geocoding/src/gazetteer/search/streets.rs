@@ -1,90 +1,95 @@
-//! The streets that a text may mean.
+//! Searches the full-text index for the streets of a query.
 
 use std::collections::BTreeMap;
 
 use super::{
-    AREA_METERS, Scope, Search, Streets,
-    naming::{Naming, likeness},
-    placing::Placed,
-    text::Meanings,
+    context::{AREA_METERS, Scope, Search, Streets},
+    match_locality::StreetCandidate,
+    match_street::{StreetMatch, similarity},
+    parsed_query::WordCandidates,
 };
-use crate::gazetteer::{index::Street, place::PlaceToken, point};
+use crate::gazetteer::{index::Street, place_token::PlaceToken, point};
 
-/// Streets that are looked at closely.
-const MOST_STREETS: u32 = 48;
-/// Streets with less of their name in the text are not similar.
-const SIMILAR: f64 = 0.5;
+/// Streets compared per full-text query.
+const MAX_STREETS: u32 = 48;
+/// The minimum similarity of a similar street.
+const MIN_SIMILARITY: f64 = 0.5;
 
 impl Search<'_> {
-    /// The streets that a text names or nearly names.
-    pub(super) fn streets(&self, meanings: &Meanings, scope: Scope) -> rusqlite::Result<Streets> {
+    /// The streets that match the query or have similar names.
+    pub(super) fn streets(
+        &self,
+        candidates: &WordCandidates,
+        scope: Scope,
+    ) -> rusqlite::Result<Streets> {
         let mut streets = Streets::default();
-        let mut best = BTreeMap::<i64, (Naming, Street)>::new();
-        for expression in self.expressions(meanings, scope) {
-            for street in self.lookup.streets(&expression, MOST_STREETS)? {
-                let Some(naming) = Naming::find(&street.words, &self.text, meanings) else {
-                    let likeness = likeness(&street.words, &self.text, meanings);
-                    if likeness >= SIMILAR {
-                        streets.similar.push((likeness, street));
+        let mut best = BTreeMap::<i64, (StreetMatch, Street)>::new();
+        for expression in self.expressions(candidates, scope) {
+            for street in self.lookup.streets(&expression, MAX_STREETS)? {
+                let Some(name) = StreetMatch::find(&street.words, &self.parsed, candidates) else {
+                    let similarity = similarity(&street.words, &self.parsed, candidates);
+                    if similarity >= MIN_SIMILARITY {
+                        streets.similar.push((similarity, street));
                     }
                     continue;
                 };
                 let known = best.get(&street.id);
                 if known.is_none_or(|(known, _)| {
-                    (naming.words.len(), naming.confidence) > (known.words.len(), known.confidence)
+                    (name.words.len(), name.confidence) > (known.words.len(), known.confidence)
                 }) {
-                    best.insert(street.id, (naming, street));
+                    best.insert(street.id, (name, street));
                 }
             }
         }
-        // `Lyon` is no short form of `Rue de Lyon` beside `rue de la Paix`.
-        if best.values().any(|(naming, _)| naming.has_kind) {
-            best.retain(|_, (naming, _)| naming.has_kind);
+        // Next to `rue de la Paix`, `Lyon` does not stand for `Rue de Lyon`.
+        if best.values().any(|(name, _)| name.has_street_type) {
+            best.retain(|_, (name, _)| name.has_street_type);
         }
-        // `Rue de Paris` is not meant where `Rue de Paris à Lille` is a street.
+        // `Rue de Paris à Lille` excludes `Rue de Paris`.
         let longest = best
             .values()
-            .map(|(naming, _)| naming.words.clone())
+            .map(|(name, _)| name.words.clone())
             .max_by_key(ExactSizeIterator::len);
-        for (naming, street) in best.into_values() {
+        for (name, street) in best.into_values() {
             let is_part = longest.as_ref().is_some_and(|longest| {
-                naming.words != *longest
-                    && longest.start <= naming.words.start
-                    && naming.words.end <= longest.end
+                name.words != *longest
+                    && longest.start <= name.words.start
+                    && name.words.end <= longest.end
             });
             if is_part {
                 continue;
             }
-            match Placed::new(&self.text, &self.lookup, street, naming)? {
-                Some(placed) if placed.against.is_none() => streets.meant.push(placed),
-                Some(placed) => streets.elsewhere.push(placed),
+            match StreetCandidate::new(&self.parsed, &self.lookup, street, name)? {
+                Some(candidate) if candidate.mismatch.is_none() => streets.matching.push(candidate),
+                Some(candidate) => streets.elsewhere.push(candidate),
                 None => {}
             }
         }
         Ok(streets)
     }
 
-    /// What the full-text index is asked for: streets that have any of the words, those that have
-    /// the most and the rarest first. Where there are many words, for each part by itself.
-    fn expressions(&self, meanings: &Meanings, scope: Scope) -> Vec<String> {
-        const MANY: usize = 8;
+    /// Full-text expressions for streets with any of the words, ranked by number and rarity of the
+    /// words. One expression per part of the query if there are many words.
+    fn expressions(&self, candidates: &WordCandidates, scope: Scope) -> Vec<String> {
+        const MAX_WORDS: usize = 8;
         let Some(place) = self.place_expression(scope) else {
             return Vec::new();
         };
-        let words = &self.text.words;
-        let is_useful = |position: &usize| !meanings.0[*position].is_empty();
-        let (kinds, names): (Vec<_>, Vec<_>) = (0..words.len())
+        let words = &self.parsed.words;
+        let is_useful = |position: &usize| !candidates.0[*position].is_empty();
+        let (street_types, names): (Vec<_>, Vec<_>) = (0..words.len())
             .filter(is_useful)
-            .partition(|position| self.text.country.is_kind(&words[*position].text));
-        // `Rue` alone is every street: only where nothing else can be its name, in a known place.
-        let is_kind_alone = scope != Scope::Anywhere
+            .partition(|position| self.parsed.country.is_street_type(&words[*position].text));
+        // A street type alone matches every street, so it counts only in a known place and if no
+        // other word can be the name.
+        let is_type_alone = scope != Scope::Anywhere
             && (0..words.len()).all(|position| {
-                kinds.contains(&position)
-                    || words[position].begins_with_digit()
-                    || self.text.is_place(position)
+                street_types.contains(&position)
+                    || words[position].starts_with_digit()
+                    || self.parsed.is_place(position)
             });
-        let names = if is_kind_alone { kinds } else { names };
-        let parts: Vec<Vec<usize>> = if names.len() <= MANY {
+        let names = if is_type_alone { street_types } else { names };
+        let parts: Vec<Vec<usize>> = if names.len() <= MAX_WORDS {
             vec![names]
         } else {
             names
@@ -97,7 +102,7 @@ impl Search<'_> {
             .filter_map(|part| {
                 let mut known: Vec<_> = part
                     .iter()
-                    .flat_map(|position| meanings.0[*position].keys())
+                    .flat_map(|position| candidates.0[*position].keys())
                     .collect();
                 known.sort_unstable();
                 known.dedup();
@@ -110,7 +115,7 @@ impl Search<'_> {
             .collect()
     }
 
-    /// None if there is nothing to be found; empty for everywhere.
+    /// `None` if the scope has no place; empty for no restriction.
     fn place_expression(&self, scope: Scope) -> Option<String> {
         let places: Vec<PlaceToken> = match scope {
             Scope::Anywhere if self.index.countries.len() > 1 => {
@@ -121,10 +126,10 @@ impl Search<'_> {
                 .into_iter()
                 .map(PlaceToken::Cell)
                 .collect(),
-            Scope::Named => {
-                let towns = self.text.towns.iter().flat_map(|town| &town.localities);
+            Scope::GivenPlaces => {
+                let towns = self.parsed.towns.iter().flat_map(|town| &town.localities);
                 let postcodes = self
-                    .text
+                    .parsed
                     .postcodes
                     .iter()
                     .filter(|postcode| !postcode.localities.is_empty());

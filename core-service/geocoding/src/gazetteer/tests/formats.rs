@@ -1,4 +1,4 @@
-//! The formats in which addresses are published.
+//! The supported formats of address files.
 
 use std::fs;
 
@@ -21,14 +21,14 @@ fn latitude_and_longitude_are_not_swapped_in_any_format() {
             "{\"type\":\"Feature\",\"properties\":{\"hash\":\"a\",\"number\":\"1\",\"street\":\"Rue X\",\"unit\":\"\",\"city\":\"Paris\",\"postcode\":\"75001\"},\"geometry\":{\"type\":\"Point\",\"coordinates\":[48.8,2.3]}}\n",
         ),
     ] {
-        let found = found(&of("FR", file), "1 rue X, Paris");
+        let found = found(&gazetteer_of("FR", file), "1 rue X, Paris");
         assert_eq!(found.lat_lng, expected, "{format}");
         assert_eq!(found.formatted, "1 Rue X, 75001 Paris", "{format}");
     }
 }
 
 #[test]
-fn other_countries_write_in_other_orders() {
+fn addresses_have_the_order_of_their_country() {
     let german = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n13.4,52.5,5,Hauptstraße,Berlin,10115\n13.5,52.6,7a,Straße des 17. Juni,Berlin,10557\n";
     let american =
         "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n-77.03,38.89,12345,N Main St,Springfield,20500\n";
@@ -72,12 +72,16 @@ fn other_countries_write_in_other_orders() {
             "10 Downing Street, London SW1A 2AA",
         ),
     ] {
-        assert_eq!(search(&of(country, file), text), expected, "{text}");
+        assert_eq!(
+            search(&gazetteer_of(country, file), text),
+            expected,
+            "{text}"
+        );
     }
 }
 
 #[test]
-fn an_import_counts_what_it_skips_and_why() {
+fn an_import_counts_skipped_lines_by_reason() {
     let file = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
         1;;Rue X;75001;Paris;2.3;48.8\n\
         1;;Rue X;75001;Paris;2.3;48.8\n\
@@ -87,46 +91,46 @@ fn an_import_counts_what_it_skips_and_why() {
         4;;Rue X;75001;Paris;;\n\
         5;;Rue X;75001;Paris;97;2.3\n\
         6;;Rue X;75001;Paris;2.3;97\n";
-    let tally = import(&on_disk(), "FR", file.as_bytes());
+    let stats = import(&empty(), "FR", file.as_bytes());
 
     assert_eq!(
-        tally.to_string(),
-        "2 taken, 1 skipped: no street (first in file, line 4), \
+        stats.to_string(),
+        "2 imported, 1 skipped: no street (first in file, line 4), \
          1 skipped: no house number (first in file, line 5), \
          1 skipped: no town (first in file, line 6), \
          1 skipped: no point (first in file, line 7), \
-         1 skipped: not on the earth (first in file, line 9), \
-         1 skipped: known already (first in file, line 3)"
+         1 skipped: point out of range (first in file, line 9), \
+         1 skipped: duplicate (first in file, line 3)"
     );
 }
 
 #[test]
-fn a_gzip_file_is_read_as_it_is() {
+fn a_gzip_file_is_decompressed() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut gzip, LINE.as_bytes()).unwrap();
-    let gazetteer = on_disk();
+    std::io::Write::write_all(&mut gzip, STREET_WITH_GAPS.as_bytes()).unwrap();
+    let gazetteer = empty();
 
-    let tally = import(&gazetteer, "FR", &gzip.finish().unwrap());
+    let stats = import(&gazetteer, "FR", &gzip.finish().unwrap());
 
-    assert_eq!(tally.taken, 4);
+    assert_eq!(stats.imported, 4);
     found(&gazetteer, "2 rue X, Paris");
 }
 
 #[test]
-fn what_is_no_list_of_addresses_is_refused_and_the_index_stays() {
+fn an_invalid_file_is_rejected_and_leaves_the_index() {
     let paris = paris();
     for (file, expected) in [
         ("", "file: is empty"),
-        ("a;b;c\n1;2;3\n", "there is no lon"),
+        ("a;b;c\n1;2;3\n", "the column lon is missing"),
         (
             "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n",
-            "no address could be taken: 0 taken",
+            "no address imported: 0 imported",
         ),
         (
             "{\"type\":\"Feature\"",
-            "no address could be taken: 0 taken, 1 skipped: unreadable (first in file, line 1)",
+            "no address imported: 0 imported, 1 skipped: invalid (first in file, line 1)",
         ),
-        ("\u{1f}\u{8b}", "there is no lon"),
+        ("\u{1f}\u{8b}", "the column lon is missing"),
     ] {
         let mut import = Import::begin(paris.path()).unwrap();
         let read = import.read("file", "FR", file.as_bytes());

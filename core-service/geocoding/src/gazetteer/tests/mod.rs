@@ -1,9 +1,9 @@
-//! Searches in a gazetteer.
+//! Imports and searches.
 
-mod finding;
 mod formats;
-mod refusing;
-mod replacing;
+mod found;
+mod not_found;
+mod replacement;
 
 use std::ops::Deref;
 
@@ -12,15 +12,15 @@ use tempfile::TempDir;
 
 use super::*;
 
-use crate::{Found, Precision};
+use crate::{GeocodeMatch, Precision};
 
-/// A gazetteer whose file goes with it.
-struct OnDisk {
+/// A gazetteer in a temporary directory.
+struct TemporaryGazetteer {
     gazetteer: Gazetteer,
     _directory: TempDir,
 }
 
-impl Deref for OnDisk {
+impl Deref for TemporaryGazetteer {
     type Target = Gazetteer;
 
     fn deref(&self) -> &Gazetteer {
@@ -28,64 +28,64 @@ impl Deref for OnDisk {
     }
 }
 
-fn on_disk() -> OnDisk {
+fn empty() -> TemporaryGazetteer {
     let directory = tempfile::tempdir().unwrap();
-    OnDisk {
+    TemporaryGazetteer {
         gazetteer: Gazetteer::new(directory.path().join("addresses.sqlite")),
         _directory: directory,
     }
 }
 
-fn import(gazetteer: &Gazetteer, country: &str, file: &[u8]) -> Tally {
+fn import(gazetteer: &Gazetteer, country: &str, file: &[u8]) -> ImportStats {
     let mut import = Import::begin(gazetteer.path()).unwrap();
     import.read("file", country, file).unwrap();
     import.finish().unwrap()
 }
 
-fn of(country: &str, file: &str) -> OnDisk {
-    let gazetteer = on_disk();
+fn gazetteer_of(country: &str, file: &str) -> TemporaryGazetteer {
+    let gazetteer = empty();
     import(&gazetteer, country, file.as_bytes());
     gazetteer
 }
 
-fn paris() -> OnDisk {
-    let gazetteer = on_disk();
+fn paris() -> TemporaryGazetteer {
+    let gazetteer = empty();
     gazetteer.ensure_demo().unwrap();
     gazetteer
 }
 
-fn answer(gazetteer: &Gazetteer, text: &str) -> Answer {
+fn result(gazetteer: &Gazetteer, text: &str) -> GeocodeResult {
     gazetteer.search(&Query::new(text)).unwrap()
 }
 
-fn found(gazetteer: &Gazetteer, text: &str) -> Found {
-    match answer(gazetteer, text) {
-        Answer::Found(found) => found,
+fn found(gazetteer: &Gazetteer, text: &str) -> GeocodeMatch {
+    match result(gazetteer, text) {
+        GeocodeResult::Found(found) => found,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-fn towns() -> OnDisk {
+fn towns() -> TemporaryGazetteer {
     let csv = "id;numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
         a;1;;Rue de Paris;93100;Montreuil;2.4366;48.8570\n\
         b;1;;Rue de Paris;93260;Les Lilas;2.4140;48.8790\n\
         c;1;;Rue de Paris;59000;Lille;3.0640;50.6340\n\
         d;12;;Rue de Paris;59000;Lille;3.0645;50.6335\n\
         e;12;bis;Rue de Paris;59000;Lille;3.0646;50.6334\n";
-    of("FR", csv)
+    gazetteer_of("FR", csv)
 }
 
-/// What a search gives, in a line.
+/// The result of a search in one line.
 fn search(gazetteer: &Gazetteer, text: &str) -> String {
-    match answer(gazetteer, text) {
-        Answer::Found(found) => found.formatted,
-        Answer::Unclear(unclear) => unclear.to_string(),
-        Answer::NotFound => "nothing".into(),
+    match result(gazetteer, text) {
+        GeocodeResult::Found(found) => found.formatted,
+        GeocodeResult::Partial(partial) => partial.to_string(),
+        GeocodeResult::NotFound => "nothing".into(),
     }
 }
 
-/// A street with gaps.
-const LINE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
+/// A street with gaps between its house numbers.
+const STREET_WITH_GAPS: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
     2;;Rue X;75001;Paris;2.3000;48.8000\n\
     10;;Rue X;75001;Paris;2.3008;48.8000\n\
     11;;Rue X;75001;Paris;2.3008;48.8001\n\

@@ -1,48 +1,49 @@
-//! Transactions that want the same rows, in `PostgreSQL`: none waits for one that waits for it. A
-//! deadlock would end after a second, and one of them be begun again; here that is counted.
+//! Concurrent transactions that lock the same rows, in `PostgreSQL`: they don't deadlock. The
+//! database would resolve a deadlock after a second, and one transaction would be retried; the
+//! tests count the retries.
 
 use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
 
 use super::{
-    concurrency::{Open, complete_one},
+    concurrency::{OpenTransaction, complete_one},
     *,
 };
 
-/// A shop with two webhooks, and two notifications of each under leases.
-pub(super) struct Pair {
-    pub(super) shop: Shop,
+/// A store with two webhooks, and two leased notifications of each.
+pub(super) struct WebhookPair {
+    pub(super) store: TestStore,
     pub(super) ids: [WebhookId; 2],
-    /// Of both webhooks one, and of both another.
-    pub(super) held: [[Held; 2]; 2],
+    /// Two batches, each with one notification of each webhook.
+    pub(super) leased: [[Leased; 2]; 2],
 }
 
-impl Pair {
-    pub(super) async fn of(shop: &Shop) -> Self {
-        let shop = Shop {
+impl WebhookPair {
+    pub(super) async fn of(store: &TestStore) -> Self {
+        let store = TestStore {
             store_id: StoreId::new(),
-            ..shop.beside()
+            ..store.handle()
         };
-        let mut ids = [shop.add_webhook().await, shop.add_webhook().await];
+        let mut ids = [store.add_webhook().await, store.add_webhook().await];
         ids.sort_by_key(|id| id.0);
-        shop.has_answered(NOW).await;
-        shop.complete(2, NOW).await;
-        let mut held = shop.claim(NOW).await;
-        held.sort_by_key(|(_, held)| held.target.webhook_id.0);
-        let [a, b, c, d] = held.try_into().unwrap();
+        store.make_healthy(NOW).await;
+        store.complete(2, NOW).await;
+        let mut leased = store.claim(NOW).await;
+        leased.sort_by_key(|(_, claimed)| claimed.target.webhook_id.0);
+        let [a, b, c, d] = leased.try_into().unwrap();
         Self {
-            shop,
+            store,
             ids,
-            held: [[a, c], [b, d]],
+            leased: [[a, c], [b, d]],
         }
     }
 
-    /// As if the last attempts at both had taken long. Whose row is written last comes last where
-    /// a statement reads the table as it lies, as it does one that is known to be small.
-    async fn were_slow(&self, last: usize) {
-        let reader = self.shop.storage.reader();
+    /// Marks both webhooks as slow. The row that is written last comes last in a sequential scan,
+    /// which the planner chooses for a table that is known to be small.
+    async fn set_slow(&self, last: usize) {
+        let reader = self.store.storage.reader();
         for id in [self.ids[1 - last], self.ids[last]] {
             let row = webhook::ActiveModel {
-                store_id: Set(self.shop.store_id.0),
+                store_id: Set(self.store.store_id.0),
                 id: Set(id.0),
                 was_slow: Set(Some(true)),
                 ..Default::default()
@@ -52,9 +53,9 @@ impl Pair {
         reader.execute_unprepared("ANALYZE webhooks").await.unwrap();
     }
 
-    /// A webhook is held by a transaction that wants nothing more.
-    async fn hold(&self, (id, strength): (WebhookId, &'static str)) -> Open<()> {
-        self.shop
+    /// Locks a webhook in a transaction that locks nothing else.
+    async fn lock_webhook(&self, (id, strength): (WebhookId, &'static str)) -> OpenTransaction<()> {
+        self.store
             .begin(
                 move |transaction| lock(transaction, id, strength),
                 |_| Box::pin(async { Ok(()) }),
@@ -63,33 +64,32 @@ impl Pair {
     }
 
     pub(super) async fn state(&self, id: NotificationId) -> String {
-        let row = notification::Entity::find_by_id((self.shop.store_id.0, id.0));
-        let row = row.one(self.shop.storage.reader()).await;
+        let row = notification::Entity::find_by_id((self.store.store_id.0, id.0));
+        let row = row.one(self.store.storage.reader()).await;
         row.unwrap().unwrap().state
     }
 
-    /// While one webhook is held, two transactions begin, one after the other; how many of the
-    /// first's and the second's attempts counted.
-    async fn beside<A, B>(
+    /// Starts two transactions, one after the other, while one webhook is locked.
+    async fn run_while_locked<A, B>(
         &self,
-        held: (WebhookId, &'static str),
+        locked: (WebhookId, &'static str),
         first: impl Future<Output = A>,
         second: impl Future<Output = B>,
     ) -> (A, B) {
-        let gate = self.hold(held).await;
+        let blocking = self.lock_webhook(locked).await;
         let second = async {
-            self.shop.until_waiting(1).await;
-            let opening = async {
-                self.shop.until_waiting(2).await;
-                gate.commit().await;
+            self.store.wait_until_blocked(1).await;
+            let unblock = async {
+                self.store.wait_until_blocked(2).await;
+                blocking.commit().await;
             };
-            tokio::join!(second, opening).0
+            tokio::join!(second, unblock).0
         };
         tokio::join!(first, second)
     }
 }
 
-/// Locks a webhook.
+/// Locks a webhook's row with `FOR {strength}`.
 pub(super) fn lock<'tx>(
     transaction: &'tx DatabaseTransaction,
     id: WebhookId,
@@ -97,8 +97,8 @@ pub(super) fn lock<'tx>(
 ) -> BoxFuture<'tx, Result<(), Error>> {
     let text = format!("SELECT id FROM webhooks WHERE id = $1 FOR {strength}");
     Box::pin(async move {
-        let of = [id.0.into()];
-        let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, of);
+        let values = [id.0.into()];
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
         let row = transaction.query_one_raw(statement).await;
         assert!(row.map_err(crate::Error::from)?.is_some());
         Ok(())
@@ -110,126 +110,126 @@ pub(super) fn gone() -> Outcome {
 }
 
 #[tokio::test]
-async fn outcomes_of_the_same_webhooks_do_not_wait_for_each_other_in_a_circle() {
-    let Some(shop) = Shop::on_postgres().await else {
+async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
+    let Some(store) = TestStore::on_postgres().await else {
         return;
     };
     let delivered = || Outcome::Delivered;
-    for [ones, others] in [
-        [[refused(), refused()], [refused(), gone()]],
-        [[refused(), refused()], [gone(), refused()]],
-        [[delivered(), refused()], [refused(), delivered()]],
+    for [one, other] in [
+        [[server_error(), server_error()], [server_error(), gone()]],
+        [[server_error(), server_error()], [gone(), server_error()]],
+        [[delivered(), server_error()], [server_error(), delivered()]],
         [[delivered(), delivered()], [delivered(), delivered()]],
-        [[delivered(), refused()], [refused(), gone()]],
+        [[delivered(), server_error()], [server_error(), gone()]],
     ] {
-        for (of_first, held) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let pair = Pair::of(&shop).await;
-            pair.were_slow(held).await;
-            let outcomes = [&ones, &others].map(Clone::clone);
+        for (first_pair, locked) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let pair = WebhookPair::of(&store).await;
+            pair.set_slow(locked).await;
+            let outcomes = [&one, &other].map(Clone::clone);
             let report = async |number: usize| {
-                let of = pair.held[number].iter().zip(outcomes[number].clone());
-                pair.shop.report(&of.collect::<Vec<_>>(), NOW).await
+                let reports = pair.leased[number].iter().zip(outcomes[number].clone());
+                pair.store.report(&reports.collect::<Vec<_>>(), NOW).await
             };
 
-            let (first, second) = (report(of_first), report(1 - of_first));
-            let counted = pair
-                .beside((pair.ids[held], "NO KEY UPDATE"), first, second)
+            let (first, second) = (report(first_pair), report(1 - first_pair));
+            let counts = pair
+                .run_while_locked((pair.ids[locked], "NO KEY UPDATE"), first, second)
                 .await;
 
-            let which = format!("{ones:?}, {others:?}, {of_first} first, {held} held");
-            assert_eq!(counted, (2, 2), "{which}");
-            assert_eq!(shop.repeats(), 0, "{which}");
-            assert_eq!(shop.count("leased").await, 0, "{which}");
-            let gone = others.iter().map(|outcome| *outcome == gone());
+            let case = format!("{one:?}, {other:?}, {first_pair} first, {locked} locked");
+            assert_eq!(counts, (2, 2), "{case}");
+            assert_eq!(store.retries(), 0, "{case}");
+            assert_eq!(store.count("leased").await, 0, "{case}");
+            let gone = other.iter().map(|outcome| *outcome == gone());
             for (id, gone) in pair.ids.into_iter().zip(gone) {
-                let row = pair.shop.row(id).await;
-                assert_eq!(row.disabled_at.is_some(), gone, "{which}");
+                let row = pair.store.row(id).await;
+                assert_eq!(row.disabled_at.is_some(), gone, "{case}");
             }
         }
     }
 }
 
-/// Both bring places forward, or note how receivers answered.
+/// Both move webhooks forward in the queue, or save the receivers' health.
 #[tokio::test]
-async fn what_comes_to_be_pending_and_outcomes_do_not_wait_for_each_other_in_a_circle() {
-    let Some(shop) = Shop::on_postgres().await else {
+async fn enqueueing_and_outcomes_do_not_deadlock() {
+    let Some(store) = TestStore::on_postgres().await else {
         return;
     };
-    for (is_completed, last) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
-        for (is_reported_first, held) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
-            let pair = Pair::of(&shop).await;
-            pair.were_slow(last).await;
-            let [ones, others] = &pair.held;
-            let outcomes = [(&ones[0], refused()), (&ones[1], refused())];
-            let report = async { pair.shop.report(&outcomes, NOW).await };
-            let (store_id, now) = (pair.shop.store_id, later(1));
-            let leases = [1, 0].map(|of: usize| (others[of].1.id, others[of].0));
-            let adding = async {
-                if is_completed {
+    for (is_completion, last) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
+        for (is_reported_first, locked) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
+            let pair = WebhookPair::of(&store).await;
+            pair.set_slow(last).await;
+            let [one, other] = &pair.leased;
+            let outcomes = [(&one[0], server_error()), (&one[1], server_error())];
+            let report = async { pair.store.report(&outcomes, NOW).await };
+            let (store_id, now) = (pair.store.store_id, later(1));
+            let leases = [1, 0].map(|number: usize| (other[number].1.id, other[number].0));
+            let enqueueing = async {
+                if is_completion {
                     let completed = pair
-                        .shop
+                        .store
                         .write(move |transaction| complete_one(transaction, store_id, now));
                     completed.await;
                     return 2;
                 }
-                let released = pair.shop.write(move |transaction| {
+                let released = pair.store.write(move |transaction| {
                     Box::pin(async move { release(transaction, &leases, now).await })
                 });
                 released.await
             };
 
-            let held = (pair.ids[held], "NO KEY UPDATE");
-            let counted = if is_reported_first {
-                pair.beside(held, report, adding).await
+            let locked = (pair.ids[locked], "NO KEY UPDATE");
+            let counts = if is_reported_first {
+                pair.run_while_locked(locked, report, enqueueing).await
             } else {
-                let (added, counted) = pair.beside(held, adding, report).await;
-                (counted, added)
+                let (enqueued, applied) = pair.run_while_locked(locked, enqueueing, report).await;
+                (applied, enqueued)
             };
 
-            let which = format!("{is_completed}, {last}, {is_reported_first}, {held:?}");
-            assert_eq!(counted, (2, 2), "{which}");
-            assert_eq!(shop.repeats(), 0, "{which}");
+            let case = format!("{is_completion}, {last}, {is_reported_first}, {locked:?}");
+            assert_eq!(counts, (2, 2), "{case}");
+            assert_eq!(store.retries(), 0, "{case}");
             for id in pair.ids {
-                assert_eq!(pair.shop.place(id).await, Some(now), "{which}");
+                assert_eq!(pair.store.position(id).await, Some(now), "{case}");
             }
-            let rest = pair.shop.claim(now).await;
-            pair.shop.report_all(&rest, &Outcome::Delivered, now).await;
+            let rest = pair.store.claim(now).await;
+            pair.store.report_all(&rest, &Outcome::Delivered, now).await;
         }
     }
 }
 
-/// One holds the places of both, the other disables both.
+/// One transaction enqueues to both webhooks, the other disables both.
 #[tokio::test]
-async fn what_comes_to_be_pending_and_what_disables_do_not_wait_for_each_other_in_a_circle() {
-    let Some(shop) = Shop::on_postgres().await else {
+async fn enqueueing_and_disabling_do_not_deadlock() {
+    let Some(store) = TestStore::on_postgres().await else {
         return;
     };
-    for (last, held) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+    for (last, locked) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         for is_reported_first in [true, false] {
-            let pair = Pair::of(&shop).await;
-            pair.were_slow(last).await;
-            let outcomes = [(&pair.held[0][0], gone()), (&pair.held[0][1], gone())];
-            let report = async { pair.shop.report(&outcomes, NOW).await };
-            let store_id = pair.shop.store_id;
+            let pair = WebhookPair::of(&store).await;
+            pair.set_slow(last).await;
+            let outcomes = [(&pair.leased[0][0], gone()), (&pair.leased[0][1], gone())];
+            let report = async { pair.store.report(&outcomes, NOW).await };
+            let store_id = pair.store.store_id;
             let complete = pair
-                .shop
+                .store
                 .write(move |transaction| complete_one(transaction, store_id, NOW));
 
-            // Against whoever holds a place, too.
-            let held = (pair.ids[held], "UPDATE");
-            let counted = if is_reported_first {
-                pair.beside(held, report, complete).await.0
+            // This lock also excludes transactions that enqueue.
+            let locked = (pair.ids[locked], "UPDATE");
+            let counts = if is_reported_first {
+                pair.run_while_locked(locked, report, complete).await.0
             } else {
-                pair.beside(held, complete, report).await.1
+                pair.run_while_locked(locked, complete, report).await.1
             };
 
-            let which = format!("{last}, {held:?}, {is_reported_first}");
-            assert_eq!(counted, 2, "{which}");
-            assert_eq!(shop.repeats(), 0, "{which}");
-            assert_eq!(shop.count("pending").await, 0, "{which}");
+            let case = format!("{last}, {locked:?}, {is_reported_first}");
+            assert_eq!(counts, 2, "{case}");
+            assert_eq!(store.retries(), 0, "{case}");
+            assert_eq!(store.count("pending").await, 0, "{case}");
             for id in pair.ids {
-                let row = pair.shop.row(id).await;
-                assert!(row.disabled_at.is_some(), "{which}");
+                let row = pair.store.row(id).await;
+                assert!(row.disabled_at.is_some(), "{case}");
             }
         }
     }

@@ -1,281 +1,315 @@
-//! What is due is held by one at a time.
+//! A notification has one lease at a time.
 
 use super::*;
 
 #[tokio::test]
-async fn what_is_due_is_claimed_once_and_what_is_delivered_never_again() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
+async fn a_due_notification_is_claimed_once_and_a_delivered_one_never_again() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
     assert_eq!(
-        shop.complete(1, NOW).await,
+        store.complete(1, NOW).await,
         1,
-        "of two events, one is asked for"
+        "the webhook subscribes to one of two events"
     );
-    assert!(is_any_due(shop.storage.reader(), NOW).await.unwrap());
-    assert!(shop.claim(later(-1)).await.is_empty(), "not due yet");
+    assert!(is_any_due(store.storage.reader(), NOW).await.unwrap());
+    assert!(store.claim(later(-1)).await.is_empty(), "not due yet");
 
-    let held = shop.claim(NOW).await;
-    assert_eq!(held.len(), 1);
-    assert_eq!(held[0].1.event, "delivery.completed");
-    assert_eq!(held[0].1.target.webhook_id, webhook_id);
+    let leased = store.claim(NOW).await;
+    assert_eq!(leased.len(), 1);
+    assert_eq!(leased[0].1.event, "delivery.completed");
+    assert_eq!(leased[0].1.target.webhook_id, webhook_id);
     assert!(
-        shop.claim(later(1_000_000)).await.is_empty(),
-        "held by another"
+        store.claim(later(1_000_000)).await.is_empty(),
+        "already leased"
     );
 
-    assert_eq!(shop.report(&[(&held[0], Outcome::Delivered)], NOW).await, 1);
-    assert!(shop.claim(later(1_000_000)).await.is_empty());
+    assert_eq!(
+        store.report(&[(&leased[0], Outcome::Delivered)], NOW).await,
+        1
+    );
+    assert!(store.claim(later(1_000_000)).await.is_empty());
     assert!(
-        !is_any_due(shop.storage.reader(), later(1_000_000))
+        !is_any_due(store.storage.reader(), later(1_000_000))
             .await
             .unwrap()
     );
     assert_eq!(
-        shop.report(&[(&held[0], refused())], NOW).await,
+        store.report(&[(&leased[0], server_error())], NOW).await,
         0,
-        "told twice"
+        "reported twice"
     );
 }
 
 #[tokio::test]
-async fn a_lease_that_is_over_is_taken_over_and_its_outcome_changes_nothing() {
-    let (shop, _) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    let lost = shop.claim_for(Duration::ZERO, 10, NOW).await;
+async fn a_notification_is_claimed_again_after_its_lease_expires_and_the_old_outcome_is_ignored() {
+    let (store, _) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let expired = store.claim_for(Duration::ZERO, 10, NOW).await;
 
-    assert!(is_any_expired(shop.storage.reader()).await.unwrap());
-    assert_eq!(shop.release_expired().await, 1);
-    let taken_over = shop.claim(NOW).await;
+    assert!(is_any_expired(store.storage.reader()).await.unwrap());
+    assert_eq!(store.release_expired().await, 1);
+    let claimed_again = store.claim(NOW).await;
 
-    assert_eq!(taken_over[0].1.id, lost[0].1.id);
-    assert_eq!(shop.report(&[(&lost[0], Outcome::Delivered)], NOW).await, 0);
-    assert_eq!(shop.release_expired().await, 0, "the new lease goes on");
+    assert_eq!(claimed_again[0].1.id, expired[0].1.id);
     assert_eq!(
-        shop.report(&[(&taken_over[0], Outcome::Delivered)], NOW)
+        store
+            .report(&[(&expired[0], Outcome::Delivered)], NOW)
+            .await,
+        0
+    );
+    assert_eq!(
+        store.release_expired().await,
+        0,
+        "the new lease has not expired"
+    );
+    assert_eq!(
+        store
+            .report(&[(&claimed_again[0], Outcome::Delivered)], NOW)
             .await,
         1
     );
 }
 
-/// In one batch with the outcome of another that is held under the newer lease.
+/// The outcomes of both notifications are in one batch; the lease of one has expired.
 #[tokio::test]
-async fn a_lease_is_never_mistaken_for_anothers() {
-    let (shop, _) = Shop::with_a_webhook().await;
-    shop.has_answered(NOW).await;
-    shop.complete(2, NOW).await;
-    let lost = shop.claim_for(Duration::ZERO, 1, NOW).await;
-    shop.release_expired().await;
-    let held = shop.claim(NOW).await;
-    assert_eq!(held.len(), 2);
-    let other = held.iter().find(|held| held.1.id != lost[0].1.id).unwrap();
+async fn an_outcome_applies_only_under_its_own_lease() {
+    let (store, _) = TestStore::with_a_webhook().await;
+    store.make_healthy(NOW).await;
+    store.complete(2, NOW).await;
+    let expired = store.claim_for(Duration::ZERO, 1, NOW).await;
+    store.release_expired().await;
+    let leased = store.claim(NOW).await;
+    assert_eq!(leased.len(), 2);
+    let other = leased
+        .iter()
+        .find(|leased| leased.1.id != expired[0].1.id)
+        .unwrap();
 
-    let outcomes = [(&lost[0], Outcome::Delivered), (other, Outcome::Delivered)];
-    assert_eq!(shop.report(&outcomes, NOW).await, 1);
+    let outcomes = [
+        (&expired[0], Outcome::Delivered),
+        (other, Outcome::Delivered),
+    ];
+    assert_eq!(store.report(&outcomes, NOW).await, 1);
 
-    assert_eq!(shop.count("leased").await, 1);
+    assert_eq!(store.count("leased").await, 1);
 }
 
-/// In one batch: a dispatcher that was slow to tell was handed it again.
+/// Both are in one batch: a dispatcher reports late, after it has claimed the notification again.
 #[tokio::test]
-async fn of_two_outcomes_under_two_leases_the_one_of_the_lease_that_is_not_over_counts() {
+async fn of_two_outcomes_under_two_leases_the_one_under_the_current_lease_applies() {
     for stale_first in [true, false] {
         for stale_succeeds in [true, false] {
-            let (shop, _) = Shop::with_a_webhook().await;
-            shop.complete(1, NOW).await;
-            let lost = shop.claim_for(Duration::ZERO, 1, NOW).await;
-            shop.release_expired().await;
-            let held = shop.claim(NOW).await;
-            let mut endings = [Outcome::Delivered, refused()];
+            let (store, _) = TestStore::with_a_webhook().await;
+            store.complete(1, NOW).await;
+            let expired = store.claim_for(Duration::ZERO, 1, NOW).await;
+            store.release_expired().await;
+            let leased = store.claim(NOW).await;
+            let mut both = [Outcome::Delivered, server_error()];
             if !stale_succeeds {
-                endings.reverse();
+                both.reverse();
             }
-            let [stale, current] = endings;
-            let mut outcomes = [(&lost[0], stale), (&held[0], current)];
+            let [stale, current] = both;
+            let mut outcomes = [(&expired[0], stale), (&leased[0], current)];
             if !stale_first {
                 outcomes.reverse();
             }
 
-            assert_eq!(shop.report(&outcomes, NOW).await, 1);
+            assert_eq!(store.report(&outcomes, NOW).await, 1);
 
-            let counts = (shop.count("delivered").await, shop.count("pending").await);
+            let counts = (store.count("delivered").await, store.count("pending").await);
             let expected = if stale_succeeds { (0, 1) } else { (1, 0) };
             assert_eq!(counts, expected, "{stale_first}");
         }
     }
 }
 
-/// In these tests the host's clock is an hour ahead of what it was when the process began.
+/// In these tests the host's clock is an hour ahead of the lease clock.
 #[tokio::test]
-async fn a_lease_goes_by_a_clock_that_does_not_jump_with_the_hosts() {
-    let (shop, _) = Shop::with_a_webhook().await;
+async fn lease_expiries_use_the_lease_clock_not_the_host_clock() {
+    let (store, _) = TestStore::with_a_webhook().await;
     let minute = Duration::from_mins(1);
     let host = || Clock::system().now().as_microsecond();
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap();
-    shop.complete(1, NOW).await;
+    store.complete(1, NOW).await;
     let before = host() - micros(LONG);
-    let held = shop.claim_for(minute, 10, NOW).await;
+    let leased = store.claim_for(minute, 10, NOW).await;
     let after = host() - micros(LONG);
 
-    let row = notification::Entity::find().one(shop.storage.reader());
-    let until = row.await.unwrap().unwrap().leased_until.unwrap().0;
+    let row = notification::Entity::find().one(store.storage.reader());
+    let expiry = row.await.unwrap().unwrap().lease_expires_at.unwrap().0;
     // The two clocks were not read at one instant.
-    let taken = before..=after + 2 * micros(minute);
-    assert!(taken.contains(&until), "{until} is not within {taken:?}");
-    assert!(!is_any_expired(shop.storage.reader()).await.unwrap());
-    assert_eq!(shop.release_expired().await, 0);
-    assert_eq!(shop.report(&[(&held[0], Outcome::Delivered)], NOW).await, 1);
+    let expected = before..=after + 2 * micros(minute);
+    assert!(
+        expected.contains(&expiry),
+        "{expiry} is not within {expected:?}"
+    );
+    assert!(!is_any_expired(store.storage.reader()).await.unwrap());
+    assert_eq!(store.release_expired().await, 0);
+    assert_eq!(
+        store.report(&[(&leased[0], Outcome::Delivered)], NOW).await,
+        1
+    );
 }
 
-/// As when a core that dispatchers are at work for starts again: by another clock, perhaps.
+/// A core restarts while dispatchers are sending: its lease clock may differ.
 #[tokio::test]
-async fn leases_of_a_process_before_last_as_long_as_new_ones() {
-    let (shop, _) = Shop::with_a_webhook().await;
-    shop.has_answered(NOW).await;
-    shop.complete(2, NOW).await;
-    let over = shop.claim_for(Duration::ZERO, 1, NOW).await;
-    let endless = shop.claim_for(LONG * 10_000, 1, NOW).await;
+async fn leases_of_a_previous_process_are_renewed() {
+    let (store, _) = TestStore::with_a_webhook().await;
+    store.make_healthy(NOW).await;
+    store.complete(2, NOW).await;
+    let expired = store.claim_for(Duration::ZERO, 1, NOW).await;
+    let unexpired = store.claim_for(LONG * 10_000, 1, NOW).await;
     let renew = async |lease| {
-        shop.storage
+        store
+            .storage
             .write(move |transaction| Box::pin(async move { renew_all(transaction, lease).await }))
             .await
             .unwrap()
     };
 
     assert_eq!(renew(LONG).await, 2);
-    assert_eq!(shop.release_expired().await, 0);
-    shop.report_all(&over, &Outcome::Delivered, NOW).await;
+    assert_eq!(store.release_expired().await, 0);
+    store.report_all(&expired, &Outcome::Delivered, NOW).await;
 
     assert_eq!(renew(Duration::ZERO).await, 1);
-    assert_eq!(shop.release_expired().await, 1);
+    assert_eq!(store.release_expired().await, 1);
     assert_eq!(
-        shop.report(&[(&endless[0], Outcome::Delivered)], NOW).await,
+        store
+            .report(&[(&unexpired[0], Outcome::Delivered)], NOW)
+            .await,
         0
     );
 }
 
-/// By the clock that decides what is due, which may jump: leases have one of their own.
+/// Due times follow the host's clock, which may jump; leases have their own clock.
 #[tokio::test]
-async fn a_jump_of_the_clock_ends_no_lease_and_sends_nothing_early_or_twice() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
+async fn a_clock_jump_expires_no_lease_and_sends_nothing_early_or_twice() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
     let hour = 3600;
-    shop.complete(1, NOW).await;
-    let held = shop.claim(NOW).await;
+    store.complete(1, NOW).await;
+    let leased = store.claim(NOW).await;
 
     for jump in [hour, -hour] {
-        assert!(!is_any_expired(shop.storage.reader()).await.unwrap());
-        assert_eq!(shop.release_expired().await, 0);
-        assert!(shop.claim(later(jump)).await.is_empty());
+        assert!(!is_any_expired(store.storage.reader()).await.unwrap());
+        assert_eq!(store.release_expired().await, 0);
+        assert!(store.claim(later(jump)).await.is_empty());
     }
-    // It failed while the clock was an hour ahead: it is due by that clock, once.
-    shop.report_all(&held, &refused(), later(hour)).await;
-    assert_eq!(shop.place(webhook_id).await, Some(later(hour + 5)));
-    assert!(shop.claim(NOW).await.is_empty());
-    let again = shop.claim(later(hour + 5)).await;
+    // The attempt fails while the clock is an hour ahead: the retry is due by that clock, once.
+    store
+        .report_all(&leased, &server_error(), later(hour))
+        .await;
+    assert_eq!(store.position(webhook_id).await, Some(later(hour + 5)));
+    assert!(store.claim(NOW).await.is_empty());
+    let again = store.claim(later(hour + 5)).await;
     assert_eq!(again.len(), 1);
-    // And again while it was an hour behind: nothing that is due later is brought forward.
-    shop.report_all(&again, &refused(), later(-hour)).await;
-    assert!(shop.claim(later(-hour + 299)).await.is_empty());
-    assert_eq!(shop.claim(later(-hour + 300)).await[0].1.attempts, 2);
+    // The retry fails while the clock is an hour behind: the next one is due by that clock.
+    store
+        .report_all(&again, &server_error(), later(-hour))
+        .await;
+    assert!(store.claim(later(-hour + 299)).await.is_empty());
+    assert_eq!(store.claim(later(-hour + 300)).await[0].1.attempts, 2);
 }
 
 #[tokio::test]
-async fn what_is_given_back_is_due_at_once() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    let held = shop.claim(NOW).await;
-    assert_eq!(shop.place(webhook_id).await, None);
-    let leases = [(held[0].1.id, held[0].0), (held[0].1.id, Uuid::now_v7())];
+async fn a_released_notification_is_due_at_once() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let leased = store.claim(NOW).await;
+    assert_eq!(store.position(webhook_id).await, None);
+    let tokens = [
+        (leased[0].1.id, leased[0].0),
+        (leased[0].1.id, Uuid::now_v7()),
+    ];
 
     for expected in [1, 0] {
-        let released = shop
+        let released = store
             .storage
             .write(move |transaction| {
-                Box::pin(async move { release(transaction, &leases, NOW).await })
+                Box::pin(async move { release(transaction, &tokens, NOW).await })
             })
             .await
             .unwrap();
         assert_eq!(released, expected);
     }
 
-    assert_eq!(shop.claim(NOW).await[0].1.id, held[0].1.id);
+    assert_eq!(store.claim(NOW).await[0].1.id, leased[0].1.id);
 }
 
 #[tokio::test]
-async fn what_is_born_leased_is_nobody_elses_until_its_lease_ends() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    let store_id = shop.store_id;
-    let owed = shop
+async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    let store_id = store.store_id;
+    let (pre_leased, is_any_pending) = store
         .storage
         .write(move |transaction| {
             Box::pin(async move {
                 let events = [EventName::DeliveryCompleted];
-                let of = DeliveryId::new();
-                let owed = record_events(transaction, store_id, of, &events, NOW).await?;
+                let id = DeliveryId::new();
+                let new = record_events(transaction, store_id, id, &events, NOW).await?;
                 let token = Some(Uuid::now_v7());
-                let owed: Vec<_> = owed.into_iter().map(|owed| (owed, token)).collect();
-                let is_any_pending = insert(transaction, &owed, Duration::ZERO, NOW).await?;
-                Ok::<_, Error>((owed, is_any_pending))
+                let new: Vec<_> = new.into_iter().map(|new| (new, token)).collect();
+                let is_any_pending = insert(transaction, &new, Duration::ZERO, NOW).await?;
+                Ok::<_, Error>((new, is_any_pending))
             })
         })
         .await
         .unwrap();
-    let (owed, is_any_pending) = owed;
-    assert!(!is_any_pending && !owed[0].0.has_backlog);
+    assert!(!is_any_pending && !pre_leased[0].0.has_backlog);
 
-    assert_eq!(shop.place(webhook_id).await, None, "no place is touched");
-    assert!(shop.claim(later(1_000_000)).await.is_empty());
-    assert_eq!(shop.release_expired().await, 1);
-    assert_eq!(shop.claim(NOW).await[0].1.id, owed[0].0.id);
+    assert_eq!(store.position(webhook_id).await, None, "no position is set");
+    assert!(store.claim(later(1_000_000)).await.is_empty());
+    assert_eq!(store.release_expired().await, 1);
+    assert_eq!(store.claim(NOW).await[0].1.id, pre_leased[0].0.id);
 }
 
-/// Nobody would ever look at it again.
+/// Otherwise it would be pending forever.
 #[tokio::test]
-async fn what_is_given_back_to_a_deleted_or_disabled_webhook_is_dropped() {
+async fn a_released_notification_of_a_deleted_or_disabled_webhook_is_cancelled() {
     for is_deleted in [true, false] {
-        let (shop, webhook_id) = Shop::with_a_webhook().await;
-        shop.complete(1, NOW).await;
-        shop.claim_for(Duration::ZERO, 10, NOW).await;
+        let (store, webhook_id) = TestStore::with_a_webhook().await;
+        store.complete(1, NOW).await;
+        store.claim_for(Duration::ZERO, 10, NOW).await;
         if is_deleted {
-            webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
-                .exec(shop.storage.reader())
+            webhook::Entity::delete_by_id((store.store_id.0, webhook_id.0))
+                .exec(store.storage.reader())
                 .await
                 .unwrap();
         } else {
-            shop.disable_alone(webhook_id).await;
+            store.disable_without_cancelling(webhook_id).await;
         }
 
-        assert_eq!(shop.release_expired().await, 1);
+        assert_eq!(store.release_expired().await, 1);
 
-        assert_eq!(shop.count("dropped").await, 1, "{is_deleted}");
+        assert_eq!(store.count("cancelled").await, 1, "{is_deleted}");
     }
 }
 
-/// Between the look at who is to be told and the write.
+/// It is disabled between the query for subscribers and the insert.
 #[tokio::test]
-async fn nothing_comes_to_be_pending_for_a_webhook_that_was_just_disabled() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    let store_id = shop.store_id;
-    let owed = shop
+async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    let store_id = store.store_id;
+    let new = store
         .storage
         .write(move |transaction| {
             Box::pin(async move {
                 let events = [EventName::DeliveryCompleted];
-                let of = DeliveryId::new();
-                record_events(transaction, store_id, of, &events, NOW).await
+                let id = DeliveryId::new();
+                record_events(transaction, store_id, id, &events, NOW).await
             })
         })
         .await
         .unwrap();
-    shop.set_enabled(webhook_id, false, NOW).await;
+    store.set_enabled(webhook_id, false, NOW).await;
 
-    let is_any_pending = shop
+    let is_any_pending = store
         .storage
         .write(move |transaction| {
-            let owed: Vec<_> = owed.iter().map(|owed| (owed.clone(), None)).collect();
-            Box::pin(async move { insert(transaction, &owed, LONG, NOW).await })
+            let new: Vec<_> = new.iter().map(|new| (new.clone(), None)).collect();
+            Box::pin(async move { insert(transaction, &new, LONG, NOW).await })
         })
         .await
         .unwrap();
 
     assert!(!is_any_pending);
-    assert_eq!(shop.count("pending").await, 0);
+    assert_eq!(store.count("pending").await, 0);
 }

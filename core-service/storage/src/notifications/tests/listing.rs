@@ -1,4 +1,4 @@
-//! What a webhook's owner looks for is found without reading everything that was delivered.
+//! Lists of failed notifications don't read the delivered ones.
 
 use domain::notification_state::State;
 use sea_orm::{ConnectionTrait as _, DbBackend, QueryTrait as _};
@@ -6,35 +6,35 @@ use sea_orm::{ConnectionTrait as _, DbBackend, QueryTrait as _};
 use super::*;
 
 use crate::{
-    pages::{Place, Start},
+    pages::{Cursor, Start},
     webhook_notifications::page,
 };
 
 #[tokio::test]
-async fn what_failed_is_found_by_an_index_that_holds_nothing_else() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    let place = Place {
+async fn failed_notifications_are_found_by_their_partial_index() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    let cursor = Cursor {
         created_at: NOW,
         id: Uuid::nil(),
     };
     for start in [
         Start::Newest,
-        Start::OlderThan(place),
-        Start::NewerThan(place),
+        Start::OlderThan(cursor),
+        Start::NewerThan(cursor),
     ] {
-        for (states, is_found_by_it) in [
+        for (states, uses_partial_index) in [
             (&[State::Failed][..], true),
-            (&[State::GivenUp], true),
-            (&[State::Dropped], true),
-            (&[State::Failed, State::GivenUp, State::Dropped], true),
+            (&[State::Exhausted], true),
+            (&[State::Cancelled], true),
+            (&[State::Failed, State::Exhausted, State::Cancelled], true),
             (&[State::Failed, State::Delivered], false),
             (&[], false),
         ] {
             let mut statement =
-                page((shop.store_id, webhook_id), states, start).build(DbBackend::Sqlite);
+                page((store.store_id, webhook_id), states, start).build(DbBackend::Sqlite);
             statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
 
-            let plan = shop.storage.reader().query_all_raw(statement).await;
+            let plan = store.storage.reader().query_all_raw(statement).await;
 
             let steps: Vec<String> = plan
                 .unwrap()
@@ -44,7 +44,7 @@ async fn what_failed_is_found_by_an_index_that_holds_nothing_else() {
             let [step] = &steps[..] else {
                 panic!("{states:?} {start:?}: {steps:?}");
             };
-            let index = if is_found_by_it {
+            let index = if uses_partial_index {
                 "USING INDEX notifications_failed "
             } else {
                 "USING INDEX notifications_by_creation "
@@ -55,29 +55,33 @@ async fn what_failed_is_found_by_an_index_that_holds_nothing_else() {
 }
 
 #[tokio::test]
-async fn each_is_found_in_the_state_it_is_in() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
+async fn notifications_are_filtered_by_state() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
     let found = async |states: &[State]| {
-        let page = page((shop.store_id, webhook_id), states, Start::Newest);
-        page.all(shop.storage.reader()).await.unwrap().len()
+        let page = page((store.store_id, webhook_id), states, Start::Newest);
+        page.all(store.storage.reader()).await.unwrap().len()
     };
-    shop.has_answered(NOW).await;
-    shop.complete(2, NOW).await;
-    let held = shop.claim(NOW).await;
-    shop.report_all(&held[..1], &refused(), NOW).await;
+    store.make_healthy(NOW).await;
+    store.complete(2, NOW).await;
+    let leased = store.claim(NOW).await;
+    store.report_all(&leased[..1], &server_error(), NOW).await;
     for (states, count) in [
         (&[][..], 3),
         (&[State::Delivered], 1),
         (&[State::Failed], 1),
         (&[State::Pending], 1),
         (&[State::Pending, State::Failed], 2),
-        (&[State::GivenUp, State::Dropped], 0),
+        (&[State::Exhausted, State::Cancelled], 0),
     ] {
         assert_eq!(found(states).await, count, "{states:?}");
     }
 
-    shop.set_enabled(webhook_id, false, NOW).await;
+    store.set_enabled(webhook_id, false, NOW).await;
 
     assert_eq!(found(&[State::Failed]).await, 0);
-    assert_eq!(found(&[State::Dropped]).await, 2, "one of them never tried");
+    assert_eq!(
+        found(&[State::Cancelled]).await,
+        2,
+        "one of them without an attempt"
+    );
 }

@@ -1,11 +1,11 @@
-//! Leases, outcomes, the schedule and the queue, against a real database.
+//! Claims, leases, outcomes, the retry schedule and the queue, against a real database.
 
+mod backlog_cleanup;
+mod claims;
 mod concurrency;
 mod deadlocks;
-mod ending;
-mod fairness;
+mod disabling;
 mod leases;
-mod leftover;
 mod listing;
 mod outcomes;
 mod recovery;
@@ -21,9 +21,9 @@ use std::{
 
 use domain::{
     event::EventName,
-    fairness::{Places, Room},
     id::{ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
     notification::{Failure, Outcome},
+    scheduling::{Capacity, ClaimBudget},
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
@@ -53,39 +53,39 @@ fn later(seconds: i64) -> Timestamp {
 }
 
 /// A store and its webhooks, each for the same event.
-struct Shop {
+struct TestStore {
     _directory: Option<tempfile::TempDir>,
     storage: Arc<Storage>,
     store_id: StoreId,
-    /// How many transactions had to be begun again: on `PostgreSQL`, because of deadlocks.
-    repeats: Arc<AtomicUsize>,
+    /// How many transactions were retried: on `PostgreSQL`, because of deadlocks.
+    retries: Arc<AtomicUsize>,
 }
 
-/// A notification under a lease.
-type Held = (Uuid, Claimed);
+/// A notification under a lease, with the lease's token.
+type Leased = (Uuid, ClaimedNotification);
 
-impl Shop {
+impl TestStore {
     async fn new() -> Self {
         let (directory, storage) = fixture::sqlite().await;
         Self {
             _directory: Some(directory),
             storage,
             store_id: StoreId::new(),
-            repeats: Arc::default(),
+            retries: Arc::default(),
         }
     }
 
-    /// One whose transactions run beside each other; none without `PostgreSQL`.
+    /// A store with concurrent transactions; `None` without `PostgreSQL`.
     async fn on_postgres() -> Option<Self> {
         Some(Self {
             _directory: None,
             storage: fixture::postgres().await?,
             store_id: StoreId::new(),
-            repeats: Arc::default(),
+            retries: Arc::default(),
         })
     }
 
-    /// Does work in a transaction, and counts how often it had to be begun again.
+    /// Runs work in a transaction, and counts the retries.
     async fn write<T, W>(&self, work: W) -> T
     where
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, Error>>
@@ -94,11 +94,11 @@ impl Shop {
             + 'static,
         T: Send + 'static,
     {
-        let (is_begun, repeats) = (AtomicBool::new(false), Arc::clone(&self.repeats));
+        let (was_run, retries) = (AtomicBool::new(false), Arc::clone(&self.retries));
         self.storage
             .write(move |transaction| {
-                if is_begun.swap(true, Ordering::SeqCst) {
-                    repeats.fetch_add(1, Ordering::SeqCst);
+                if was_run.swap(true, Ordering::SeqCst) {
+                    retries.fetch_add(1, Ordering::SeqCst);
                 }
                 work(transaction)
             })
@@ -107,9 +107,9 @@ impl Shop {
     }
 
     async fn with_a_webhook() -> (Self, WebhookId) {
-        let shop = Self::new().await;
-        let id = shop.add_webhook().await;
-        (shop, id)
+        let store = Self::new().await;
+        let id = store.add_webhook().await;
+        (store, id)
     }
 
     async fn add_webhook(&self) -> WebhookId {
@@ -122,14 +122,14 @@ impl Shop {
             created_at: NOW,
             overlap_ends_at: None,
             disabled: None,
-            missed: None,
+            disabled_period: None,
         };
         let id = webhook.id;
         self.storage
             .write(move |transaction| {
                 let webhook = webhook.clone();
                 Box::pin(async move {
-                    let secrets = Secrets::new(b"sealed".to_vec());
+                    let secrets = Secrets::new(b"encrypted".to_vec());
                     webhooks::insert(transaction, &webhook, &secrets).await?;
                     Ok::<_, Error>(())
                 })
@@ -139,19 +139,20 @@ impl Shop {
         id
     }
 
-    /// Deliveries are picked and completed: each owes one to every webhook. How many are owed.
+    /// Inserts the events of picking and completing deliveries: one notification per delivery and
+    /// webhook. Returns the number of notifications.
     async fn complete(&self, deliveries: usize, now: Timestamp) -> usize {
-        // A write has a time to end by, on a busy machine too.
-        const AT_ONCE: usize = 500;
+        // Small enough for the write timeout on a busy machine.
+        const BATCH: usize = 500;
         let mut count = 0;
-        for first in (0..deliveries).step_by(AT_ONCE) {
-            let some = (deliveries - first).min(AT_ONCE);
-            count += self.complete_at_once(some, now).await;
+        for first in (0..deliveries).step_by(BATCH) {
+            let batch = (deliveries - first).min(BATCH);
+            count += self.complete_batch(batch, now).await;
         }
         count
     }
 
-    async fn complete_at_once(&self, deliveries: usize, now: Timestamp) -> usize {
+    async fn complete_batch(&self, deliveries: usize, now: Timestamp) -> usize {
         let store_id = self.store_id;
         self.storage
             .write(move |transaction| {
@@ -159,11 +160,11 @@ impl Shop {
                     let mut count = 0;
                     for _ in 0..deliveries {
                         let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
-                        let of = DeliveryId::new();
-                        let owed = record_events(transaction, store_id, of, &events, now).await?;
-                        let owed: Vec<_> = owed.into_iter().map(|owed| (owed, None)).collect();
-                        insert(transaction, &owed, LONG, now).await?;
-                        count += owed.len();
+                        let id = DeliveryId::new();
+                        let new = record_events(transaction, store_id, id, &events, now).await?;
+                        let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
+                        insert(transaction, &new, LONG, now).await?;
+                        count += new.len();
                     }
                     Ok::<_, Error>(count)
                 })
@@ -172,19 +173,24 @@ impl Shop {
             .unwrap()
     }
 
-    async fn claim_for(&self, lease: Duration, free: u32, now: Timestamp) -> Vec<Held> {
-        self.claim_within(room(free), lease, now).await
+    async fn claim_for(&self, lease: Duration, free: u32, now: Timestamp) -> Vec<Leased> {
+        self.claim_within(budget(free), lease, now).await
     }
 
-    async fn claim(&self, now: Timestamp) -> Vec<Held> {
+    async fn claim(&self, now: Timestamp) -> Vec<Leased> {
         self.claim_for(LONG, 10, now).await
     }
 
-    async fn claim_within(&self, room: Room, lease: Duration, now: Timestamp) -> Vec<Held> {
+    async fn claim_within(
+        &self,
+        budget: ClaimBudget,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Vec<Leased> {
         let token = Uuid::now_v7();
         let claimed = self
             .write(move |transaction| {
-                Box::pin(async move { claim(transaction, &room, (token, lease), now).await })
+                Box::pin(async move { claim(transaction, &budget, (token, lease), now).await })
             })
             .await
             .claimed;
@@ -194,66 +200,70 @@ impl Shop {
             .collect()
     }
 
-    /// Reports how attempts ended, in one batch. How many counted.
-    async fn report(&self, outcomes: &[(&Held, Outcome)], now: Timestamp) -> usize {
-        self.report_after(Duration::ZERO, outcomes, now).await
+    /// Reports outcomes in one batch. Returns how many were applied.
+    async fn report(&self, outcomes: &[(&Leased, Outcome)], now: Timestamp) -> usize {
+        self.report_with_duration(Duration::ZERO, outcomes, now)
+            .await
     }
 
-    /// As [`Shop::report`], of attempts that took so long.
-    async fn report_after(
+    /// Like [`TestStore::report`], for attempts of this duration.
+    async fn report_with_duration(
         &self,
         duration: Duration,
-        outcomes: &[(&Held, Outcome)],
+        outcomes: &[(&Leased, Outcome)],
         now: Timestamp,
     ) -> usize {
-        let recorded = self.record(duration, outcomes, now).await;
-        recorded.attempts.len()
+        let applied = self.apply_outcomes(duration, outcomes, now).await;
+        applied.attempts.len()
     }
 
-    /// What reports in one batch, of attempts that took so long, bring about.
-    async fn record(
+    /// Applies outcomes of attempts of this duration in one batch.
+    async fn apply_outcomes(
         &self,
         duration: Duration,
-        outcomes: &[(&Held, Outcome)],
+        outcomes: &[(&Leased, Outcome)],
         now: Timestamp,
-    ) -> Recorded {
+    ) -> AppliedOutcomes {
         let reports: Vec<_> = outcomes
             .iter()
-            .map(|((token, claimed), outcome)| Report {
+            .map(|((token, claimed), outcome)| AttemptReport {
                 id: claimed.id,
                 lease_token: *token,
                 outcome: outcome.clone(),
                 status: None,
                 duration,
-                answer: String::new(),
+                response_body: String::new(),
                 jitter: 0,
             })
             .collect();
         self.write(move |transaction| {
             let reports = reports.clone();
             Box::pin(async move {
-                let recorded = record(transaction, &reports, DISABLE_AFTER, now).await?;
-                insert_attempts(transaction, &recorded.attempts).await?;
-                Ok(recorded)
+                let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
+                insert_attempts(transaction, &applied.attempts).await?;
+                Ok(applied)
             })
         })
         .await
     }
 
-    /// Reports that all ended so.
-    async fn report_all(&self, held: &[Held], outcome: &Outcome, now: Timestamp) {
-        let outcomes: Vec<_> = held.iter().map(|held| (held, outcome.clone())).collect();
-        assert_eq!(self.report(&outcomes, now).await, held.len());
+    /// Reports the same outcome for all.
+    async fn report_all(&self, leased: &[Leased], outcome: &Outcome, now: Timestamp) {
+        let outcomes: Vec<_> = leased
+            .iter()
+            .map(|leased| (leased, outcome.clone()))
+            .collect();
+        assert_eq!(self.report(&outcomes, now).await, leased.len());
     }
 
-    /// A webhook's receiver has answered before.
-    async fn has_answered(&self, now: Timestamp) {
+    /// Delivers one notification per webhook, so that the receivers are healthy.
+    async fn make_healthy(&self, now: Timestamp) {
         self.complete(1, now).await;
-        let held = self.claim(now).await;
-        self.report_all(&held, &Outcome::Delivered, now).await;
+        let leased = self.claim(now).await;
+        self.report_all(&leased, &Outcome::Delivered, now).await;
     }
 
-    /// A webhook is disabled, or enabled.
+    /// Disables or enables a webhook.
     async fn set_enabled(&self, id: WebhookId, enabled: bool, now: Timestamp) {
         let store_id = self.store_id;
         self.storage
@@ -261,7 +271,7 @@ impl Shop {
                 Box::pin(async move {
                     let found = webhooks::find_and_lock(transaction, store_id, id).await?;
                     let (mut webhook, _) = found.unwrap();
-                    let is_new = if enabled {
+                    let has_changed = if enabled {
                         webhook.enable(now)
                     } else {
                         webhook.disable(Disabled {
@@ -269,9 +279,9 @@ impl Shop {
                             reason: DisabledReason::Client,
                         })
                     };
-                    assert!(is_new);
+                    assert!(has_changed);
                     webhooks::save_disabled(transaction, &webhook).await?;
-                    drop_backlog(transaction, &webhook, now).await?;
+                    cancel_backlog(transaction, &webhook, now).await?;
                     Ok::<_, Error>(())
                 })
             })
@@ -279,8 +289,9 @@ impl Shop {
             .unwrap();
     }
 
-    /// Disables a webhook and nothing more, as if what is owed to it came to be so just then.
-    async fn disable_alone(&self, id: WebhookId) {
+    /// Disables a webhook without cancelling its notifications, as if they were enqueued
+    /// concurrently.
+    async fn disable_without_cancelling(&self, id: WebhookId) {
         let row = webhook::ActiveModel {
             store_id: Set(self.store_id.0),
             id: Set(id.0),
@@ -303,7 +314,7 @@ impl Shop {
             .unwrap()
     }
 
-    async fn place(&self, id: WebhookId) -> Option<Timestamp> {
+    async fn position(&self, id: WebhookId) -> Option<Timestamp> {
         self.row(id)
             .await
             .next_due_at
@@ -319,12 +330,12 @@ impl Shop {
     }
 }
 
-/// So many places free, of any kind.
-fn room(free: u32) -> Room {
-    Room {
-        places: Places(256),
+/// A budget of `free` notifications for webhooks of any health.
+fn budget(free: u32) -> ClaimBudget {
+    ClaimBudget {
+        capacity: Capacity(256),
         free,
-        free_for_new: free,
+        free_for_unknown: free,
         free_for_slow: free,
     }
 }
@@ -337,7 +348,7 @@ fn failed(failure: Failure, status: Option<u16>) -> Outcome {
     }
 }
 
-fn refused() -> Outcome {
+fn server_error() -> Outcome {
     failed(Failure::Status, Some(500))
 }
 

@@ -1,52 +1,52 @@
-//! What becomes of notifications, and of webhooks, after attempts.
+//! The changes to notifications and webhooks after attempts.
 
 use super::*;
-use crate::webhook_notifications::send_again;
+use crate::webhook_notifications::resend;
 
 #[tokio::test]
-async fn what_failed_is_due_again_by_the_schedule() {
-    let (shop, _) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    let held = shop.claim(NOW).await;
+async fn a_failed_notification_is_retried_on_schedule() {
+    let (store, _) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let leased = store.claim(NOW).await;
 
-    shop.report_all(&held, &refused(), NOW).await;
+    store.report_all(&leased, &server_error(), NOW).await;
 
-    assert!(shop.claim(later(4)).await.is_empty());
-    let again = shop.claim(later(5)).await;
-    assert_eq!(again[0].1.id, held[0].1.id, "the same notification");
+    assert!(store.claim(later(4)).await.is_empty());
+    let again = store.claim(later(5)).await;
+    assert_eq!(again[0].1.id, leased[0].1.id, "the same notification");
     assert_eq!(again[0].1.attempts, 1);
 }
 
 #[tokio::test]
-async fn each_of_a_batch_has_its_own_end() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    shop.has_answered(NOW).await;
-    shop.complete(3, NOW).await;
-    let held = shop.claim(NOW).await;
-    let asked = Outcome::Failed {
+async fn each_notification_of_a_batch_has_its_own_outcome() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.make_healthy(NOW).await;
+    store.complete(3, NOW).await;
+    let leased = store.claim(NOW).await;
+    let retry_later = Outcome::Failed {
         failure: Failure::Status,
         status: Some(503),
         retry_after: Some(SignedDuration::from_secs(60)),
     };
 
     let outcomes = [
-        (&held[0], Outcome::Delivered),
-        (&held[1], asked),
-        (&held[2], timed_out()),
-        (&held[0], refused()),
+        (&leased[0], Outcome::Delivered),
+        (&leased[1], retry_later),
+        (&leased[2], timed_out()),
+        (&leased[0], server_error()),
     ];
     assert_eq!(
-        shop.report(&outcomes, NOW).await,
+        store.report(&outcomes, NOW).await,
         3,
         "one lease, one outcome"
     );
 
-    assert_eq!(shop.count("delivered").await, 2);
-    assert_eq!(shop.count("leased").await, 0);
-    assert_eq!(shop.row(webhook_id).await.was_slow, Some(true));
-    assert_eq!(shop.claim(later(5)).await[0].1.id, held[2].1.id);
+    assert_eq!(store.count("delivered").await, 2);
+    assert_eq!(store.count("leased").await, 0);
+    assert_eq!(store.row(webhook_id).await.was_slow, Some(true));
+    assert_eq!(store.claim(later(5)).await[0].1.id, leased[2].1.id);
     let rows = attempt::Entity::find()
-        .all(shop.storage.reader())
+        .all(store.storage.reader())
         .await
         .unwrap();
     let mut failures: Vec<_> = rows
@@ -65,219 +65,238 @@ async fn each_of_a_batch_has_its_own_end() {
     );
 }
 
-/// Whatever a dispatcher says after it, even in the same breath.
+/// A later outcome is ignored, even in the same batch.
 #[tokio::test]
-async fn the_first_outcome_of_a_lease_is_the_one_that_counts() {
+async fn only_the_first_outcome_of_a_lease_applies() {
     for first_succeeds in [true, false] {
-        let (shop, _) = Shop::with_a_webhook().await;
-        shop.complete(1, NOW).await;
-        let held = shop.claim(NOW).await;
-        let mut outcomes = [(&held[0], Outcome::Delivered), (&held[0], refused())];
+        let (store, _) = TestStore::with_a_webhook().await;
+        store.complete(1, NOW).await;
+        let leased = store.claim(NOW).await;
+        let mut outcomes = [
+            (&leased[0], Outcome::Delivered),
+            (&leased[0], server_error()),
+        ];
         if !first_succeeds {
             outcomes.reverse();
         }
 
-        assert_eq!(shop.report(&outcomes, NOW).await, 1);
+        assert_eq!(store.report(&outcomes, NOW).await, 1);
 
-        assert_eq!(shop.count("delivered").await, u64::from(first_succeeds));
-        assert_eq!(shop.count("pending").await, u64::from(!first_succeeds));
+        assert_eq!(store.count("delivered").await, u64::from(first_succeeds));
+        assert_eq!(store.count("pending").await, u64::from(!first_succeeds));
     }
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_gone_hears_no_more() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    shop.complete(2, NOW).await;
-    let held = shop.claim(NOW).await;
+async fn a_webhook_whose_receiver_is_gone_is_disabled() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(2, NOW).await;
+    let leased = store.claim(NOW).await;
 
-    shop.report_all(&held, &failed(Failure::Status, Some(410)), NOW)
+    store
+        .report_all(&leased, &failed(Failure::Status, Some(410)), NOW)
         .await;
 
-    assert_eq!(shop.complete(1, NOW).await, 0);
-    assert_eq!(shop.count("given_up").await, 1);
-    assert_eq!(shop.count("dropped").await, 1, "what was owed beside it");
-    assert!(shop.claim(later(1_000_000)).await.is_empty());
-    assert!(shop.row(webhook_id).await.disabled_at.is_some());
+    assert_eq!(store.complete(1, NOW).await, 0);
+    assert_eq!(store.count("exhausted").await, 1);
+    assert_eq!(store.count("cancelled").await, 1, "the other notification");
+    assert!(store.claim(later(1_000_000)).await.is_empty());
+    assert!(store.row(webhook_id).await.disabled_at.is_some());
 }
 
-/// Else an operator would be told of more webhooks than there are.
+/// Otherwise the count of disabled webhooks would be too high.
 #[tokio::test]
-async fn a_webhook_is_disabled_once_whatever_else_comes_back() {
+async fn a_webhook_is_disabled_once_whatever_outcomes_follow() {
     let gone = failed(Failure::Status, Some(410));
-    for (later_outcome, days) in [(&gone, 0), (&refused(), 0), (&refused(), 10)] {
-        let (shop, webhook_id) = Shop::with_a_webhook().await;
-        let owner = (shop.store_id, webhook_id);
-        shop.has_answered(NOW).await;
-        shop.complete(3, NOW).await;
-        let held = shop.claim(NOW).await;
-        let record = async |held: &[Held], outcome: &Outcome, now| {
-            let outcomes: Vec<_> = held.iter().map(|held| (held, outcome.clone())).collect();
-            let recorded = shop.record(Duration::ZERO, &outcomes, now).await;
-            (recorded.gone, recorded.failing)
+    for (later_outcome, days) in [(&gone, 0), (&server_error(), 0), (&server_error(), 10)] {
+        let (store, webhook_id) = TestStore::with_a_webhook().await;
+        let webhook = (store.store_id, webhook_id);
+        store.make_healthy(NOW).await;
+        store.complete(3, NOW).await;
+        let leased = store.claim(NOW).await;
+        let apply_outcomes = async |leased: &[Leased], outcome: &Outcome, now| {
+            let outcomes: Vec<_> = leased
+                .iter()
+                .map(|leased| (leased, outcome.clone()))
+                .collect();
+            let applied = store.apply_outcomes(Duration::ZERO, &outcomes, now).await;
+            (applied.gone, applied.failing)
         };
 
-        let together = record(&held[..2], &gone, NOW).await;
-        assert_eq!(together, (vec![owner], vec![]));
-        let later = record(&held[2..], later_outcome, later(days * 86_400)).await;
-        assert_eq!(later, (vec![], vec![]));
+        let first = apply_outcomes(&leased[..2], &gone, NOW).await;
+        assert_eq!(first, (vec![webhook], vec![]));
+        let second = apply_outcomes(&leased[2..], later_outcome, later(days * 86_400)).await;
+        assert_eq!(second, (vec![], vec![]));
     }
 }
 
 #[tokio::test]
-async fn one_that_has_only_failed_for_five_days_is_disabled() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
+async fn a_webhook_without_a_success_for_five_days_is_disabled() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
     let days = |days: i64| later(days * 86_400);
     let fail = async |now| {
-        shop.complete(1, now).await;
-        let held = shop.claim(now).await;
-        shop.report_all(&held, &refused(), now).await;
-        shop.row(webhook_id).await.disabled_at.is_some()
+        store.complete(1, now).await;
+        let leased = store.claim(now).await;
+        store.report_all(&leased, &server_error(), now).await;
+        store.row(webhook_id).await.disabled_at.is_some()
     };
     assert!(!fail(days(0)).await);
     assert!(!fail(days(3)).await);
-    shop.has_answered(days(4)).await;
-    assert_eq!(shop.row(webhook_id).await.failing_since, None);
+    store.make_healthy(days(4)).await;
+    assert_eq!(store.row(webhook_id).await.failing_since, None);
 
-    assert!(!fail(days(5)).await, "since this one, not the first");
+    assert!(
+        !fail(days(5)).await,
+        "counted from this failure, not the first"
+    );
     assert!(!fail(days(9)).await);
     assert!(fail(days(10)).await);
 
-    assert_eq!(shop.complete(1, days(10)).await, 0);
+    assert_eq!(store.complete(1, days(10)).await, 0);
 }
 
-/// Else its first failure after months would disable it again.
+/// Otherwise its first failure after months would disable it again.
 #[tokio::test]
-async fn the_days_begin_anew_when_a_webhook_is_enabled() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
+async fn enabling_a_webhook_resets_its_failing_period() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
     let days = |days: i64| later(days * 86_400);
     for (now, is_disabled) in [(0, false), (5, true), (100, false), (105, true)] {
         if now == 100 {
-            shop.set_enabled(webhook_id, true, days(now)).await;
+            store.set_enabled(webhook_id, true, days(now)).await;
         }
-        shop.complete(1, days(now)).await;
-        let held = shop.claim(days(now)).await;
-        shop.report_all(&held[..1], &refused(), days(now)).await;
-        let row = shop.row(webhook_id).await;
+        store.complete(1, days(now)).await;
+        let leased = store.claim(days(now)).await;
+        store
+            .report_all(&leased[..1], &server_error(), days(now))
+            .await;
+        let row = store.row(webhook_id).await;
         assert_eq!(row.disabled_at.is_some(), is_disabled, "{now}");
     }
 }
 
-/// Whether or not it is enabled again by then.
+/// Whether or not the webhook is enabled again before the outcome.
 #[tokio::test]
-async fn what_was_on_its_way_when_its_webhook_was_disabled_is_not_tried_again() {
+async fn a_notification_in_flight_when_its_webhook_is_disabled_is_not_retried() {
     for is_enabled_again in [false, true] {
-        let (shop, webhook_id) = Shop::with_a_webhook().await;
-        shop.has_answered(NOW).await;
-        shop.complete(4, NOW).await;
-        let held = shop.claim(NOW).await;
-        shop.set_enabled(webhook_id, false, NOW).await;
-        assert_eq!(shop.count("dropped").await, 4, "at once");
+        let (store, webhook_id) = TestStore::with_a_webhook().await;
+        store.make_healthy(NOW).await;
+        store.complete(4, NOW).await;
+        let leased = store.claim(NOW).await;
+        store.set_enabled(webhook_id, false, NOW).await;
+        assert_eq!(store.count("cancelled").await, 4, "at once");
         if is_enabled_again {
-            shop.set_enabled(webhook_id, true, NOW).await;
+            store.set_enabled(webhook_id, true, NOW).await;
         }
 
         let outcomes = [
-            (&held[0], refused()),
-            (&held[1], timed_out()),
-            (&held[2], Outcome::Delivered),
+            (&leased[0], server_error()),
+            (&leased[1], timed_out()),
+            (&leased[2], Outcome::Delivered),
         ];
-        assert_eq!(shop.report(&outcomes, later(1)).await, 3);
+        assert_eq!(store.report(&outcomes, later(1)).await, 3);
 
-        assert_eq!(shop.count("dropped").await, 3);
-        assert_eq!(shop.count("delivered").await, 2, "it was told all the same");
+        assert_eq!(store.count("cancelled").await, 3);
+        assert_eq!(store.count("delivered").await, 2, "the attempt succeeded");
         assert_eq!(
-            shop.report(&outcomes, later(2)).await,
+            store.report(&outcomes, later(2)).await,
             0,
-            "told twice changes nothing"
+            "a repeated report changes nothing"
         );
         if !is_enabled_again {
-            shop.set_enabled(webhook_id, true, later(2)).await;
+            store.set_enabled(webhook_id, true, later(2)).await;
         }
-        assert!(shop.claim(later(1_000_000)).await.is_empty());
-        let rows = attempt::Entity::find().all(shop.storage.reader()).await;
-        let tried = rows.unwrap().into_iter().map(|row| row.notification_id);
-        let tried: std::collections::HashSet<_> = tried.collect();
-        for (held, is_tried) in held.iter().zip([true, true, true, false]) {
-            assert_eq!(tried.contains(&held.1.id.0), is_tried);
+        assert!(store.claim(later(1_000_000)).await.is_empty());
+        let rows = attempt::Entity::find().all(store.storage.reader()).await;
+        let attempted = rows.unwrap().into_iter().map(|row| row.notification_id);
+        let attempted: std::collections::HashSet<_> = attempted.collect();
+        for (leased, was_attempted) in leased.iter().zip([true, true, true, false]) {
+            assert_eq!(attempted.contains(&leased.1.id.0), was_attempted);
         }
     }
 }
 
-/// As when it came to be on its way just as the webhook was disabled.
+/// It was claimed while the webhook was being disabled or deleted.
 #[tokio::test]
-async fn what_fails_while_its_webhook_is_disabled_or_deleted_is_dropped() {
+async fn a_notification_that_fails_while_its_webhook_is_disabled_or_deleted_is_cancelled() {
     for is_deleted in [false, true] {
-        let (shop, webhook_id) = Shop::with_a_webhook().await;
-        shop.complete(1, NOW).await;
-        let held = shop.claim(NOW).await;
+        let (store, webhook_id) = TestStore::with_a_webhook().await;
+        store.complete(1, NOW).await;
+        let leased = store.claim(NOW).await;
         if is_deleted {
-            webhook::Entity::delete_by_id((shop.store_id.0, webhook_id.0))
-                .exec(shop.storage.reader())
+            webhook::Entity::delete_by_id((store.store_id.0, webhook_id.0))
+                .exec(store.storage.reader())
                 .await
                 .unwrap();
         } else {
-            shop.disable_alone(webhook_id).await;
+            store.disable_without_cancelling(webhook_id).await;
         }
 
-        shop.report_all(&held, &refused(), NOW).await;
+        store.report_all(&leased, &server_error(), NOW).await;
 
-        assert_eq!(shop.count("dropped").await, 1);
+        assert_eq!(store.count("cancelled").await, 1);
     }
 }
 
-/// One that is sent again is owed anew, whatever comes of the request that is still on its way.
+/// The outcome of the attempt under the old lease is ignored.
 #[tokio::test]
-async fn what_is_sent_again_goes_by_its_new_lease() {
-    let (shop, webhook_id) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    let lost = shop.claim(NOW).await;
-    shop.set_enabled(webhook_id, false, NOW).await;
-    shop.set_enabled(webhook_id, true, NOW).await;
-    let (owner, id) = ((shop.store_id, webhook_id), lost[0].1.id);
-    let send_again = async || {
-        shop.storage
+async fn a_resent_notification_accepts_outcomes_only_under_its_new_lease() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let in_flight = store.claim(NOW).await;
+    store.set_enabled(webhook_id, false, NOW).await;
+    store.set_enabled(webhook_id, true, NOW).await;
+    let (webhook, id) = ((store.store_id, webhook_id), in_flight[0].1.id);
+    let resend = async || {
+        store
+            .storage
             .write(move |transaction| {
                 Box::pin(async move {
                     let ids = [id];
-                    send_again(transaction, owner, ids, NOW).await
+                    resend(transaction, webhook, ids, NOW).await
                 })
             })
             .await
             .unwrap()
     };
-    assert_eq!(send_again().await, 1);
+    assert_eq!(resend().await, 1);
 
-    assert_eq!(shop.report(&[(&lost[0], refused())], NOW).await, 0);
-    let held = shop.claim(NOW).await;
-    assert_eq!(shop.report(&[(&lost[0], refused())], NOW).await, 0);
+    assert_eq!(
+        store.report(&[(&in_flight[0], server_error())], NOW).await,
+        0
+    );
+    let leased = store.claim(NOW).await;
+    assert_eq!(
+        store.report(&[(&in_flight[0], server_error())], NOW).await,
+        0
+    );
 
-    shop.report_all(&held, &refused(), NOW).await;
-    assert_eq!(shop.count("pending").await, 1, "it is tried again");
+    store.report_all(&leased, &server_error(), NOW).await;
+    assert_eq!(store.count("pending").await, 1, "it is retried");
 }
 
-/// In one batch, whichever comes first.
+/// The success and a failure are in one batch, in either order.
 #[tokio::test]
-async fn any_success_clears_what_failed_before() {
+async fn any_success_ends_the_failing_period() {
     for first_succeeds in [true, false] {
-        let (shop, webhook_id) = Shop::with_a_webhook().await;
+        let (store, webhook_id) = TestStore::with_a_webhook().await;
         let days = |days: i64| later(days * 86_400);
-        shop.has_answered(NOW).await;
-        shop.complete(1, NOW).await;
-        let held = shop.claim(NOW).await;
-        shop.report_all(&held, &timed_out(), NOW).await;
-        shop.complete(1, days(1)).await;
-        let held = shop.claim(days(1)).await;
-        shop.report_all(&held, &refused(), days(1)).await;
-        let held = shop.claim(days(6)).await;
-        assert_eq!(held.len(), 2);
+        store.make_healthy(NOW).await;
+        store.complete(1, NOW).await;
+        let leased = store.claim(NOW).await;
+        store.report_all(&leased, &timed_out(), NOW).await;
+        store.complete(1, days(1)).await;
+        let leased = store.claim(days(1)).await;
+        store.report_all(&leased, &server_error(), days(1)).await;
+        let leased = store.claim(days(6)).await;
+        assert_eq!(leased.len(), 2);
 
-        let mut outcomes = [(&held[0], Outcome::Delivered), (&held[1], timed_out())];
+        let mut outcomes = [(&leased[0], Outcome::Delivered), (&leased[1], timed_out())];
         if !first_succeeds {
             outcomes.reverse();
         }
-        shop.report(&outcomes, days(6)).await;
+        store.report(&outcomes, days(6)).await;
 
-        let row = shop.row(webhook_id).await;
+        let row = store.row(webhook_id).await;
         assert_eq!(row.disabled_at, None);
         let since = row.failing_since.map(|since| since.try_into().unwrap());
         assert_eq!(since, first_succeeds.then_some(days(6)));
@@ -286,40 +305,40 @@ async fn any_success_clears_what_failed_before() {
 }
 
 #[tokio::test]
-async fn a_lost_log_of_attempts_resends_nothing() {
-    let (shop, _) = Shop::with_a_webhook().await;
-    shop.complete(1, NOW).await;
-    let held = shop.claim(NOW).await;
-    let report = Report {
-        id: held[0].1.id,
-        lease_token: held[0].0,
+async fn a_failed_insert_of_attempts_resends_nothing() {
+    let (store, _) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let leased = store.claim(NOW).await;
+    let report = AttemptReport {
+        id: leased[0].1.id,
+        lease_token: leased[0].0,
         outcome: Outcome::Delivered,
         status: Some(200),
         duration: Duration::ZERO,
-        answer: String::new(),
+        response_body: String::new(),
         jitter: 0,
     };
-    let recorded = shop
+    let applied = store
         .storage
         .write(move |transaction| {
             let reports = [report.clone()];
-            Box::pin(async move { record(transaction, &reports, DISABLE_AFTER, NOW).await })
+            Box::pin(async move { apply_outcomes(transaction, &reports, DISABLE_AFTER, NOW).await })
         })
         .await
         .unwrap();
-    sea_orm::ConnectionTrait::execute_unprepared(shop.storage.reader(), "DROP TABLE attempts")
+    sea_orm::ConnectionTrait::execute_unprepared(store.storage.reader(), "DROP TABLE attempts")
         .await
         .unwrap();
 
-    let logged = shop
+    let inserted = store
         .storage
         .write(move |transaction| {
-            let attempts = recorded.attempts.clone();
+            let attempts = applied.attempts.clone();
             Box::pin(async move { insert_attempts(transaction, &attempts).await })
         })
         .await;
 
-    assert!(logged.is_err());
-    assert_eq!(shop.count("delivered").await, 1);
-    assert!(shop.claim(later(1_000_000)).await.is_empty());
+    assert!(inserted.is_err());
+    assert_eq!(store.count("delivered").await, 1);
+    assert!(store.claim(later(1_000_000)).await.is_empty());
 }

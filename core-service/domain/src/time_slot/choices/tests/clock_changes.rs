@@ -1,11 +1,11 @@
-//! Slots on days when clocks change.
+//! Slots on days with a clock change.
 
 use jiff::Span;
 
 use super::*;
 
 #[test]
-fn slots_keep_to_the_clock_when_clocks_change() {
+fn slots_follow_local_time_across_clock_changes() {
     let night = time_slot(r#"["Su 00:00-04:00"]"#, "slot_length = \"30 minutes\"");
     for (zone, now, expected) in [
         // From 02:00 to 03:00.
@@ -95,7 +95,7 @@ fn slots_keep_to_the_clock_when_clocks_change() {
     ] {
         let now = at(&format!("{now}[{zone}]"));
         let offered = night.choices(&now, |_| 0);
-        let on_the_clock: Vec<_> = offered
+        let local: Vec<_> = offered
             .iter()
             .map(|choice| {
                 let minutes = choice.before.duration_since(choice.after).as_mins();
@@ -103,7 +103,7 @@ fn slots_keep_to_the_clock_when_clocks_change() {
             })
             .collect();
 
-        assert_eq!(on_the_clock, expected, "{zone}");
+        assert_eq!(local, expected, "{zone}");
         assert!(
             offered
                 .windows(2)
@@ -113,7 +113,7 @@ fn slots_keep_to_the_clock_when_clocks_change() {
 }
 
 #[test]
-fn what_is_offered_is_accepted_around_every_change_of_clocks() {
+fn every_offered_window_can_be_booked_around_every_clock_change() {
     let time_slot = time_slot(
         r#"["Mo-Su 22:00-03:00", "Mo-Fr 09:00-12:00; PH off", "Sa,Su 01:15-02:45"]"#,
         "slot_length = \"1 hour\"\nprior_notice = \"90 minutes\"\nprevious_day_cutoff = \"18:00\"",
@@ -137,8 +137,8 @@ fn what_is_offered_is_accepted_around_every_change_of_clocks() {
                 assert!(offered.is_sorted_by(|one, two| one.after <= two.after));
                 for choice in &offered {
                     assert!(choice.after >= now.timestamp() && choice.after < choice.before);
-                    let refusal = time_slot.refuses(*choice, &now, |_| 0);
-                    assert_eq!(refusal, None, "{choice:?} at {now}");
+                    let rejection = time_slot.rejection(*choice, &now, |_| 0);
+                    assert_eq!(rejection, None, "{choice:?} at {now}");
                 }
             }
         }

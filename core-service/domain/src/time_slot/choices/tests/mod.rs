@@ -1,7 +1,7 @@
-//! What is offered when.
+//! The windows offered at different times.
 
 mod clock_changes;
-mod refusals;
+mod rejections;
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn at(now: &str) -> Zoned {
     now.parse().unwrap()
 }
 
-/// Each choice on the clock, as in the first form of `timeSlot`.
+/// Each choice in local time, as in the first form of `timeSlot`.
 fn choices(time_slot: &TimeSlot, now: &str) -> Vec<String> {
     let now = at(now);
     time_slot
@@ -62,7 +62,7 @@ fn on_working_days_only_a_friday_offers_that_day_alone() {
 }
 
 #[test]
-fn a_slot_is_offered_from_its_notice_and_until_it_starts() {
+fn a_slot_is_offered_until_its_cutoff_notice_or_start() {
     for (more, now, expected) in [
         (
             "",
@@ -125,7 +125,7 @@ fn a_slot_is_offered_from_its_notice_and_until_it_starts() {
 }
 
 #[test]
-fn the_interval_ends_before_the_instant_it_reaches() {
+fn the_interval_excludes_its_end() {
     let last = |now| choices(&daily(""), now).pop().unwrap_or_default();
 
     assert_eq!(
@@ -136,7 +136,7 @@ fn the_interval_ends_before_the_instant_it_reaches() {
         last("2020-04-02T12:00:01[Europe/Paris]"),
         "2020-04-04 12:00-14:00"
     );
-    // Two days on the calendar, 47 hours in all.
+    // Two calendar days of 47 hours in total.
     assert_eq!(
         last("2026-03-28T12:00:01[Europe/Paris]"),
         "2026-03-30 12:00-14:00"
@@ -144,7 +144,7 @@ fn the_interval_ends_before_the_instant_it_reaches() {
 }
 
 #[test]
-fn neighbouring_entries_stay_two_slots_and_equal_ones_are_one() {
+fn adjacent_entries_stay_two_slots_and_equal_entries_become_one() {
     let time_slot = time_slot(
         r#"["Th 12:00-14:00", "Th 14:00-17:00", "Th 14:00-17:00", "Th 13:00-15:00"]"#,
         "",
@@ -160,7 +160,7 @@ fn neighbouring_entries_stay_two_slots_and_equal_ones_are_one() {
 }
 
 #[test]
-fn the_ends_of_the_calendar_do_no_harm() {
+fn the_limits_of_the_calendar_cause_no_panic() {
     let time_slot = time_slot(
         r#"["24/7"]"#,
         "slot_length = \"1 hour\"\nprior_notice = \"1 hour\"",
@@ -172,9 +172,9 @@ fn the_ends_of_the_calendar_do_no_harm() {
             before: Timestamp::MAX,
         };
 
-        let refusal = time_slot.refuses(window, &now, |_| 0).unwrap();
+        let rejection = time_slot.rejection(window, &now, |_| 0).unwrap();
 
-        assert_eq!(refusal.reason, Reason::NoSuchSlot);
+        assert_eq!(rejection.reason, Reason::NoSuchSlot);
         assert!(!time_slot.opening_hours_specification(&now).is_empty());
     }
 }

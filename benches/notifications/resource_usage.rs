@@ -1,0 +1,121 @@
+//! Resource usage of the platform's processes and PostgreSQL.
+
+use std::{process::Command, time::Duration};
+
+use crate::{cluster::Cluster, postgres::Postgres, server::Server};
+
+/// Time after which idle PostgreSQL sessions have reported their statistics.
+const STATISTICS_DELAY: Duration = Duration::from_secs(12);
+
+/// Usage since the start of the processes; processor times in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct ResourceUsage {
+    cores: f64,
+    dispatchers: f64,
+    postgres: f64,
+    /// Time spent runnable while waiting for a processor.
+    run_queue: f64,
+    transactions: f64,
+    flushes: f64,
+}
+
+impl ResourceUsage {
+    pub(super) async fn read(cluster: &Cluster) -> Self {
+        tokio::time::sleep(STATISTICS_DELAY).await;
+        let cores = cluster.cores.each_ref().map(Server::id);
+        let dispatchers = cluster.dispatchers.each_ref().map(Server::id);
+        let postgres = processes(&cluster.postgres);
+        let all = cores.iter().chain(&dispatchers).chain(&postgres);
+        let query_number = |statement| cluster.postgres.query(statement).parse().unwrap();
+        Self {
+            run_queue: all.map(|process| run_queue_time(*process)).sum(),
+            cores: cores.into_iter().map(processor_time).sum(),
+            dispatchers: dispatchers.into_iter().map(processor_time).sum(),
+            postgres: postgres.into_iter().map(processor_time).sum(),
+            transactions: query_number("SELECT sum(xact_commit) FROM pg_stat_database"),
+            flushes: query_number("SELECT wal_sync FROM pg_stat_wal"),
+        }
+    }
+
+    fn combine(self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            cores: f(self.cores, other.cores),
+            dispatchers: f(self.dispatchers, other.dispatchers),
+            postgres: f(self.postgres, other.postgres),
+            run_queue: f(self.run_queue, other.run_queue),
+            transactions: f(self.transactions, other.transactions),
+            flushes: f(self.flushes, other.flushes),
+        }
+    }
+
+    pub(super) fn since(self, before: &Self) -> Self {
+        self.combine(before, |now, before| now - before)
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the figures are rounded for display"
+    )]
+    pub(super) fn per_thousand(self, notifications: usize) -> Self {
+        let factor = 1000.0 / notifications as f64;
+        self.combine(&self, |total, _| total * factor)
+    }
+}
+
+impl std::fmt::Display for ResourceUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:.2} CPU-s (cores {:.2}, dispatchers {:.2}, PostgreSQL {:.2}), \
+             {:.2} s waiting for a CPU, {:.0} transactions, {:.0} flushes",
+            self.cores + self.dispatchers + self.postgres,
+            self.cores,
+            self.dispatchers,
+            self.postgres,
+            self.run_queue,
+            self.transactions,
+            self.flushes
+        )
+    }
+}
+
+/// The PostgreSQL server process and its children.
+fn processes(postgres: &Postgres) -> Vec<u32> {
+    let file = format!("{}/data/postmaster.pid", postgres.directory());
+    let postmaster = std::fs::read_to_string(file).unwrap();
+    let postmaster = postmaster.lines().next().unwrap().to_owned();
+    let children = Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &postmaster])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&children.stdout)
+        .split_whitespace()
+        .chain([postmaster.as_str()])
+        .map(|id| id.parse().unwrap())
+        .collect()
+}
+
+/// Processor time of a process in seconds: the fields `utime` and `stime`, in ticks of 10 ms.
+fn processor_time(process: u32) -> f64 {
+    // A process that has ended is not counted.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum::<f64>()
+        / 100.0
+}
+
+/// Time in seconds for which the threads of a process were runnable but not running.
+fn run_queue_time(process: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok())
+        .filter_map(|schedstat| schedstat.split_whitespace().nth(1)?.parse::<f64>().ok())
+        .sum::<f64>()
+        / 1e9
+}

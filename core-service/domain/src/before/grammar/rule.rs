@@ -1,0 +1,69 @@
+//! Rules of the strict grammar: a pattern, and the kind of token it matches.
+
+use crate::before::pattern::Pattern;
+
+pub(in crate::before) struct Rule {
+    pub(in crate::before) kind: TokenKind,
+    pub(in crate::before) pattern: Pattern,
+}
+
+pub(super) const fn rule(kind: TokenKind, pattern: Pattern) -> Rule {
+    Rule { kind, pattern }
+}
+
+/// What a token means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::before) enum TokenKind {
+    Separator,
+    Now,
+    Yesterday,
+    Today,
+    Tomorrow,
+    Noon,
+    Midnight,
+    Timestamp,
+    /// `first day of`, `last day of`.
+    MonthBoundary,
+    /// `back of 10`, `front of 10`: a quarter past, a quarter to.
+    QuarterHour,
+    /// `first monday of`.
+    WeekdayOfMonth,
+    /// A date, a time or both, written in this order.
+    Fields(&'static [Field]),
+    /// Month, day and optional year with slashes; may also be day and month.
+    SlashDate,
+    /// Day, month and optional year with slashes; the day is above 12.
+    DayFirstSlashDate,
+    /// Four digits: a time, or the year if there already is a time.
+    TimeOrYear,
+    Year,
+    Ago,
+    Weekday,
+    /// `this week`, `next week`.
+    CalendarWeek,
+    /// `next month`, `third day`, `last friday`.
+    OrdinalUnit,
+    /// `+2 hours`, `3 weekdays`.
+    Offset,
+    Month,
+    Zone,
+}
+
+/// One number or word of a date or time. The fields of a time after the hour are optional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::before) enum Field {
+    Year,
+    Month,
+    MonthName,
+    Day,
+    FirstOfMonth,
+    DayOfYear,
+    Week,
+    WeekDay,
+    Hour,
+    Minute,
+    Second,
+    Fraction,
+    Meridian,
+    Zone,
+}

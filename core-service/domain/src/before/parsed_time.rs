@@ -1,0 +1,394 @@
+//! The date, time, zone and relative offset that a text of the strict grammar names.
+
+use super::context::Context;
+use super::error::Error;
+use super::grammar::{Field, TIME24_FIELDS, TokenKind};
+use super::lexer::{self, Cursor, Token};
+use super::relative::Relative;
+use super::slash_dates;
+use super::word_tables;
+use super::zone::{self, Zone};
+use std::ops::Range;
+
+/// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TimeOfDay {
+    pub(super) hour: i64,
+    pub(super) minute: i64,
+    pub(super) second: i64,
+    pub(super) microsecond: i64,
+}
+
+/// Whether the time of day is given, and whether a later one may replace it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TimeState {
+    /// Not given, or midnight because a day is given.
+    #[default]
+    Implied,
+    /// Given before a day word. A later time may replace it.
+    Replaceable,
+    Given,
+    /// Given, and four more digits were the year. Four further digits are an error.
+    GivenWithYear,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ParsedTime {
+    pub(super) year: Option<i64>,
+    pub(super) month: Option<i64>,
+    pub(super) day: Option<i64>,
+    pub(super) time: Option<TimeOfDay>,
+    pub(super) zone: Option<Zone>,
+    pub(super) relative: Relative,
+    time_state: TimeState,
+    has_date: bool,
+    /// A day of the month is given, so it must exist in the calendar.
+    has_day: bool,
+    /// The number of zone tokens. A second one is ignored, as in PHP.
+    zones: u8,
+    last_short_time: Option<ShortTime>,
+}
+
+/// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
+#[derive(Debug)]
+struct ShortTime {
+    span: Range<usize>,
+    /// The time follows a `T`, so that a UTC offset may follow.
+    is_after_t: bool,
+}
+
+impl ParsedTime {
+    /// Parses a whole text of the strict grammar.
+    pub(super) fn parse(text: &str, context: Context<'_>) -> Result<Self, Error> {
+        if let Some(position) = text.find('\0') {
+            return Err(context.unrecognized(position));
+        }
+        let mut parsed = Self::default();
+        let mut start = 0;
+        while start < text.len() {
+            let token = lexer::token(text, start).ok_or_else(|| context.unrecognized(start))?;
+            parsed.apply(&token, context)?;
+            start = token.end();
+        }
+        Ok(parsed)
+    }
+
+    /// The time of day is given, not implied by a day.
+    pub(super) fn has_time(&self) -> bool {
+        self.time_state != TimeState::Implied
+    }
+
+    pub(super) fn has_date(&self) -> bool {
+        self.has_date
+    }
+
+    pub(super) fn has_day(&self) -> bool {
+        self.has_date && self.has_day
+    }
+
+    /// The text contains a zone token.
+    pub(super) fn has_zone(&self) -> bool {
+        self.zones > 0
+    }
+
+    fn apply(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        match token.kind {
+            TokenKind::Separator | TokenKind::Now => {}
+            TokenKind::Yesterday => self.day_word(-1),
+            TokenKind::Today => self.start_day(),
+            TokenKind::Tomorrow => self.day_word(1),
+            TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
+            TokenKind::Noon => self.set_time(
+                TimeOfDay {
+                    hour: 12,
+                    ..TimeOfDay::default()
+                },
+                TimeState::Given,
+            ),
+            TokenKind::QuarterHour => self.quarter_hour(token),
+            TokenKind::Timestamp => self.timestamp(token, context)?,
+            TokenKind::Fields(fields) => self.fields(fields, token, context)?,
+            TokenKind::SlashDate | TokenKind::DayFirstSlashDate => {
+                self.mark_date(token, context)?;
+                let (year, month, day) = slash_dates::date(token, context)?;
+                self.year = year.or(self.year);
+                self.month = Some(month);
+                self.day = Some(day);
+                self.has_day = true;
+            }
+            TokenKind::TimeOrYear => self.time_or_year(token, context)?,
+            TokenKind::Year => self.year = Cursor::new(token.text).number(4).map(|(year, _)| year),
+            TokenKind::Month => {
+                self.mark_date(token, context)?;
+                self.month = word_tables::month(Cursor::new(token.text).word());
+            }
+            TokenKind::Zone => self.zone_token(token, context)?,
+            TokenKind::Ago => self.relative.negate(),
+            TokenKind::Offset => self.relative.offset(token).ok_or(Error::OutOfRange)?,
+            TokenKind::CalendarWeek => self.relative.calendar_week(token),
+            TokenKind::MonthBoundary => self.relative.month_boundary(token),
+            TokenKind::Weekday => {
+                self.relative.weekday(token);
+                self.start_day();
+            }
+            TokenKind::WeekdayOfMonth => {
+                self.relative.weekday_of_month(token);
+                self.start_day();
+            }
+            TokenKind::OrdinalUnit => {
+                if self.relative.ordinal_unit(token) {
+                    self.start_day();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn day_word(&mut self, days: i64) {
+        self.relative.days = days;
+        self.start_day();
+    }
+
+    /// Sets the time to midnight, unless a time is given already.
+    fn start_day(&mut self) {
+        if self.has_time() {
+            self.time_state = TimeState::Replaceable;
+        } else {
+            self.time = Some(TimeOfDay::default());
+        }
+    }
+
+    fn set_time(&mut self, time: TimeOfDay, time_state: TimeState) {
+        self.time = Some(time);
+        self.time_state = time_state;
+    }
+
+    /// Records that a time is given. A second one is an error.
+    fn mark_time(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        if matches!(self.time_state, TimeState::Given | TimeState::GivenWithYear) {
+            return Err(context.duplicate("time", token.start));
+        }
+        self.time_state = TimeState::Given;
+        Ok(())
+    }
+
+    /// Records that a date is given. A second one is an error.
+    fn mark_date(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        if self.has_date {
+            return Err(context.duplicate("date", token.start));
+        }
+        self.has_date = true;
+        Ok(())
+    }
+
+    /// A quarter past (`back of`) or a quarter to (`front of`) an hour.
+    fn quarter_hour(&mut self, token: &Token<'_>) {
+        let mut cursor = Cursor::new(token.text);
+        let is_past = cursor.word().eq_ignore_ascii_case("back");
+        let (given, _) = cursor.number(2).unwrap_or_default();
+        let (hour, minute) = if is_past {
+            (given, 15)
+        } else {
+            (given - 1, 45)
+        };
+        let hour = hour + meridian(&cursor, hour);
+        self.set_time(
+            TimeOfDay {
+                hour,
+                minute,
+                ..TimeOfDay::default()
+            },
+            TimeState::Given,
+        );
+    }
+
+    /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
+    fn timestamp(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        if self.zones > 0 {
+            return Err(context.duplicate("zone", token.start));
+        }
+        let mut cursor = Cursor::new(token.text);
+        let sign = cursor.sign();
+        let (seconds, _) = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
+        if cursor.peek() == Some(b'.') {
+            self.relative.microseconds = sign * cursor.microseconds();
+        }
+        self.relative.seconds += sign * seconds;
+        (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
+        self.has_date = false;
+        self.set_time(TimeOfDay::default(), TimeState::Implied);
+        self.zone = Some(Zone::Fixed(0));
+        self.zones = 1;
+        Ok(())
+    }
+
+    fn time_or_year(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        let mut cursor = Cursor::new(token.text);
+        match self.time_state {
+            TimeState::Implied | TimeState::Replaceable => {
+                let (hour, _) = cursor.number(2).unwrap_or_default();
+                let (minute, _) = cursor.number(2).unwrap_or_default();
+                self.set_time(
+                    TimeOfDay {
+                        hour,
+                        minute,
+                        ..TimeOfDay::default()
+                    },
+                    TimeState::Given,
+                );
+                self.last_short_time = Some(ShortTime {
+                    span: token.start..token.end(),
+                    is_after_t: token.text.starts_with(['t', 'T']),
+                });
+            }
+            TimeState::Given => {
+                self.year = cursor.number(4).map(|(year, _)| year);
+                self.time_state = TimeState::GivenWithYear;
+            }
+            TimeState::GivenWithYear => return Err(context.duplicate("time", token.start)),
+        }
+        Ok(())
+    }
+
+    fn zone_token(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        self.zones += 1;
+        match self.zones {
+            1 => self.parse_zone(token.text, token, context),
+            2 => Ok(()),
+            _ => Err(context.duplicate("zone", token.start)),
+        }
+    }
+
+    fn parse_zone(
+        &mut self,
+        name: &str,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let zone = zone::parse(name).ok_or_else(|| context.unrecognized(token.start))?;
+        if let Some(range) = self.range(&zone, name, token) {
+            return Err(context.range(range));
+        }
+        self.zone = Some(zone);
+        Ok(())
+    }
+
+    /// `10:00-11:00` is a range, not a time eleven hours west of UTC. After a `T` or a space,
+    /// `-11:00` is a UTC offset if such an offset exists.
+    fn range(&self, zone: &Zone, name: &str, token: &Token<'_>) -> Option<Range<usize>> {
+        let time = self.last_short_time.as_ref()?;
+        let Zone::Fixed(seconds) = zone else {
+            return None;
+        };
+        let is_adjacent = time.span.end == token.start && !time.is_after_t;
+        (name.starts_with('-') && (is_adjacent || *seconds < MIN_UTC_OFFSET))
+            .then(|| time.span.start..token.end())
+    }
+
+    fn fields(
+        &mut self,
+        fields: &[Field],
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        if fields.contains(&Field::Hour) {
+            self.mark_time(token, context)?;
+        }
+        if fields
+            .iter()
+            .any(|field| matches!(field, Field::Year | Field::MonthName))
+        {
+            self.mark_date(token, context)?;
+        }
+        let mut time = TimeOfDay::default();
+        let mut has_second = false;
+        let mut cursor = Cursor::new(token.text);
+        for field in fields {
+            match field {
+                Field::Hour => time.hour = cursor.number(2).unwrap_or_default().0,
+                Field::Minute if at_number(&cursor) => {
+                    time.minute = cursor.number(2).unwrap_or_default().0;
+                }
+                Field::Second if at_number(&cursor) => {
+                    time.second = cursor.number(2).unwrap_or_default().0;
+                    has_second = true;
+                }
+                Field::Minute | Field::Second => {}
+                Field::Fraction => time.microsecond = cursor.microseconds(),
+                Field::Meridian => time.hour += meridian(&cursor, time.hour),
+                Field::Zone if cursor.remainder().is_empty() => {}
+                Field::Zone => self.parse_zone(cursor.remainder(), token, context)?,
+                field => self.date_field(*field, &mut cursor, token),
+            }
+        }
+        if fields.contains(&Field::Hour) {
+            self.time = Some(time);
+            if !has_second && !fields.contains(&Field::Meridian) {
+                self.last_short_time = Some(ShortTime {
+                    span: token.start..token.end(),
+                    is_after_t: fields == TIME24_FIELDS && token.text.starts_with(['t', 'T']),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn date_field(&mut self, field: Field, cursor: &mut Cursor<'_>, token: &Token<'_>) {
+        match field {
+            Field::Year => {
+                let (sign, width) = match token.text.bytes().next() {
+                    Some(b'-') => (-1, usize::MAX),
+                    Some(b'+') => (1, usize::MAX),
+                    _ => (1, 4),
+                };
+                self.year = cursor.year(width).map(|year| sign * year);
+            }
+            Field::Month => self.month = cursor.number(2).map(|(month, _)| month),
+            Field::MonthName => {
+                cursor.skip_ordinal_suffix();
+                self.month = word_tables::month(cursor.word());
+            }
+            Field::Day => {
+                self.day = cursor.number(2).map(|(day, _)| day);
+                self.has_day = true;
+            }
+            Field::FirstOfMonth => self.day = Some(1),
+            Field::DayOfYear => {
+                self.month = Some(1);
+                self.day = cursor.number(3).map(|(day, _)| day);
+            }
+            Field::Week => {
+                (self.month, self.day) = (Some(1), Some(1));
+                self.relative
+                    .set_week(self.year.unwrap_or_default(), cursor.number(2));
+            }
+            Field::WeekDay => self.relative.set_day_of_week(cursor.number(1)),
+            Field::Hour
+            | Field::Minute
+            | Field::Second
+            | Field::Fraction
+            | Field::Meridian
+            | Field::Zone => {}
+        }
+    }
+}
+
+/// The westernmost UTC offset in use, in seconds.
+const MIN_UTC_OFFSET: i64 = -12 * 3600;
+
+/// A further field of a time follows, not a meridian or a zone.
+fn at_number(cursor: &Cursor<'_>) -> bool {
+    cursor
+        .peek()
+        .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
+}
+
+/// The hours that `am` or `pm` adds to an hour.
+fn meridian(cursor: &Cursor<'_>, hour: i64) -> i64 {
+    match (cursor.remainder().bytes().next(), hour) {
+        (Some(b'a' | b'A'), 12) => -12,
+        (Some(b'p' | b'P'), 12) => 0,
+        (Some(b'p' | b'P'), _) => 12,
+        _ => 0,
+    }
+}

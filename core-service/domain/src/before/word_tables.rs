@@ -1,0 +1,176 @@
+//! The words of the strict grammar. The index of a word in its table is its value.
+
+/// Month names and their abbreviations; January is 0.
+pub(super) const MONTHS: &[&[&str]] = &[
+    &["january", "jan"],
+    &["february", "feb"],
+    &["march", "mar"],
+    &["april", "apr"],
+    &["may"],
+    &["june", "jun"],
+    &["july", "jul"],
+    &["august", "aug"],
+    &["september", "sept", "sep"],
+    &["october", "oct"],
+    &["november", "nov"],
+    &["december", "dec"],
+];
+
+/// Abbreviations allowed between hyphens or slashes.
+pub(super) const MONTH_ABBREVIATIONS: &[&[&str]] = &[
+    &["jan"],
+    &["feb"],
+    &["mar"],
+    &["apr"],
+    &["may"],
+    &["jun"],
+    &["jul"],
+    &["aug"],
+    &["sept", "sep"],
+    &["oct"],
+    &["nov"],
+    &["dec"],
+];
+
+/// Months as Roman numerals; the grammar accepts capitals only.
+pub(super) const ROMAN_MONTHS: [&str; 12] = [
+    "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
+];
+
+/// Sunday is 0.
+pub(super) const WEEKDAYS: &[&[&str]] = &[
+    &["sunday", "sundays", "sun"],
+    &["monday", "mondays", "mon"],
+    &["tuesday", "tuesdays", "tue"],
+    &["wednesday", "wednesdays", "wed"],
+    &["thursday", "thursdays", "thu"],
+    &["friday", "fridays", "fri"],
+    &["saturday", "saturdays", "sat"],
+];
+
+/// Working days.
+pub(super) const WORKDAYS: &[&[&str]] = &[&["weekday", "weekdays"]];
+
+/// Ordinal numbers: `first` is 1.
+pub(super) const ORDINALS: &[&[&str]] = &[
+    &[],
+    &["first"],
+    &["second"],
+    &["third"],
+    &["fourth"],
+    &["fifth"],
+    &["sixth"],
+    &["seventh"],
+    &["eighth", "eight"],
+    &["ninth"],
+    &["tenth"],
+    &["eleventh"],
+    &["twelfth"],
+];
+
+/// Words relative to the current day, week, month or year: `this` is 0, `next` is 1, `last` is 2.
+pub(super) const RELATIVE_WORDS: &[&[&str]] = &[&["this"], &["next"], &["last", "previous"]];
+
+/// Units of time, in the order of [`Unit::ALL`].
+pub(super) const UNITS: &[&[&str]] = &[
+    &[
+        "microsecond",
+        "microseconds",
+        "usec",
+        "usecs",
+        "µsec",
+        "µsecs",
+        "µs",
+    ],
+    &["millisecond", "milliseconds", "msec", "msecs", "ms"],
+    &["second", "seconds", "sec", "secs"],
+    &["minute", "minutes", "min", "mins"],
+    &["hour", "hours"],
+    &["day", "days"],
+    &["weeks"],
+    &["fortnight", "fortnights", "forthnight", "forthnights"],
+    &["month", "months"],
+    &["year", "years"],
+];
+
+/// One week; after `this`, `next` and `last` it means a calendar week.
+pub(super) const WEEK: &[&[&str]] = &[&["week"]];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Microsecond,
+    Millisecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Fortnight,
+    Month,
+    Year,
+}
+
+impl Unit {
+    const ALL: [Self; 10] = [
+        Self::Microsecond,
+        Self::Millisecond,
+        Self::Second,
+        Self::Minute,
+        Self::Hour,
+        Self::Day,
+        Self::Week,
+        Self::Fortnight,
+        Self::Month,
+        Self::Year,
+    ];
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        if value_of(word, WEEK).is_some() {
+            return Some(Self::Week);
+        }
+        Self::ALL
+            .get(usize::try_from(value_of(word, UNITS)?).ok()?)
+            .copied()
+    }
+}
+
+/// The index of a word in a table.
+pub(super) fn value_of(word: &str, table: &[&[&str]]) -> Option<i64> {
+    let index = table
+        .iter()
+        .position(|names| names.iter().any(|name| name.eq_ignore_ascii_case(word)))?;
+    i64::try_from(index).ok()
+}
+
+/// The number of a month, 1 to 12, by its name, abbreviation or Roman numeral.
+pub(super) fn month(word: &str) -> Option<i64> {
+    let roman = || {
+        ROMAN_MONTHS
+            .iter()
+            .position(|name| name.eq_ignore_ascii_case(word))
+            .and_then(|index| i64::try_from(index).ok())
+    };
+    value_of(word, MONTHS).or_else(roman).map(|index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_parsed_from_their_words() {
+        assert_eq!(UNITS.len(), Unit::ALL.len());
+        assert_eq!(Unit::parse("Hours"), Some(Unit::Hour));
+        assert_eq!(Unit::parse("week"), Some(Unit::Week));
+        assert_eq!(Unit::parse("years"), Some(Unit::Year));
+        assert_eq!(Unit::parse("yearly"), None);
+    }
+
+    #[test]
+    fn months_are_parsed_from_names_abbreviations_and_roman_numerals() {
+        for name in ["september", "Sept", "SEP", "IX"] {
+            assert_eq!(month(name), Some(9), "{name}");
+        }
+        assert_eq!(month("septembre"), None);
+    }
+}

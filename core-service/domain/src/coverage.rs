@@ -1,0 +1,176 @@
+//! Coverage: the service area of a store together with the points and zones that it is checked
+//! with.
+
+use crate::{address::LatLng, zone::Zones};
+
+/// Where a store delivers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Coverage {
+    /// No service area is configured; the store's address may be known.
+    Unlimited {
+        store: Option<LatLng>,
+    },
+    Circle {
+        center: LatLng,
+        radius_meters: u32,
+    },
+    Zone {
+        name: String,
+        zones: Zones,
+        store: Option<LatLng>,
+    },
+}
+
+/// The assumed range of a store without a service area, used only to detect swapped coordinates.
+const ASSUMED_RANGE_METERS: u32 = 100_000;
+
+impl Coverage {
+    /// The coverage of an unknown store.
+    pub const UNKNOWN: Self = Self::Unlimited { store: None };
+
+    /// The point near which address texts are searched.
+    pub fn search_center(&self) -> Option<LatLng> {
+        match self {
+            Self::Unlimited { store } => *store,
+            Self::Circle { center, .. } => Some(*center),
+            // A store may be outside the zone it delivers to.
+            Self::Zone { name, zones, store } => store
+                .filter(|store| zones.contains(name, *store) == Some(true))
+                .or_else(|| zones.area(name)?.bounds().middle()),
+        }
+    }
+
+    /// Why the store does not deliver to a point; `None` if it does.
+    pub fn rejection(&self, point: LatLng) -> Option<String> {
+        match self {
+            Self::Unlimited { .. } => None,
+            Self::Circle {
+                center,
+                radius_meters,
+            } => {
+                let meters = center.distance_meters(point);
+                let radius = f64::from(*radius_meters);
+                let kilometers = |meters: f64| (meters / 100.0).round() / 10.0;
+                (meters > radius).then(|| {
+                    format!(
+                        "is {} km away: the store delivers within {} km",
+                        kilometers(meters),
+                        kilometers(radius)
+                    )
+                })
+            }
+            Self::Zone { name, .. } => (!self.covers(point))
+                .then(|| format!("is outside of {name:?}, where the store delivers")),
+        }
+    }
+
+    /// As [`Coverage::rejection`], for a geocoded address.
+    pub fn rejection_of_address(&self, address: &str, point: LatLng) -> Option<String> {
+        let rejection = self.rejection(point)?;
+        Some(format!("found {address}, which {rejection}"))
+    }
+
+    /// Why a point's coordinates are probably swapped: it is outside, and the swapped point is
+    /// inside.
+    pub fn swapped_coordinates(&self, point: LatLng) -> Option<String> {
+        let (latitude, longitude) = (point.latitude(), point.longitude());
+        let swapped = LatLng::new(longitude, latitude).ok()?;
+        (!self.covers(point) && self.covers(swapped)).then(|| {
+            format!(
+                "latitude {latitude} and longitude {longitude} seem swapped: that is far from where \
+                 the store delivers, and latitude {longitude}, longitude {latitude} is not"
+            )
+        })
+    }
+
+    fn covers(&self, point: LatLng) -> bool {
+        let is_within =
+            |center: LatLng, meters: u32| center.distance_meters(point) <= f64::from(meters);
+        match self {
+            Self::Unlimited { store } => {
+                store.is_none_or(|store| is_within(store, ASSUMED_RANGE_METERS))
+            }
+            Self::Circle {
+                center,
+                radius_meters,
+            } => is_within(*center, *radius_meters),
+            Self::Zone { name, zones, .. } => zones.contains(name, point) == Some(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Around Paris, longitude first.
+    const ZONES: &str = r#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":"Centre"},"geometry":{"type":"Polygon","coordinates":[[[2.2,48.8],[2.4,48.8],[2.4,48.9],[2.2,48.9],[2.2,48.8]]]}}]}"#;
+
+    fn point(latitude: f64, longitude: f64) -> LatLng {
+        LatLng::new(latitude, longitude).unwrap()
+    }
+
+    fn coverages(store: Option<LatLng>) -> [Coverage; 3] {
+        [
+            Coverage::Unlimited { store },
+            Coverage::Circle {
+                center: point(48.85, 2.3),
+                radius_meters: 5_000,
+            },
+            Coverage::Zone {
+                name: "Centre".to_owned(),
+                zones: Zones::parse(ZONES).unwrap(),
+                store,
+            },
+        ]
+    }
+
+    #[test]
+    fn a_rejection_names_the_service_area() {
+        let [unlimited, circle, zone] = coverages(Some(point(48.85, 2.3)));
+
+        for coverage in [&unlimited, &circle, &zone] {
+            assert_eq!(coverage.rejection(point(48.86, 2.31)), None);
+        }
+        let outside = point(48.95, 2.3);
+        assert_eq!(unlimited.rejection(outside), None);
+        assert_eq!(
+            circle.rejection(outside).as_deref(),
+            Some("is 11.1 km away: the store delivers within 5 km")
+        );
+        assert_eq!(
+            zone.rejection(outside).as_deref(),
+            Some("is outside of \"Centre\", where the store delivers")
+        );
+    }
+
+    #[test]
+    fn coordinates_count_as_swapped_only_if_the_swapped_point_is_covered() {
+        for coverage in coverages(Some(point(48.85, 2.3))) {
+            let message = coverage.swapped_coordinates(point(2.31, 48.86)).unwrap();
+            assert!(
+                message.ends_with("and latitude 48.86, longitude 2.31 is not"),
+                "{message}"
+            );
+            for other in [point(48.86, 2.31), point(-33.9, 18.4), point(60.0, 100.0)] {
+                assert_eq!(coverage.swapped_coordinates(other), None);
+            }
+        }
+        let unknown = Coverage::UNKNOWN;
+        assert_eq!(unknown.swapped_coordinates(point(2.31, 48.86)), None);
+    }
+
+    #[test]
+    fn texts_are_searched_near_the_store_if_it_is_inside_its_service_area() {
+        let centers = |store| coverages(store).map(|coverage| coverage.search_center());
+        let circle = Some(point(48.85, 2.3));
+        let (inside, outside) = (Some(point(48.81, 2.21)), Some(point(50.6, 3.0)));
+
+        assert_eq!(centers(inside), [inside, circle, inside]);
+        let [unlimited, _, zone] = centers(outside);
+        assert_eq!(unlimited, outside);
+        let middle = zone.unwrap();
+        assert!((middle.latitude() - 48.85).abs() < 1e-9, "{middle:?}");
+        assert!((middle.longitude() - 2.3).abs() < 1e-9, "{middle:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Applies the rules of a price list to a delivery, and explains the result.
+
+use cel::Context;
+
+use super::{
+    charge::{Charge, ChargeError},
+    condition::{Condition, EvaluationError},
+    definition::{Strategy, Target},
+    totals::Totals,
+};
+use crate::money::Price;
+
+pub(super) struct Rule {
+    pub(super) name: String,
+    /// The text of the condition, in one line and truncated.
+    pub(super) when: String,
+    pub(super) condition: Condition,
+    pub(super) target: Target,
+    pub(super) charge: Charge,
+}
+
+/// The price of a delivery, and its explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calculation {
+    /// `None` if no rule matches, or if the sum is negative or too large.
+    pub price: Option<Price>,
+    /// One for each rule, in the order of the list.
+    pub outcomes: Vec<RuleOutcome>,
+}
+
+/// The outcome of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleOutcome {
+    pub rule: String,
+    pub matched: bool,
+    /// Why the rule matched or did not, for humans. No full stop.
+    pub reason: String,
+    /// The amount added by the rule, including tax, in minor units.
+    pub amount: i64,
+}
+
+/// A calculation in progress.
+pub(super) struct Calculator<'a> {
+    strategy: Strategy,
+    totals: &'a Totals,
+    delivery: &'a Context<'a, 'a>,
+    /// The scopes of pickup and dropoff; empty if the list has no task rules.
+    tasks: Vec<Context<'a, 'a>>,
+    subtotal: Option<i64>,
+    /// Why further rules are skipped.
+    stopped: Option<Stop>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Priced,
+    Failed,
+}
+
+impl<'a> Calculator<'a> {
+    pub(super) fn new(
+        strategy: Strategy,
+        totals: &'a Totals,
+        delivery: &'a Context<'a, 'a>,
+        tasks: Vec<Context<'a, 'a>>,
+    ) -> Self {
+        Self {
+            strategy,
+            totals,
+            delivery,
+            tasks,
+            subtotal: None,
+            stopped: None,
+        }
+    }
+
+    /// Applies all rules. Returns the price including tax, if there is one, and the outcomes.
+    pub(super) fn apply_all(mut self, rules: &[Rule]) -> (Option<i64>, Vec<RuleOutcome>) {
+        let mut outcomes: Vec<_> = rules.iter().map(|rule| self.apply(rule)).collect();
+        let gross = self.gross(&mut outcomes);
+        (gross, outcomes)
+    }
+
+    fn apply(&mut self, rule: &Rule) -> RuleOutcome {
+        let outcome = |matched, reason, amount| RuleOutcome {
+            rule: rule.name.clone(),
+            matched,
+            reason,
+            amount,
+        };
+        match self.stopped {
+            Some(Stop::Priced) => {
+                return outcome(false, "an earlier rule gave the price".into(), 0);
+            }
+            Some(Stop::Failed) => return outcome(false, "an earlier rule failed".into(), 0),
+            None => {}
+        }
+        let (times, reason) = match self.matches(rule) {
+            Ok(matched) => matched,
+            Err(reason) => return outcome(false, reason, 0),
+        };
+
+        let before = self.subtotal;
+        for _ in 0..times {
+            match self.add(&rule.charge) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return outcome(
+                        true,
+                        format!("{reason}, but there is no amount yet to take a percentage of"),
+                        0,
+                    );
+                }
+                Err(error @ ChargeError::Missing(_)) => {
+                    return outcome(false, format!("{reason}, but {error}"), 0);
+                }
+                Err(error @ ChargeError::Overflow) => {
+                    self.stopped = Some(Stop::Failed);
+                    return outcome(true, format!("{reason}, but {error}"), 0);
+                }
+            }
+        }
+        if self.strategy == Strategy::First {
+            self.stopped = Some(Stop::Priced);
+        }
+        let added = self
+            .subtotal
+            .unwrap_or(0)
+            .saturating_sub(before.unwrap_or(0));
+        outcome(true, reason, added)
+    }
+
+    /// How many times a rule matches, at least once, and why; or why it does not match.
+    fn matches(&self, rule: &Rule) -> Result<(usize, String), String> {
+        let when = &rule.when;
+        let failed = |error: EvaluationError| format!("can't evaluate {when}: {error}");
+        if rule.target == Target::Delivery {
+            let matches = rule.condition.evaluate(self.delivery).map_err(failed)?;
+            return matches
+                .then(|| (1, format!("{when} is true")))
+                .ok_or_else(|| format!("{when} is false"));
+        }
+        let mut matched = Vec::new();
+        let mut failure = None;
+        for (context, name) in self.tasks.iter().zip(["the pickup", "the dropoff"]) {
+            match rule.condition.evaluate(context) {
+                Ok(true) => matched.push(name),
+                Ok(false) => {}
+                Err(error) => failure = Some(failed(error)),
+            }
+        }
+        if matched.is_empty() {
+            return Err(failure.unwrap_or_else(|| format!("{when} is false for both tasks")));
+        }
+        Ok((
+            matched.len(),
+            format!("{when} is true for {}", matched.join(" and ")),
+        ))
+    }
+
+    /// Adds a charge once. False for a percentage without a subtotal.
+    fn add(&mut self, charge: &Charge) -> Result<bool, ChargeError> {
+        let Some(amount) = charge.amount(self.totals, self.subtotal)? else {
+            return Ok(false);
+        };
+        let sum = self.subtotal.unwrap_or(0).checked_add(amount);
+        self.subtotal = Some(sum.ok_or(ChargeError::Overflow)?);
+        Ok(true)
+    }
+
+    /// The price including tax. If the sum is negative, the last matching rule explains it.
+    fn gross(&self, outcomes: &mut [RuleOutcome]) -> Option<i64> {
+        if self.stopped == Some(Stop::Failed) {
+            return None;
+        }
+        let sum = self.subtotal?;
+        if sum >= 0 {
+            return Some(sum);
+        }
+        if let Some(last) = outcomes.iter_mut().rev().find(|outcome| outcome.matched) {
+            last.reason.push_str(", but the sum is below zero");
+        }
+        None
+    }
+}

@@ -1,0 +1,99 @@
+//! A checked price list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cel::Context;
+use iso_currency::Currency;
+use jiff::{SignedDuration, Zoned};
+
+use super::{
+    calculation::{Calculation, Calculator, Rule},
+    definition::{Strategy, Target},
+    totals::Totals,
+    variables::{PricingInput, Variables},
+};
+use crate::{
+    delivery::DeliveryPlan,
+    money::{Price, TaxRate},
+    task::TaskKind,
+};
+
+/// A store's price list, checked.
+pub struct PriceList {
+    pub(super) currency: Currency,
+    pub(super) tax_name: String,
+    pub(super) tax_rate: TaxRate,
+    pub(super) strategy: Strategy,
+    pub(super) quote_expiry: SignedDuration,
+    /// `None` if the list does not restrict packages.
+    pub(super) packages: Option<BTreeSet<String>>,
+    /// By kind of package.
+    pub(super) volumes: BTreeMap<String, i64>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) references_zones: bool,
+    pub(super) warnings: Vec<String>,
+    /// The functions that conditions may call.
+    pub(super) functions: Context<'static, 'static>,
+}
+
+impl PriceList {
+    /// Likely mistakes: gaps, overlaps, rules that never match.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether a rule may refer to zones.
+    pub fn references_zones(&self) -> bool {
+        self.references_zones
+    }
+
+    pub fn currency(&self) -> Currency {
+        self.currency
+    }
+
+    pub fn tax_rate(&self) -> TaxRate {
+        self.tax_rate
+    }
+
+    /// The name of the tax: `VAT`.
+    pub fn tax_name(&self) -> &str {
+        &self.tax_name
+    }
+
+    /// Whether packages of a kind may be sent. A list that names no packages allows all.
+    pub fn allows_package(&self, kind: &str) -> bool {
+        self.packages
+            .as_ref()
+            .is_none_or(|packages| packages.contains(kind))
+    }
+
+    /// The kinds of packages that the list names.
+    pub fn package_kinds(&self) -> impl Iterator<Item = &str> {
+        self.packages.iter().flatten().map(String::as_str)
+    }
+
+    /// How long a calculated price binds.
+    pub fn quote_expiry(&self) -> SignedDuration {
+        self.quote_expiry
+    }
+
+    /// Calculates the price of a delivery. `now` is in the store's zone; `store` is the value of
+    /// the variable of that name.
+    pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
+        let totals = Totals::of(plan, &self.volumes);
+        let variables = Variables::new(PricingInput { plan, store, now }, &totals);
+        let delivery = variables.scope(&self.functions);
+        // Most lists have no task rules, and need no task scopes.
+        let has_task_rules = self.rules.iter().any(|rule| rule.target == Target::Task);
+        let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
+        let kinds = kinds.into_iter().filter(|_| has_task_rules);
+        let tasks: Vec<_> = kinds.map(|kind| variables.of_task(kind)).collect();
+        let tasks = tasks.iter().map(|task| task.scope(&delivery)).collect();
+        let (gross, outcomes) =
+            Calculator::new(self.strategy, &totals, &delivery, tasks).apply_all(&self.rules);
+        Calculation {
+            price: gross.map(|gross| Price::from_gross(gross, self.tax_rate, self.currency)),
+            outcomes,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Sample deliveries for checking conditions when a price list is parsed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cel::Context;
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use uuid::Uuid;
+
+use super::{
+    definition::Target,
+    totals::Totals,
+    variables::{PricingInput, Variables},
+};
+use crate::{
+    address::{Address, LatLng},
+    delivery::{DeliveryPlan, DistanceSource, Route},
+    id::AddressId,
+    task::{Package, TaskKind, TaskPlan, TimeWindow},
+};
+
+/// A delivery with all optional members, and one with none.
+pub(super) struct SampleInputs<'a> {
+    functions: &'a Context<'static, 'static>,
+    samples: [Sample; 2],
+}
+
+struct Sample {
+    plan: DeliveryPlan,
+    totals: Totals,
+    now: Zoned,
+}
+
+impl<'a> SampleInputs<'a> {
+    pub(super) fn new(
+        functions: &'a Context<'static, 'static>,
+        packages: Option<&BTreeSet<String>>,
+        volumes: &BTreeMap<String, i64>,
+    ) -> Self {
+        let packages = packages.into_iter().flatten().map(|kind| Package {
+            kind: kind.clone(),
+            quantity: 1,
+        });
+        let mut full = Sample::new(plan(Some(1), packages.collect(), Some("sample")), volumes);
+        full.totals.volume = Some(1);
+        let minimal = Sample::new(plan(None, Vec::new(), None), volumes);
+        Self {
+            functions,
+            samples: [full, minimal],
+        }
+    }
+
+    /// Calls `check` with the scopes of rules for a target.
+    pub(super) fn with_scopes<R>(
+        &self,
+        target: Target,
+        check: impl FnOnce(&[Context<'_, '_>]) -> R,
+    ) -> R {
+        let variables = self.samples.each_ref().map(Sample::variables);
+        let deliveries = variables.each_ref().map(|of| of.scope(self.functions));
+        if target == Target::Delivery {
+            return check(&deliveries);
+        }
+        let tasks = variables.each_ref().map(|of| of.of_task(TaskKind::Dropoff));
+        let tasks = tasks.iter().zip(&deliveries);
+        check(
+            &tasks
+                .map(|(task, delivery)| task.scope(delivery))
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+impl Sample {
+    fn new(plan: DeliveryPlan, volumes: &BTreeMap<String, i64>) -> Self {
+        Self {
+            totals: Totals::of(&plan, volumes),
+            plan,
+            now: Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
+        }
+    }
+
+    fn variables(&self) -> Variables<'_> {
+        let input = PricingInput {
+            plan: &self.plan,
+            store: "sample",
+            now: &self.now,
+        };
+        Variables::new(input, &self.totals)
+    }
+}
+
+fn plan(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> DeliveryPlan {
+    let text = text.map(str::to_owned);
+    let task = TaskPlan {
+        address: Address {
+            id: AddressId(Uuid::nil()),
+            street_address: String::new(),
+            lat_lng: LatLng::new(0.0, 0.0).expect("0, 0 is a valid position"),
+            place_name: None,
+            contact_name: None,
+            telephone: None,
+            description: None,
+            postal_code: text.clone(),
+            locality: text.clone(),
+            country: text.clone(),
+        },
+        window: TimeWindow {
+            after: Timestamp::UNIX_EPOCH,
+            before: Timestamp::UNIX_EPOCH,
+        },
+        time_slot: false,
+        comments: String::new(),
+        weight,
+        packages,
+        tags: text.into_iter().collect(),
+        metadata: BTreeMap::new(),
+    };
+    DeliveryPlan {
+        pickup: task.clone(),
+        dropoff: task,
+        route: Route {
+            distance_meters: 1,
+            duration_seconds: 1,
+            source: DistanceSource::StraightLine,
+        },
+    }
+}

@@ -1,0 +1,297 @@
+//! Rejected lists, and the positions of their errors.
+
+use super::*;
+
+/// Conditions, the column of the error in each, and a part of the message.
+const WRONG_CONDITIONS: &[(&str, usize, &str)] = &[
+    (
+        "distance <",
+        11,
+        "not a condition: mismatched input the end",
+    ),
+    ("distance <= 1 &&& true", 17, "not a condition"),
+    ("", 1, "the condition is empty"),
+    (
+        "1 < distanse",
+        5,
+        "unknown variable \"distanse\"; the variables are distance",
+    ),
+    (
+        "\"é\" == store && weigth > 1",
+        17,
+        "unknown variable \"weigth\"",
+    ),
+    (
+        "in_zone(dropoff.address, \"harbour\")",
+        26,
+        "unknown zone \"harbour\"",
+    ),
+    (
+        "count(packages, \"XXL\") > 1",
+        17,
+        "unknown package \"XXL\"",
+    ),
+    ("\"XXL\" in packages", 1, "unknown package \"XXL\""),
+    ("packages[\"XXL\"] == 1", 10, "unknown package \"XXL\""),
+    ("packages.XXL == 1", 9, "unknown package \"XXL\""),
+    (
+        "count(packages, store) > 1",
+        6,
+        "count needs the name of the package",
+    ),
+    ("matches(store, \"a\")", 8, "unknown function \"matches\""),
+    (
+        "tags.exists(t, t == \"a\")",
+        12,
+        "unknown function \"exists\"",
+    ),
+    ("has(dropoff.address)", 4, "unknown function \"has\""),
+    (
+        "dropoff.adress == 1",
+        8,
+        "a task has no field \"adress\"; the fields are address",
+    ),
+    (
+        "dropoff.address.city == \"Paris\"",
+        16,
+        "an address has no field \"city\"",
+    ),
+    ("distance.x == 1", 9, "this has no field \"x\""),
+    ("distance", 1, "not true or false"),
+    ("distance + 1", 10, "not true or false"),
+    ("distance < 0 && weight", 17, "not true or false"),
+    ("true || tags", 9, "not true or false"),
+    ("distance < \"3000\"", 10, "can't be evaluated"),
+    (
+        "in_zone(dropoff, \"centre\")",
+        8,
+        "the first argument is not an address",
+    ),
+    ("in_zone(dropoff.address)", 8, "in_zone takes two arguments"),
+    ("hours_until(store) > 1", 20, "the argument is not a task"),
+    (
+        "hours_until(pickup, dropoff) > 1",
+        12,
+        "hours_until takes one argument",
+    ),
+    (
+        "count(tags, \"XL\") > 0",
+        19,
+        "the arguments must be packages",
+    ),
+    ("now < dropoff.before", 1, "unknown variable \"now\""),
+    ("ceil(store) > 1", 13, "can't be evaluated"),
+    ("distance % 2 == 0", 10, "use floor"),
+    ("{\"a\": 1} == store", 1, "are not supported"),
+    ("task.type == \"PICKUP\"", 1, "for = \"task\""),
+    ("distance < 99999999999999999", 12, "too large"),
+    ("store == r\"\\\"", 1, "without backslashes"),
+    ("store == \"a", 10, "not closed"),
+];
+
+#[test]
+fn errors_in_conditions_are_reported_at_their_position() {
+    for (when, column, message) in WRONG_CONDITIONS {
+        let text = rule(when, "1");
+        let mistakes = parse("first", &text).err().unwrap_or_default();
+        let [mistake] = mistakes.as_slice() else {
+            panic!("one mistake in {when}, not {mistakes:?}");
+        };
+        assert!(
+            mistake.message.contains(message),
+            "{when}: {}",
+            mistake.message
+        );
+        // Line 9 is `when = '''…`: the condition starts after ten characters.
+        assert_eq!(
+            (mistake.line, mistake.column),
+            (9, column + 10),
+            "{when}: {}",
+            mistake.message
+        );
+    }
+}
+
+#[test]
+fn the_size_of_conditions_is_limited() {
+    let deep = "the condition is nested too deeply";
+    for (when, message) in [
+        ("(".repeat(13) + "true" + &")".repeat(13), deep),
+        ("[".repeat(4000), deep),
+        ("!".repeat(4000) + "true", deep),
+        ("-".repeat(65) + "1 > 1", deep),
+        ("1".to_owned() + &" + 1".repeat(1000) + " > 1", deep),
+        ("1".to_owned() + &" + 1".repeat(40) + " > 1", deep),
+        ("pickup".to_owned() + &".a".repeat(1000), deep),
+        ("true ? true : ".repeat(200) + "true", deep),
+        (
+            "store == \"\n\" || ".to_owned() + &"(".repeat(3000),
+            "not closed",
+        ),
+        ("true || ".repeat(600) + "true", "at most 4096 bytes"),
+    ] {
+        let text = rule(&when, "1");
+        let mistakes = parse("first", &text).err().unwrap_or_default();
+        assert!(
+            mistakes
+                .iter()
+                .any(|mistake| mistake.message.contains(message)),
+            "{when}: {mistakes:?}"
+        );
+    }
+    for when in [
+        "(".repeat(12) + "true" + &")".repeat(12),
+        "distance == 1 || ".repeat(200) + "true",
+        format!("store in [{}\"\"]", "\"75002\", ".repeat(400)),
+        "true".to_owned() + &" ".repeat(4092),
+    ] {
+        assert!(parse("first", &rule(&when, "1")).is_ok(), "{when}");
+    }
+    let longer = rule(&("true".to_owned() + &" ".repeat(4093)), "1");
+    assert!(parse("first", &longer).is_err());
+}
+
+/// Conditions do not loop, so the length of a list bounds the time of a calculation.
+#[test]
+fn the_largest_list_is_fully_evaluated() {
+    let terms = "distance + 1 < 0 || ".repeat(99);
+    let brackets = ("(".repeat(4), ")".repeat(4));
+    let deep = format!("{terms}{}ceil(distance) == 3{}", brackets.0, brackets.1);
+    let text = rule(&deep, "1").repeat(500);
+    assert!(
+        (1_000_000..1_048_000).contains(&text.len()),
+        "{}",
+        text.len()
+    );
+
+    let list = list("sum", &text);
+
+    assert_eq!(gross(&list, &plan(3)), Some(500));
+    let longer = parse("sum", &(text + &" ".repeat(60_000))).err();
+    assert!(
+        longer.unwrap()[0]
+            .message
+            .contains("at most 1048576 bytes long")
+    );
+}
+
+#[test]
+fn the_volume_of_a_package_is_limited() {
+    for (volume, is_valid) in [
+        ("0", true),
+        ("1000000000", true),
+        ("1000000001", false),
+        ("-1", false),
+    ] {
+        let definition = format!(
+            "currency = \"EUR\"\ntax = {{ name = \"VAT\", rate = 2000 }}\nstrategy = \"sum\"\n\
+             [packages]\nXL = {{ volume = {volume} }}\n{}",
+            rule("volume > 0", "1")
+        );
+        let mistakes = PriceList::parse(&definition, &Zones::default()).err();
+        let messages = mistakes.map(|mistakes| mistakes.iter().map(ToString::to_string).collect());
+        let expected = vec!["5:17: a volume must be from 0 to 1000000000".to_owned()];
+        assert_eq!(messages, (!is_valid).then_some(expected), "{volume}");
+    }
+}
+
+#[test]
+fn a_list_has_at_most_five_hundred_rules() {
+    assert!(parse("sum", &rule("true", "1").repeat(500)).is_ok());
+    let mistakes = parse("sum", &rule("true", "1").repeat(501))
+        .err()
+        .unwrap_or_default();
+    assert_eq!(
+        mistakes[0].message,
+        "a price list has at most 500 rules, this one 501"
+    );
+}
+
+#[test]
+fn all_errors_of_a_list_are_reported_at_their_positions() {
+    let definition = "currency = \"EURO\"\ntax = { name = \"VAT\", rate = 20000 }\nstrategy = \"first\"\n\
+        quote_expiry = \"soon\"\n[[rule]]\nname = \" \"\nwhen = \"distanse < 1 || durration < 1\"\nprice = -1\n";
+    let mistakes = PriceList::parse(definition, &Zones::default())
+        .err()
+        .unwrap_or_default();
+
+    let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        mistakes,
+        [
+            "1:12: \"EURO\" is not an ISO 4217 code such as \"EUR\"",
+            "2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
+            "4:16: \"soon\" is not a duration such as \"15 minutes\", at most 7 days",
+            "6:8: a rule needs a name of 1 to 255 characters",
+            "8:9: -1 is not a price: it must not be negative",
+            "7:9: unknown variable \"distanse\"; the variables are distance, duration, weight, volume, packages, \
+             pickup, dropoff, task, time_slot, tags, store",
+            "7:25: unknown variable \"durration\"; the variables are distance, duration, weight, volume, packages, \
+             pickup, dropoff, task, time_slot, tags, store",
+        ]
+    );
+}
+
+#[test]
+fn invalid_prices_are_rejected() {
+    for (strategy, price, message) in [
+        ("first", "4.99", "a whole number of minor units"),
+        ("first", "\"499\"", "a whole number of minor units"),
+        (
+            "first",
+            "{ percent = 11500 }",
+            "percent needs strategy = \"sum\"",
+        ),
+        ("sum", "{ percent = -1 }", "must not be negative"),
+        ("sum", "{ percent = 1, amount = 2 }", "a price is a number"),
+        (
+            "sum",
+            "{ step = \"distance\", amount = 450, every = 0 }",
+            "a step must be above 0",
+        ),
+        (
+            "sum",
+            "{ step = \"distance\", amount = 450 }",
+            "a price is a number",
+        ),
+        (
+            "sum",
+            "{ step = \"distance\", amount = 1, every = 1, above = -1 }",
+            "`above`",
+        ),
+        (
+            "sum",
+            "{ step = \"colour\", amount = 450, every = 1 }",
+            "unknown variant `colour`",
+        ),
+        (
+            "sum",
+            "{ per_package = \"XXL\", amount = 1 }",
+            "unknown package \"XXL\"",
+        ),
+        (
+            "sum",
+            "{ per_package = \"XL\", amount = 1, from = 2 }",
+            "a price is a number",
+        ),
+        (
+            "sum",
+            "{ per_package = \"XL\", amount = 1, from = 0, then = 1 }",
+            "counts from 1",
+        ),
+        ("sum", "{ amont = 1 }", "unknown field `amont`"),
+    ] {
+        let mistakes = parse(strategy, &rule("true", price))
+            .err()
+            .unwrap_or_default();
+        let [mistake] = mistakes.as_slice() else {
+            panic!("one mistake in {price}, not {mistakes:?}");
+        };
+        assert!(
+            mistake.message.contains(message),
+            "{price}: {}",
+            mistake.message
+        );
+        assert_eq!(mistake.line, 10, "{price}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Properties of any price list and any delivery.
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::task::Package;
+
+/// Conditions of every kind. Some cannot be evaluated for deliveries that lack a value.
+const CONDITIONS: [&str; 10] = [
+    "true",
+    "distance <= 3000",
+    "distance > 3000 && distance <= 8000.5",
+    "weight > 5000",
+    "weight > 5000 || distance < 100",
+    "count(packages, \"XL\") > 1",
+    "time_slot || \"cold\" in tags",
+    "in_zone(dropoff.address, \"centre\")",
+    "hours_until(dropoff) < 9 ? distance < 4000 : weight < 10",
+    "dropoff.address.locality == \"Paris\"",
+];
+
+/// Tokens that are joined to random conditions.
+const TOKENS: [&str; 22] = [
+    "distance",
+    "weight",
+    "0",
+    "1.5",
+    "+",
+    "*",
+    "/",
+    "-",
+    "<",
+    "==",
+    "&&",
+    "||",
+    "!",
+    "?",
+    ":",
+    "(",
+    ")",
+    "tags[0]",
+    "\"cold\"",
+    "in tags",
+    "size(tags)",
+    "hours_until(dropoff)",
+];
+
+fn condition() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&CONDITIONS)
+}
+
+fn delivery() -> impl Strategy<Value = DeliveryPlan> {
+    let weight = prop::option::of(0..100_000_i64);
+    let packages = (0..4_u32, 0..4_u32);
+    let texts = (prop::option::of("Paris|Lyon"), vec("cold|big", 0..3));
+    (0..20_000_u32, weight, packages, any::<bool>(), texts).prop_map(
+        |(meters, weight, (large, small), time_slot, (locality, tags))| {
+            let mut plan = plan(meters);
+            plan.dropoff.weight = weight;
+            plan.dropoff.time_slot = time_slot;
+            plan.dropoff.address.locality = locality;
+            plan.dropoff.tags = tags;
+            let packages = [("XL", large), ("S", small)].map(|(kind, quantity)| Package {
+                kind: kind.to_owned(),
+                quantity,
+            });
+            plan.dropoff.packages = packages.to_vec();
+            plan
+        },
+    )
+}
+
+fn price() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (0..10_000_i64).prop_map(|amount| amount.to_string()),
+        (1..900_i64, 1..5000_i64, 0..5000_i64).prop_map(|(amount, every, above)| format!(
+            "{{ step = \"distance\", amount = {amount}, every = {every}, above = {above} }}"
+        )),
+        (1..900_i64, 1..900_i64).prop_map(|(amount, then)| format!(
+            "{{ per_package = \"XL\", amount = {amount}, from = 2, then = {then} }}"
+        )),
+    ]
+}
+
+fn rules(rules: &[(&str, String)]) -> String {
+    let rules = rules.iter().map(|(when, price)| rule(when, price));
+    rules.collect()
+}
+
+proptest! {
+    #[test]
+    fn net_and_tax_add_up_to_the_gross_amount(gross in any::<i64>(), rate in 0..=10_000_i64) {
+        let rate = TaxRate::from_basis_points(rate).unwrap();
+        let price = Price::from_gross(gross, rate, Currency::EUR);
+
+        prop_assert_eq!(i128::from(price.net) + i128::from(price.tax), i128::from(gross));
+        prop_assert!(price.tax.unsigned_abs() <= gross.unsigned_abs().div_ceil(2));
+        prop_assert!(gross == 0 || price.tax == 0 || (price.tax > 0) == (gross > 0));
+    }
+
+    /// The price is the sum, or the first, of the prices of lists with one of the rules each.
+    #[test]
+    fn a_list_combines_the_prices_of_its_rules(
+        plan in delivery(),
+        rule_list in vec((condition(), price()), 1..6),
+    ) {
+        let prices: Vec<_> = rule_list
+            .iter()
+            .map(|(when, price)| gross(&list("sum", &rule(when, price)), &plan))
+            .collect();
+        let text = rules(&rule_list);
+
+        let sum = prices.iter().flatten().copied().reduce(|sum, amount| sum + amount);
+        prop_assert_eq!(gross(&list("sum", &text), &plan), sum);
+        let first = prices.iter().flatten().next().copied();
+        prop_assert_eq!(gross(&list("first", &text), &plan), first);
+    }
+
+    #[test]
+    fn the_order_of_rules_does_not_affect_a_sum_and_calculations_are_repeatable(
+        plan in delivery(),
+        rule_list in vec((condition(), price()), 1..6),
+        shift in 0..6_usize,
+    ) {
+        let mut rotated = rule_list.clone();
+        rotated.rotate_left(shift % rule_list.len());
+        let (text, rotated) = (rules(&rule_list), rules(&rotated));
+
+        prop_assert_eq!(gross(&list("sum", &text), &plan), gross(&list("sum", &rotated), &plan));
+        let first = list("first", &text);
+        let calculate = || first.calculate(&plan, "store", &now());
+        prop_assert_eq!(calculate(), calculate());
+    }
+
+    #[test]
+    fn the_amounts_of_the_outcomes_add_up_to_the_price(
+        plan in delivery(),
+        rule_list in vec((condition(), price()), 1..6),
+        percent in 0..30_000_i64,
+    ) {
+        let mut rule_list = rule_list;
+        rule_list.push(("true", format!("{{ percent = {percent} }}")));
+        let calculation = list("sum", &rules(&rule_list)).calculate(&plan, "", &now());
+
+        let added: i64 = calculation.outcomes.iter().map(|outcome| outcome.amount).sum();
+        prop_assert_eq!(calculation.price.map_or(0, Price::gross), added);
+        prop_assert_eq!(calculation.outcomes.len(), rule_list.len());
+        for outcome in &calculation.outcomes {
+            prop_assert!(outcome.matched || outcome.amount == 0, "{outcome:?}");
+            prop_assert!(!outcome.reason.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_accepted_condition_has_an_outcome_with_a_reason_for_any_delivery(
+        plan in delivery(),
+        tokens in vec(prop::sample::select(&TOKENS), 1..12),
+    ) {
+        let when = tokens.join(" ");
+        if let Ok(list) = parse("sum", &rule(&when, "1")) {
+            let calculation = list.calculate(&plan, "store", &now());
+            prop_assert_eq!(calculation.outcomes.len(), 1);
+            prop_assert!(!calculation.outcomes[0].reason.is_empty(), "{when}");
+        }
+    }
+
+    /// A list whose sum overflows or is negative has no price.
+    #[test]
+    fn a_sum_is_exact_or_none(amounts in vec(any::<i64>(), 1..5)) {
+        let rule_list: Vec<_> = amounts.iter().map(|amount| ("true", amount.to_string())).collect();
+        let mut exact = Some(0_i64);
+        for amount in &amounts {
+            exact = exact.and_then(|sum| sum.checked_add(*amount));
+        }
+
+        let price = gross(&list("sum", &rules(&rule_list)), &plan(1));
+
+        prop_assert_eq!(price, exact.filter(|sum| *sum >= 0));
+    }
+}

@@ -1,0 +1,207 @@
+//! Scheduling: how the capacity of a dispatcher is shared between webhooks, so that a slow or
+//! unreachable receiver delays only its own notifications.
+
+use std::time::Duration;
+
+use super::notification::{Failure, Outcome};
+
+/// How a webhook's receiver has answered so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReceiverHealth {
+    /// No attempt has ended yet.
+    Unknown,
+    /// The last attempt was short, whatever its outcome.
+    Healthy,
+    /// The last attempt was long, whatever its outcome.
+    Slow,
+}
+
+impl ReceiverHealth {
+    /// The health after an attempt of this duration.
+    ///
+    /// Only the time in flight counts: a response just before the timeout, or a status whose body
+    /// never arrives, uses as much capacity as no response.
+    pub fn after(outcome: &Outcome, duration: Duration) -> Self {
+        // The timeout of a dispatcher may be shorter than the threshold.
+        let timed_out = outcome.failure() == Some(Failure::Timeout);
+        if timed_out || duration >= SLOW_THRESHOLD {
+            Self::Slow
+        } else {
+            Self::Healthy
+        }
+    }
+}
+
+/// The duration from which an attempt is long: a third of the default timeout. A receiver that
+/// wakes up, or works before it answers, is not slow yet; and eight such receivers that use the
+/// whole capacity together still free one unit every 20 ms.
+const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
+
+/// How long a dispatcher leases a notification: longer than the longest attempt with its queueing
+/// and its outcome report.
+pub const LEASE: Duration = Duration::from_mins(1);
+
+/// How long after its claim a notification may be in flight; longer than any attempt. A
+/// notification claimed earlier belonged to a dispatcher that has died: it uses no capacity until
+/// its lease expires.
+pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
+
+const _: () = assert!(
+    SLOW_THRESHOLD.as_secs() < IN_FLIGHT_WINDOW.as_secs()
+        && IN_FLIGHT_WINDOW.as_secs() < LEASE.as_secs()
+);
+
+/// The most notifications in flight to one healthy webhook: over all dispatchers for claims, on
+/// one stream for pre-leased notifications.
+const MAX_IN_FLIGHT: u32 = 32;
+
+/// How many notifications one dispatcher may have in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity(pub u32);
+
+impl Capacity {
+    /// The in-flight limit of one webhook: one until it is healthy, then an eighth of the
+    /// capacity, up to a limit, so that receivers that fail at the same moment don't use all of
+    /// it.
+    pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
+        match health {
+            ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT),
+            ReceiverHealth::Unknown | ReceiverHealth::Slow => 1,
+        }
+    }
+
+    /// The in-flight limit of all webhooks of one health. A quarter of the capacity is reserved
+    /// for healthy webhooks, and unknown ones do not queue behind slow ones.
+    pub fn per_health(self, health: ReceiverHealth) -> u32 {
+        match health {
+            ReceiverHealth::Healthy => self.0,
+            ReceiverHealth::Unknown => (self.0 / 2).max(1),
+            ReceiverHealth::Slow => (self.0 / 4).max(1),
+        }
+    }
+}
+
+/// The free capacity for one claim.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimBudget {
+    /// The dispatcher's whole capacity.
+    pub capacity: Capacity,
+    /// Its free part.
+    pub free: u32,
+    /// The part of `free` that webhooks of unknown health may use.
+    pub free_for_unknown: u32,
+    /// The part of `free` that slow webhooks may use.
+    pub free_for_slow: u32,
+}
+
+impl ClaimBudget {
+    /// How many notifications each webhook may claim, in the order given; a webhook is its health
+    /// and the number of its notifications in flight. Every webhook gets a first share before any
+    /// gets a second.
+    pub fn share(self, webhooks: &[(ReceiverHealth, u32)]) -> Vec<u32> {
+        let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
+        let (mut unknown, mut slow) = (self.free_for_unknown, self.free_for_slow);
+        let wanted: Vec<u32> = webhooks
+            .iter()
+            .map(|&(health, in_flight)| {
+                let own = self.capacity.per_webhook(health).saturating_sub(in_flight);
+                let of_health = match health {
+                    ReceiverHealth::Healthy => return own,
+                    ReceiverHealth::Unknown => &mut unknown,
+                    ReceiverHealth::Slow => &mut slow,
+                };
+                let granted = own.min(*of_health);
+                *of_health -= granted;
+                granted
+            })
+            .collect();
+
+        let mut free = self.free;
+        let mut shares = vec![0; wanted.len()];
+        for limit in [(self.free / count).max(1), u32::MAX] {
+            for (share, wanted) in shares.iter_mut().zip(&wanted) {
+                let more = (wanted - *share).min(limit).min(free);
+                *share += more;
+                free -= more;
+            }
+        }
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReceiverHealth::*, *};
+
+    #[test]
+    fn a_long_attempt_is_slow_whatever_its_outcome() {
+        let failed = |failure, status| Outcome::Failed {
+            failure,
+            status,
+            retry_after: None,
+        };
+        let error_status = failed(Failure::Status, Some(500));
+        let reset = failed(Failure::Protocol, None);
+        for outcome in [Outcome::Delivered, error_status, reset] {
+            for (millis, expected) in [(0, Healthy), (4_999, Healthy), (5_000, Slow)] {
+                let health = ReceiverHealth::after(&outcome, Duration::from_millis(millis));
+                assert_eq!(health, expected, "{outcome:?} after {millis} ms");
+            }
+        }
+        let timeout = failed(Failure::Timeout, None);
+        assert_eq!(
+            ReceiverHealth::after(&timeout, Duration::from_secs(1)),
+            Slow
+        );
+    }
+
+    fn budget(free: u32) -> ClaimBudget {
+        ClaimBudget {
+            capacity: Capacity(256),
+            free,
+            free_for_unknown: 3,
+            free_for_slow: 2,
+        }
+    }
+
+    #[test]
+    fn a_healthy_webhook_has_an_eighth_of_the_capacity_and_any_other_has_one() {
+        for (capacity, healthy) in [(1, 1), (8, 1), (64, 8), (256, 32), (100_000, 32)] {
+            assert_eq!(Capacity(capacity).per_webhook(Healthy), healthy);
+            assert_eq!(Capacity(capacity).per_webhook(Unknown), 1);
+            assert_eq!(Capacity(capacity).per_webhook(Slow), 1);
+        }
+    }
+
+    #[test]
+    fn unknown_and_slow_webhooks_never_use_the_whole_capacity() {
+        for capacity in 4..1000 {
+            let not_healthy =
+                Capacity(capacity).per_health(Unknown) + Capacity(capacity).per_health(Slow);
+            assert!(not_healthy * 4 <= capacity * 3, "{capacity}");
+            assert!(
+                Capacity(capacity).per_health(Slow) * 4 <= capacity,
+                "{capacity}"
+            );
+        }
+    }
+
+    #[test]
+    fn free_capacity_is_shared_within_each_limit() {
+        let share = |free, webhooks: &[_]| budget(free).share(webhooks);
+
+        assert_eq!(share(0, &[(Healthy, 0)]), [0]);
+        assert_eq!(share(100, &[(Healthy, 30)]), [2]);
+        assert_eq!(share(100, &[(Healthy, 40)]), [0]);
+        assert_eq!(share(10, &[(Healthy, 0), (Healthy, 0)]), [5, 5]);
+        assert_eq!(share(10, &[(Healthy, 30), (Healthy, 0)]), [2, 8]);
+        assert_eq!(share(2, &[(Healthy, 0); 3]), [1, 1, 0]);
+        assert_eq!(share(100, &[(Unknown, 0); 5]), [1, 1, 1, 0, 0]);
+        assert_eq!(share(100, &[(Unknown, 1), (Slow, 1)]), [0, 0]);
+        assert_eq!(
+            share(100, &[(Slow, 0), (Slow, 0), (Slow, 0), (Healthy, 0)]),
+            [1, 1, 0, 32],
+        );
+        assert!(share(100, &[]).is_empty());
+    }
+}

@@ -1,0 +1,129 @@
+//! Durations in calendar units, as in definitions: `36 hours`, `2 days`, `1 month`.
+
+use std::fmt;
+
+use jiff::{Span, Timestamp, Zoned};
+
+/// Minutes and hours are elapsed time; days, weeks and months follow the calendar across clock
+/// changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CalendarDuration {
+    /// At least 1.
+    count: u16,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+}
+
+impl CalendarDuration {
+    /// Parses a whole number from 1 and a unit, singular or plural.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (count, unit) = text.trim().split_once(' ')?;
+        if !count.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let count: u16 = count.parse().ok().filter(|count| *count > 0)?;
+        let unit = match unit.trim_start() {
+            "minute" | "minutes" => Unit::Minute,
+            "hour" | "hours" => Unit::Hour,
+            "day" | "days" => Unit::Day,
+            "week" | "weeks" => Unit::Week,
+            "month" | "months" => Unit::Month,
+            _ => return None,
+        };
+        Some(Self { count, unit })
+    }
+
+    /// In minutes, with days of 24 hours and months of 31 days: an upper bound unless clocks
+    /// change.
+    pub(super) fn minutes(self) -> u64 {
+        let unit = match self.unit {
+            Unit::Minute => 1,
+            Unit::Hour => 60,
+            Unit::Day => 24 * 60,
+            Unit::Week => 7 * 24 * 60,
+            Unit::Month => 31 * 24 * 60,
+        };
+        u64::from(self.count) * unit
+    }
+
+    /// The instant this long after `now`.
+    pub(super) fn after(self, now: &Zoned) -> Timestamp {
+        let count = i64::from(self.count);
+        let span = match self.unit {
+            Unit::Minute => Span::new().minutes(count),
+            Unit::Hour => Span::new().hours(count),
+            Unit::Day => Span::new().days(count),
+            Unit::Week => Span::new().weeks(count),
+            Unit::Month => Span::new().months(count),
+        };
+        now.checked_add(span)
+            .map_or(Timestamp::MAX, |later| later.timestamp())
+    }
+}
+
+impl fmt::Display for CalendarDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Minute => "minute",
+            Unit::Hour => "hour",
+            Unit::Day => "day",
+            Unit::Week => "week",
+            Unit::Month => "month",
+        };
+        let plural = if self.count == 1 { "" } else { "s" };
+        write!(f, "{} {unit}{plural}", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_a_number_and_a_unit() {
+        for (text, expected) in [
+            ("2 days", Some("2 days")),
+            ("1 hours", Some("1 hour")),
+            (" 90  minutes ", Some("90 minutes")),
+            ("65535 months", Some("65535 months")),
+            ("65536 months", None),
+            ("0 days", None),
+            ("-1 day", None),
+            ("+1 day", None),
+            ("2", None),
+            ("two days", None),
+            ("1 year", None),
+            ("1 day 2 hours", None),
+            ("", None),
+        ] {
+            let duration = CalendarDuration::parse(text).map(|duration| duration.to_string());
+            assert_eq!(duration.as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn days_follow_the_calendar_and_hours_are_elapsed_time() {
+        let now: Zoned = "2026-03-28T12:00[Europe/Paris]".parse().unwrap();
+        for (text, expected) in [
+            ("1 day", "2026-03-29T10:00:00Z"),
+            ("24 hours", "2026-03-29T11:00:00Z"),
+            ("1 month", "2026-04-28T10:00:00Z"),
+        ] {
+            let after = CalendarDuration::parse(text).unwrap().after(&now);
+            assert_eq!(after.to_string(), expected, "{text}");
+        }
+        let last = Timestamp::MAX.to_zoned(jiff::tz::TimeZone::UTC);
+        assert_eq!(
+            CalendarDuration::parse("9 months").unwrap().after(&last),
+            Timestamp::MAX
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! Checks that valid fields are consistent with each other.
+
+use crate::time_slot::TimeSlot;
+
+/// Upper limit of the slots that start within the interval, by the regular week.
+const MAX_SLOTS: u64 = 1000;
+
+pub(super) struct Lint {
+    pub(super) key: &'static str,
+    pub(super) message: String,
+}
+
+pub(super) fn lint(time_slot: &TimeSlot) -> Vec<Lint> {
+    [
+        ("working_days_only", working_days(time_slot)),
+        ("prior_notice", notice(time_slot)),
+        ("interval", count(time_slot)),
+    ]
+    .into_iter()
+    .filter_map(|(key, message)| message.map(|message| Lint { key, message }))
+    .collect()
+}
+
+fn working_days(time_slot: &TimeSlot) -> Option<String> {
+    if !time_slot.working_days_only {
+        return None;
+    }
+    if !time_slot.calendar.knows_holidays() {
+        return Some(
+            "no public holidays are known for the store's country; list them under closed, \
+             and write weekdays in opening_hours"
+                .to_owned(),
+        );
+    }
+    time_slot
+        .regular_week()
+        .is_empty()
+        .then(|| "the store opens on weekends only".to_owned())
+}
+
+fn notice(time_slot: &TimeSlot) -> Option<String> {
+    let interval = time_slot.interval;
+    let notice = time_slot.prior_notice?;
+    (notice.minutes() >= interval.minutes()).then(|| {
+        format!("{notice} is not shorter than the interval, {interval}: no slot could be booked")
+    })
+}
+
+fn count(time_slot: &TimeSlot) -> Option<String> {
+    const WEEK: u64 = 7 * 24 * 60;
+    let interval = time_slot.interval;
+    let rows = time_slot.regular_week();
+    let per_week: usize = rows.iter().map(|row| row.days.len()).sum();
+    let slots = u64::try_from(per_week)
+        .unwrap_or(u64::MAX)
+        .saturating_mul(interval.minutes())
+        .div_ceil(WEEK);
+    (slots > MAX_SLOTS).then(|| {
+        format!(
+            "{slots} slots would start within {interval}, at most {MAX_SLOTS} are allowed: \
+             shorten the interval or lengthen the slots"
+        )
+    })
+}

@@ -1,0 +1,213 @@
+//! Caches the results of external geocoders, which are slow and rate limited.
+
+use std::time::{Duration, Instant};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use moka::{Expiry, sync::Cache};
+use sha2::{Digest, Sha256};
+
+use super::{Error, GeocodeResult, Geocoder, Query, tokenizer};
+
+/// A cache of results that is kept across restarts and shared by processes.
+pub trait PersistentCache: Send + Sync {
+    /// The result for a key, unless expired.
+    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>>;
+    /// Stores a result for its time to live. Errors are logged, not returned.
+    fn put(
+        &self,
+        key: CacheKey,
+        result: GeocodeResult,
+        time_to_live: Duration,
+    ) -> BoxFuture<'_, ()>;
+}
+
+/// A hash of everything a result depends on: addresses are personal data, so no key contains them.
+pub type CacheKey = [u8; 32];
+
+/// A geocoder with a cache in memory and an optional persistent cache.
+pub struct CachedGeocoder<G> {
+    geocoder: G,
+    /// Identifies the geocoder and its settings.
+    label: String,
+    memory: Cache<CacheKey, GeocodeResult>,
+    persistent: Option<Box<dyn PersistentCache>>,
+}
+
+/// Time to live of a found address.
+const FOUND_TTL: Duration = Duration::from_hours(30 * 24);
+/// Time to live of other results: the data may be corrected soon.
+const NOT_FOUND_TTL: Duration = Duration::from_mins(5);
+const MAX_ENTRIES_IN_MEMORY: u64 = 10_000;
+/// Queries near points in the same cell share results.
+const CELLS_PER_DEGREE: f64 = 10.0;
+
+impl<G: Geocoder> CachedGeocoder<G> {
+    pub fn new(geocoder: G, label: String, persistent: Option<Box<dyn PersistentCache>>) -> Self {
+        Self {
+            geocoder,
+            label,
+            memory: Cache::builder()
+                .max_capacity(MAX_ENTRIES_IN_MEMORY)
+                .expire_after(ResultExpiry)
+                .build(),
+            persistent,
+        }
+    }
+
+    async fn get_or_geocode(&self, query: &Query) -> Result<GeocodeResult, Error> {
+        let key = self.key(query);
+        if let Some(result) = self.memory.get(&key) {
+            return Ok(result);
+        }
+        if let Some(persistent) = &self.persistent
+            && let Some(result) = persistent.get(key).await
+        {
+            self.memory.insert(key, result.clone());
+            return Ok(result);
+        }
+        let result = self.geocoder.geocode(query).await?;
+        self.memory.insert(key, result.clone());
+        if let Some(persistent) = &self.persistent {
+            persistent
+                .put(key, result.clone(), time_to_live(&result))
+                .await;
+        }
+        Ok(result)
+    }
+
+    /// Ignores case and accents of the text, and the position within a cell.
+    fn key(&self, query: &Query) -> CacheKey {
+        let words: Vec<_> = query
+            .text
+            .split(|c: char| !c.is_alphanumeric())
+            .map(tokenizer::fold)
+            .filter(|word| !word.is_empty())
+            .collect();
+        let cell = query.near.map(|near| {
+            let rounded = |degrees: f64| (degrees * CELLS_PER_DEGREE).round();
+            (rounded(near.latitude()), rounded(near.longitude()))
+        });
+        let text = format!(
+            "{:?}",
+            (&self.label, words, &query.country, cell, query.required)
+        );
+        Sha256::digest(text).into()
+    }
+}
+
+impl<G: Geocoder> Geocoder for CachedGeocoder<G> {
+    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
+        self.get_or_geocode(query).boxed()
+    }
+}
+
+fn time_to_live(result: &GeocodeResult) -> Duration {
+    match result {
+        GeocodeResult::Found(_) => FOUND_TTL,
+        GeocodeResult::Partial(_) | GeocodeResult::NotFound => NOT_FOUND_TTL,
+    }
+}
+
+struct ResultExpiry;
+
+impl Expiry<CacheKey, GeocodeResult> for ResultExpiry {
+    fn expire_after_create(
+        &self,
+        _: &CacheKey,
+        result: &GeocodeResult,
+        _: Instant,
+    ) -> Option<Duration> {
+        Some(time_to_live(result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::HashMap,
+        sync::{
+            Arc, Mutex,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use super::*;
+    use domain::address::LatLng;
+
+    /// Counts its calls. Fails for the text `down`; finds no address for any other.
+    #[derive(Clone, Default)]
+    struct CountingGeocoder(Arc<AtomicUsize>);
+
+    impl Geocoder for CountingGeocoder {
+        fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let result = match query.text.as_str() {
+                "down" => Err(Error::Unavailable("down".into())),
+                _ => Ok(GeocodeResult::NotFound),
+            };
+            std::future::ready(result).boxed()
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct SharedCache(Arc<Mutex<HashMap<CacheKey, GeocodeResult>>>);
+
+    impl PersistentCache for SharedCache {
+        fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>> {
+            std::future::ready(self.0.lock().unwrap().get(&key).cloned()).boxed()
+        }
+        fn put(&self, key: CacheKey, result: GeocodeResult, _: Duration) -> BoxFuture<'_, ()> {
+            self.0.lock().unwrap().insert(key, result);
+            std::future::ready(()).boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn spellings_of_one_query_share_a_cache_entry() {
+        let counting = CountingGeocoder::default();
+        let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), None);
+        let near = |longitude| Query {
+            near: LatLng::new(48.85, longitude).ok(),
+            ..Query::new("24 rue")
+        };
+        let calls_after = async |query: Query| {
+            cached.geocode(&query).await.unwrap();
+            counting.0.load(Ordering::Relaxed)
+        };
+
+        assert_eq!(
+            calls_after(Query::new("24 Rue de la Paix, Épinay")).await,
+            1
+        );
+        assert_eq!(
+            calls_after(Query::new(" 24 RUE DE LA PAIX EPINAY ")).await,
+            1
+        );
+        assert_eq!(calls_after(Query::new("25 rue de la paix épinay")).await, 2);
+        assert_eq!(calls_after(near(2.35)).await, 3);
+        assert_eq!(calls_after(near(2.351)).await, 3);
+        assert_eq!(calls_after(near(5.0)).await, 4);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_not_cached() {
+        let counting = CountingGeocoder::default();
+        let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), None);
+        for _ in 0..2 {
+            assert!(cached.geocode(&Query::new("down")).await.is_err());
+        }
+        assert_eq!(counting.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn another_process_uses_the_persistent_cache() {
+        let (counting, shared) = (CountingGeocoder::default(), SharedCache::default());
+        for _ in 0..2 {
+            let persistent: Box<dyn PersistentCache> = Box::new(shared.clone());
+            let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), Some(persistent));
+            cached.geocode(&Query::new("24 rue")).await.unwrap();
+        }
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+        assert_eq!(shared.0.lock().unwrap().len(), 1);
+    }
+}

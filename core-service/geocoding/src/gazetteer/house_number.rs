@@ -1,0 +1,185 @@
+//! Parses house numbers of queries and of imported data.
+
+use crate::tokenizer::{Country, Word, fold};
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HouseNumber {
+    pub(super) number: u32,
+    /// `bis`, `a`; empty for most.
+    pub(super) suffix: String,
+}
+
+/// A house number with its position in a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HouseNumberInQuery {
+    pub(super) house: HouseNumber,
+    pub(super) words: std::ops::Range<usize>,
+}
+
+/// Characters; a longer suffix is a remark.
+const MAX_SUFFIX: usize = 9;
+
+impl HouseNumber {
+    /// Parses imported data: `12`, `12bis`, `12 B`, `12-14`, with an optional separate suffix.
+    pub(super) fn from_data(number: &str, suffix: &str) -> Option<Self> {
+        let number = number.trim();
+        let digits = digits(number);
+        let (number, rest) = number.split_at(digits);
+        let number: u32 = number.parse().ok()?;
+        // `12-14` and `12/3` count as number 12.
+        let suffix = match (suffix.trim(), rest.trim_start()) {
+            ("", rest) if rest.starts_with(|c: char| c.is_alphabetic()) => fold(rest),
+            (suffix, _) => fold(suffix),
+        };
+        // French data has 99999 for houses without a number.
+        (1..99_999).contains(&number).then_some(Self {
+            number,
+            suffix: if suffix.chars().count() <= MAX_SUFFIX {
+                suffix
+            } else {
+                String::new()
+            },
+        })
+    }
+
+    /// The house numbers directly before the first word of a street, nearest first. Excludes the
+    /// `12` of `appartement 12, 24 rue …` and of `appartement 12, rue …`.
+    pub(super) fn before(
+        words: &[Word],
+        street: usize,
+        country: &Country,
+    ) -> Vec<HouseNumberInQuery> {
+        let mut houses: Vec<HouseNumberInQuery> = Vec::new();
+        let mut end = street;
+        while let Some(house) = Self::ending(words, end, country) {
+            end = house.words.start;
+            houses.push(house);
+        }
+        let is_indoors = end
+            .checked_sub(1)
+            .is_some_and(|word| country.is_indoor_word(&words[word].text));
+        let is_apart = |house: &HouseNumberInQuery| {
+            let street = words.get(street).map(|word| word.part);
+            street != Some(words[house.words.start].part)
+        };
+        if is_indoors && (houses.len() > 1 || houses.last().is_some_and(is_apart)) {
+            houses.pop();
+        }
+        houses
+    }
+
+    /// The house number that ends directly before a word.
+    fn ending(words: &[Word], end: usize, country: &Country) -> Option<HouseNumberInQuery> {
+        let last = end.checked_sub(1)?;
+        let suffix = &words[last].text;
+        let separate = last
+            .checked_sub(1)
+            .filter(|_| country.is_number_suffix(suffix))
+            .and_then(|number| Self::from_word(&words[number].text, country))
+            .filter(|house| house.suffix.is_empty());
+        if let Some(house) = separate {
+            return Some(HouseNumberInQuery {
+                house: Self {
+                    suffix: suffix.clone(),
+                    ..house
+                },
+                words: last - 1..end,
+            });
+        }
+        Some(HouseNumberInQuery {
+            house: Self::from_word(suffix, country)?,
+            words: last..end,
+        })
+    }
+
+    /// The house number directly after a street that ends before a word. Excludes the `3e` of
+    /// `3e étage`.
+    pub(super) fn after(
+        words: &[Word],
+        street: usize,
+        country: &Country,
+    ) -> Option<HouseNumberInQuery> {
+        let marks = words[street..]
+            .iter()
+            .take_while(|word| country.is_number_prefix(&word.text))
+            .count();
+        let start = street + marks;
+        let mut house = Self::from_word(&words.get(start)?.text, country)?;
+        let next = words
+            .get(start + 1)
+            .filter(|next| next.part == words[start].part)
+            .map(|word| word.text.as_str());
+        if house.suffix == "e" || next.is_some_and(|next| country.is_floor(next)) {
+            return None;
+        }
+        let mut end = start + 1;
+        if let Some(suffix) = next
+            && house.suffix.is_empty()
+            && country.is_number_suffix(suffix)
+        {
+            suffix.clone_into(&mut house.suffix);
+            end += 1;
+        }
+        Some(HouseNumberInQuery {
+            house,
+            words: start..end,
+        })
+    }
+
+    /// A house number in one word: `12`, `12a`, `12bis`.
+    fn from_word(word: &str, country: &Country) -> Option<Self> {
+        let (number, suffix) = word.split_at(digits(word));
+        if !country.may_be_house_number(number.len())
+            || !(suffix.is_empty() || country.is_number_suffix(suffix))
+        {
+            return None;
+        }
+        Some(Self {
+            number: number.parse().ok()?,
+            suffix: suffix.to_owned(),
+        })
+    }
+}
+
+/// The number of leading digits.
+fn digits(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len())
+}
+
+impl std::fmt::Display for HouseNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.suffix.as_str() {
+            "" => write!(f, "{}", self.number),
+            letter if letter.len() == 1 => write!(f, "{}{}", self.number, letter.to_uppercase()),
+            suffix => write!(f, "{} {suffix}", self.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imported_house_numbers_have_many_forms() {
+        for (number, suffix, expected) in [
+            ("12", "", Some("12")),
+            ("12", "bis", Some("12 bis")),
+            ("12", "B", Some("12B")),
+            ("12bis", "", Some("12 bis")),
+            ("12 B", "", Some("12B")),
+            ("12-14", "", Some("12")),
+            ("12/3", "", Some("12")),
+            ("12 1/2", "", Some("12")),
+            ("0", "", None),
+            ("99999", "", None),
+            ("", "bis", None),
+            ("B12", "", None),
+            ("99999999999", "", None),
+        ] {
+            let house = HouseNumber::from_data(number, suffix).map(|house| house.to_string());
+            assert_eq!(house.as_deref(), expected, "{number} {suffix}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Statistics of an import: imported addresses and skipped lines.
+
+use std::{collections::BTreeMap, fmt};
+
+/// Counts of an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportStats {
+    pub imported: u64,
+    pub skipped: BTreeMap<SkipReason, Skipped>,
+}
+
+/// Lines skipped for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub lines: u64,
+    /// The file and line of the first.
+    pub first: (String, u64),
+}
+
+/// Why a line was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SkipReason {
+    /// Not valid for the format.
+    Invalid,
+    /// A feature without properties.
+    NoAddress,
+    NoStreet,
+    NoNumber,
+    /// Neither a town nor a postcode.
+    NoTown,
+    NoPoint,
+    /// Latitude or longitude is out of range.
+    PointOutOfRange,
+    /// The address was imported before.
+    Duplicate,
+}
+
+impl ImportStats {
+    pub(super) fn skip(&mut self, reason: SkipReason, name: &str, line: u64) {
+        self.skipped
+            .entry(reason)
+            .or_insert_with(|| Skipped {
+                lines: 0,
+                first: (name.to_owned(), line),
+            })
+            .lines += 1;
+    }
+}
+
+impl fmt::Display for ImportStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} imported", self.imported)?;
+        for (reason, skipped) in &self.skipped {
+            let (name, line) = &skipped.first;
+            write!(
+                f,
+                ", {} skipped: {reason} (first in {name}, line {line})",
+                skipped.lines
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Invalid => "invalid",
+            Self::NoAddress => "no address",
+            Self::NoStreet => "no street",
+            Self::NoNumber => "no house number",
+            Self::NoTown => "no town",
+            Self::NoPoint => "no point",
+            Self::PointOutOfRange => "point out of range",
+            Self::Duplicate => "duplicate",
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! Reads address files: CSV of the French BAN or of `OpenAddresses`, and `GeoJSON` lines of
+//! `OpenAddresses`, plain or gzip.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufRead, BufReader, Read},
+};
+
+use domain::address::LatLng;
+use flate2::bufread::MultiGzDecoder;
+use serde::Deserialize;
+
+use super::{
+    error::{FormatError, ImportError},
+    import_stats::{ImportStats, SkipReason},
+};
+
+use crate::gazetteer::house_number::HouseNumber;
+
+/// An address that was read from a file.
+pub(super) struct FileAddress<'a> {
+    pub(super) house: HouseNumber,
+    pub(super) street: &'a str,
+    pub(super) postcode: &'a str,
+    pub(super) town: &'a str,
+    pub(super) country: &'a str,
+    pub(super) point: LatLng,
+}
+
+const BUFFER_BYTES: usize = 256 * 1024;
+/// Real lines have a few hundred bytes.
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Calls `add` with every address of a file; `add` returns whether the address is new.
+pub(super) fn read(
+    name: &str,
+    file: impl Read,
+    country: &str,
+    stats: &mut ImportStats,
+    add: impl FnMut(FileAddress<'_>) -> rusqlite::Result<bool>,
+) -> Result<(), ImportError> {
+    let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
+    let read_error = |source| ImportError::Read {
+        name: name.to_owned(),
+        line: 1,
+        source,
+    };
+    let is_gzip = file
+        .fill_buf()
+        .map_err(read_error)?
+        .starts_with(&GZIP_MAGIC);
+    let mut file: Box<dyn BufRead + '_> = if is_gzip {
+        Box::new(BufReader::with_capacity(
+            BUFFER_BYTES,
+            MultiGzDecoder::new(file),
+        ))
+    } else {
+        Box::new(file)
+    };
+    let first = peek_byte(&mut *file).map_err(read_error)?;
+    let mut reader = Reader {
+        name,
+        country,
+        stats,
+        add,
+    };
+    match first {
+        None => Err(reader.format_error(FormatError::Empty)),
+        Some(b'{') => reader.geojson(file),
+        Some(_) => reader.csv(file),
+    }
+}
+
+/// Skips a byte order mark and white space; returns the next byte without consuming it.
+fn peek_byte(file: &mut dyn BufRead) -> io::Result<Option<u8>> {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    if file.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        file.consume(BYTE_ORDER_MARK.len());
+    }
+    loop {
+        let buffer = file.fill_buf()?;
+        match buffer.first() {
+            Some(byte) if byte.is_ascii_whitespace() => file.consume(1),
+            byte => return Ok(byte.copied()),
+        }
+    }
+}
+
+struct Reader<'a, Add> {
+    name: &'a str,
+    country: &'a str,
+    stats: &'a mut ImportStats,
+    add: Add,
+}
+
+/// The columns or properties of an address; empty if absent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow, alias = "numero", deserialize_with = "text")]
+    number: Cow<'a, str>,
+    #[serde(borrow, rename = "rep", deserialize_with = "text")]
+    suffix: Cow<'a, str>,
+    #[serde(borrow, alias = "nom_voie", deserialize_with = "text")]
+    street: Cow<'a, str>,
+    #[serde(borrow, alias = "code_postal", deserialize_with = "text")]
+    postcode: Cow<'a, str>,
+    #[serde(borrow, alias = "nom_commune", deserialize_with = "text")]
+    city: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "text")]
+    district: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "text")]
+    lon: Cow<'a, str>,
+    #[serde(borrow, deserialize_with = "text")]
+    lat: Cow<'a, str>,
+}
+
+/// Deserializes a string, borrowed if possible; a number becomes its text, null an empty string.
+fn text<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> Result<Cow<'a, str>, D::Error> {
+    struct Text;
+    impl<'de> serde::de::Visitor<'de> for Text {
+        type Value = Cow<'de, str>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a string or a number")
+        }
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(text))
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(text.to_owned()))
+        }
+        fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(number.to_string()))
+        }
+        fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(number.to_string()))
+        }
+        fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(number.to_string()))
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(""))
+        }
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(""))
+        }
+    }
+    field.deserialize_any(Text)
+}
+
+/// A line of `GeoJSON`: a point's coordinates are longitude, latitude (RFC 7946 §3.1.1).
+#[derive(Deserialize)]
+struct Feature<'a> {
+    #[serde(borrow, default)]
+    properties: Option<Fields<'a>>,
+    #[serde(default)]
+    geometry: Option<Geometry>,
+}
+
+#[derive(Deserialize)]
+struct Geometry {
+    #[serde(default)]
+    coordinates: serde_json::Value,
+}
+
+impl Geometry {
+    /// Longitude, latitude.
+    fn point(&self) -> Option<(f64, f64)> {
+        match self.coordinates.as_array()?.as_slice() {
+            [longitude, latitude, ..] => Some((longitude.as_f64()?, latitude.as_f64()?)),
+            _ => None,
+        }
+    }
+}
+
+impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
+    fn geojson(&mut self, mut file: impl BufRead) -> Result<(), ImportError> {
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            let length = (&mut file)
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut text)
+                .map_err(|source| self.read_error(line, source))?;
+            if length == 0 {
+                break;
+            }
+            // In a whole `FeatureCollection`, the features are separated by commas.
+            let feature = text.trim_ascii();
+            let feature = feature.strip_suffix(b",").unwrap_or(feature);
+            if feature.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice::<Feature<'_>>(feature) {
+                Ok(Feature {
+                    properties: Some(fields),
+                    geometry,
+                }) => {
+                    let point = geometry.and_then(|geometry| geometry.point());
+                    self.import(line, &fields, point)?;
+                }
+                Ok(_) => self.stats.skip(SkipReason::NoAddress, self.name, line),
+                Err(_) => self.stats.skip(SkipReason::Invalid, self.name, line),
+            }
+        }
+        Ok(())
+    }
+
+    fn csv(&mut self, mut file: impl BufRead) -> Result<(), ImportError> {
+        let header = file
+            .fill_buf()
+            .map_err(|source| self.read_error(1, source))?;
+        let header = header
+            .split(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        let delimiter = if header.contains(&b';') { b';' } else { b',' };
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .flexible(true)
+            .from_reader(file);
+        let headers = reader
+            .byte_headers()
+            .map_err(|error| self.read_error(1, error.into()))?;
+        let headers: csv::StringRecord = headers
+            .iter()
+            .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
+            .collect();
+        for columns in [
+            ["lon", "lon"],
+            ["lat", "lat"],
+            ["street", "nom_voie"],
+            ["number", "numero"],
+        ] {
+            if !columns
+                .iter()
+                .any(|column| headers.iter().any(|header| header == *column))
+            {
+                return Err(self.format_error(FormatError::MissingColumn(columns[0])));
+            }
+        }
+        let is_ban = headers.iter().any(|header| header == "nom_voie");
+        if is_ban {
+            self.country = "FR";
+        }
+
+        let mut record = csv::ByteRecord::new();
+        while reader.read_byte_record(&mut record).map_err(|error| {
+            self.read_error(
+                record.position().map_or(1, csv::Position::line),
+                error.into(),
+            )
+        })? {
+            let line = record.position().map_or(1, csv::Position::line);
+            let text_record = csv::StringRecord::from_byte_record(std::mem::take(&mut record));
+            let Ok(text_record) = text_record else {
+                self.stats.skip(SkipReason::Invalid, self.name, line);
+                continue;
+            };
+            match text_record.deserialize::<Fields<'_>>(Some(&headers)) {
+                Ok(fields) => {
+                    let point = fields
+                        .lon
+                        .trim()
+                        .parse()
+                        .ok()
+                        .zip(fields.lat.trim().parse().ok());
+                    self.import(line, &fields, point)?;
+                }
+                Err(_) => self.stats.skip(SkipReason::Invalid, self.name, line),
+            }
+            record = text_record.into_byte_record();
+        }
+        Ok(())
+    }
+
+    /// Imports an address, or counts it as skipped for a reason. The point is longitude, latitude.
+    fn import(
+        &mut self,
+        line: u64,
+        fields: &Fields<'_>,
+        point: Option<(f64, f64)>,
+    ) -> Result<(), ImportError> {
+        match parse_address(self.country, fields, point) {
+            Ok(address) => {
+                if (self.add)(address)? {
+                    self.stats.imported += 1;
+                } else {
+                    self.stats.skip(SkipReason::Duplicate, self.name, line);
+                }
+            }
+            Err(reason) => self.stats.skip(reason, self.name, line),
+        }
+        Ok(())
+    }
+
+    fn format_error(&self, source: FormatError) -> ImportError {
+        ImportError::Format {
+            name: self.name.to_owned(),
+            source,
+        }
+    }
+
+    fn read_error(&self, line: u64, source: io::Error) -> ImportError {
+        ImportError::Read {
+            name: self.name.to_owned(),
+            line,
+            source,
+        }
+    }
+}
+
+fn parse_address<'a>(
+    country: &'a str,
+    fields: &'a Fields<'_>,
+    point: Option<(f64, f64)>,
+) -> Result<FileAddress<'a>, SkipReason> {
+    let street = fields.street.trim();
+    if street.is_empty() {
+        return Err(SkipReason::NoStreet);
+    }
+    let house =
+        HouseNumber::from_data(&fields.number, &fields.suffix).ok_or(SkipReason::NoNumber)?;
+    let postcode = fields.postcode.trim();
+    let town = [fields.city.trim(), fields.district.trim(), postcode]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .ok_or(SkipReason::NoTown)?;
+    let (longitude, latitude) = point.ok_or(SkipReason::NoPoint)?;
+    let point = LatLng::new(latitude, longitude).map_err(|_| SkipReason::PointOutOfRange)?;
+    Ok(FileAddress {
+        house,
+        street,
+        postcode,
+        town,
+        country,
+        point,
+    })
+}

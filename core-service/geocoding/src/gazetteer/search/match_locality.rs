@@ -1,0 +1,291 @@
+//! Checks whether the rest of a query (town, postcode, other words) fits a matching street.
+
+use std::ops::Range;
+
+use super::{match_street::StreetMatch, parsed_query::ParsedQuery};
+use crate::{
+    Mismatch, Reason, Role,
+    gazetteer::{
+        house_number::{HouseNumber, HouseNumberInQuery},
+        index::{Locality, Lookup, Street},
+        place_token::comparable_postcode,
+    },
+};
+
+/// A street that matches by name, with the match of its place.
+pub(super) struct StreetCandidate {
+    pub(super) street: Street,
+    pub(super) locality: Locality,
+    /// House numbers of the query, nearest to the street's name first; the first known one counts.
+    pub(super) houses: Vec<HouseNumber>,
+    /// The postcode of the query, if the street has it.
+    pub(super) postcode: Option<String>,
+    /// A postcode of the query that belongs to another town.
+    pub(super) foreign_postcode: Option<String>,
+    /// Whether the query has its town or its postcode.
+    pub(super) has_given_place: bool,
+    /// Why the place of the query does not fit.
+    pub(super) mismatch: Option<Mismatch>,
+    pub(super) confidence: f64,
+    pub(super) reasons: Vec<Reason>,
+}
+
+/// Factors of the confidence: per edit of a town's name.
+const TOWN_EDIT: f64 = 0.92;
+/// Unknown words before the address, such as a company's name.
+const WORDS_BEFORE: f64 = 0.9;
+/// Unknown words between the street and the town, such as a hamlet's name.
+const WORDS_BETWEEN: f64 = 0.85;
+/// Unknown words in place of a town, with a correct postcode.
+const UNKNOWN_TOWN: f64 = 0.75;
+/// A postcode of the same region.
+const OTHER_POSTCODE: f64 = 0.7;
+/// The length of the common prefix of the postcodes of a region, in characters.
+const REGION_PREFIX: usize = 2;
+
+impl StreetCandidate {
+    pub(super) fn new(
+        parsed: &ParsedQuery,
+        lookup: &Lookup<'_>,
+        street: Street,
+        name: StreetMatch,
+    ) -> rusqlite::Result<Option<Self>> {
+        let Some(locality) = lookup.locality(street.locality)? else {
+            return Ok(None);
+        };
+        let houses = houses(parsed, &name.words);
+        let mut reasons: Vec<_> = houses
+            .iter()
+            .map(|house| recognized(parsed, &house.words, Role::HouseNumber))
+            .chain([recognized(parsed, &name.words, Role::Street)])
+            .collect();
+        reasons.extend(name.spellings.iter().map(|(word, known)| Reason::Spelling {
+            written: parsed.words[*word].written.clone(),
+            known: known.clone(),
+        }));
+        let mut candidate = Self {
+            houses: houses.iter().map(|house| house.house.clone()).collect(),
+            postcode: None,
+            foreign_postcode: None,
+            has_given_place: false,
+            mismatch: None,
+            confidence: name.confidence,
+            reasons,
+            locality,
+            street,
+        };
+        let used = UsedWords {
+            street: name.words,
+            houses,
+        };
+        candidate.match_place(parsed, lookup, &used)?;
+        Ok(Some(candidate))
+    }
+
+    fn match_place(
+        &mut self,
+        parsed: &ParsedQuery,
+        lookup: &Lookup<'_>,
+        used: &UsedWords,
+    ) -> rusqlite::Result<()> {
+        let town = parsed.towns.iter().find(|town| {
+            used.is_free(&town.words)
+                && town
+                    .localities
+                    .iter()
+                    .any(|locality| locality.id == self.locality.id)
+        });
+        let other_town = parsed.towns.iter().find(|town| {
+            used.is_free(&town.words)
+                && town.edits == 0
+                && town
+                    .localities
+                    .iter()
+                    .all(|locality| locality.id != self.locality.id)
+        });
+        if let Some(town) = town {
+            self.reasons
+                .push(recognized(parsed, &town.words, Role::Locality));
+            if town.edits > 0 {
+                self.confidence *= TOWN_EDIT.powi(i32::from(town.edits));
+                self.reasons.push(Reason::Spelling {
+                    written: parsed.original(town.words.clone()),
+                    known: self.locality.name.clone(),
+                });
+            }
+        }
+        let wrong_postcode = self.match_postcodes(parsed, lookup, used)?;
+        self.has_given_place = town.is_some() || self.postcode.is_some();
+
+        let mismatch = |wrong: Option<&Range<usize>>| {
+            let town = other_town.map(|town| parsed.original(town.words.clone()));
+            let place: Vec<_> = wrong
+                .map(|range| parsed.original(range.clone()))
+                .into_iter()
+                .chain(town)
+                .collect();
+            Mismatch::OtherPlace(place.join(" "))
+        };
+        match (town, &wrong_postcode) {
+            (Some(_), Some(wrong)) if self.postcode.is_none() => {
+                let written = parsed.original(wrong.clone());
+                if self.is_in_region(lookup, &comparable_postcode(&written))? {
+                    // Common errors: 75000, or the code of a neighbouring town.
+                    self.confidence *= OTHER_POSTCODE;
+                    self.foreign_postcode = Some(comparable_postcode(&written));
+                    self.reasons.push(Reason::Postcode {
+                        written,
+                        known: self.street.postcode.clone(),
+                    });
+                } else {
+                    self.mismatch = Some(Mismatch::OtherPlace(format!(
+                        "{written} {}",
+                        self.locality.name
+                    )));
+                }
+            }
+            (None, _) if other_town.is_some() => {
+                self.mismatch = Some(mismatch(
+                    wrong_postcode.as_ref().filter(|_| self.postcode.is_none()),
+                ));
+            }
+            (None, Some(wrong)) if self.postcode.is_none() => {
+                self.mismatch = Some(mismatch(Some(wrong)));
+            }
+            _ => {}
+        }
+        if self.mismatch.is_none() {
+            self.match_rest(parsed, used, town.map(|town| &town.words));
+        }
+        Ok(())
+    }
+
+    /// Records a postcode of the query that the street has; returns one that it does not have.
+    fn match_postcodes(
+        &mut self,
+        parsed: &ParsedQuery,
+        lookup: &Lookup<'_>,
+        used: &UsedWords,
+    ) -> rusqlite::Result<Option<Range<usize>>> {
+        let mut wrong = None;
+        for postcode in &parsed.postcodes {
+            if !used.is_free(&postcode.words) {
+                continue;
+            }
+            let matches = comparable_postcode(&self.street.postcode) == postcode.code
+                || (postcode.localities.contains(&self.locality.id)
+                    && lookup.has_house_with_postcode(self.street.id, &postcode.code)?);
+            if matches {
+                self.reasons
+                    .push(recognized(parsed, &postcode.words, Role::Postcode));
+                self.postcode = Some(postcode.code.clone());
+            } else {
+                wrong = Some(postcode.words.clone());
+            }
+        }
+        Ok(wrong)
+    }
+
+    fn is_in_region(&self, lookup: &Lookup<'_>, postcode: &str) -> rusqlite::Result<bool> {
+        let codes = lookup.postcodes(self.locality.id)?;
+        // Without data no postcode can be wrong.
+        Ok(codes.is_empty()
+            || codes
+                .iter()
+                .any(|known| known.get(..REGION_PREFIX) == postcode.get(..REGION_PREFIX)))
+    }
+
+    /// Classifies the remaining words: before the address they are a name, after a floor or a door
+    /// they are directions, and after the town they make it another town.
+    fn match_rest(&mut self, parsed: &ParsedQuery, used: &UsedWords, town: Option<&Range<usize>>) {
+        let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_indoors = false;
+        for (position, word) in parsed.words.iter().enumerate() {
+            let is_matched = used.contains(position)
+                || town.is_some_and(|town| town.contains(&position))
+                || parsed
+                    .postcodes
+                    .iter()
+                    .any(|postcode| postcode.words.contains(&position))
+                || parsed.regions.iter().any(|range| range.contains(&position));
+            is_indoors |= parsed.country.is_indoor_word(&word.text) && !used.contains(position);
+            if is_matched
+                || is_indoors && position >= used.street.start
+                || word.starts_with_digit()
+                || word.text.len() == 1
+            {
+                continue;
+            }
+            if parsed.country.is_indoor_word(&word.text) {
+                continue;
+            }
+            if position < used.street.start {
+                before.push(word.written.as_str());
+            } else if town.is_some_and(|town| position >= town.end && town.start >= used.street.end)
+            {
+                after.push(word.written.as_str());
+            } else {
+                between.push(word.written.as_str());
+            }
+            if position < used.street.start {
+                is_indoors = false;
+            }
+        }
+        let unknown = if town.is_some() { &after } else { &between };
+        if !unknown.is_empty() && (town.is_some() || self.postcode.is_none()) {
+            self.mismatch = Some(Mismatch::UnknownWords(unknown.join(" ").to_lowercase()));
+            return;
+        }
+        let between_factor = if town.is_some() {
+            WORDS_BETWEEN
+        } else {
+            UNKNOWN_TOWN
+        };
+        for (words, factor) in [(before, WORDS_BEFORE), (between, between_factor)] {
+            if !words.is_empty() {
+                self.confidence *= factor;
+                self.reasons.push(Reason::Ignored(words.join(" ")));
+            }
+        }
+    }
+}
+
+/// The words of the street and its house number.
+struct UsedWords {
+    street: Range<usize>,
+    houses: Vec<HouseNumberInQuery>,
+}
+
+impl UsedWords {
+    fn contains(&self, word: usize) -> bool {
+        self.street.contains(&word) || self.houses.iter().any(|house| house.words.contains(&word))
+    }
+
+    fn is_free(&self, range: &Range<usize>) -> bool {
+        !range.clone().any(|word| self.contains(word))
+    }
+}
+
+/// The house numbers next to a street.
+fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery> {
+    let mut houses = HouseNumber::before(&parsed.words, street.start, parsed.country);
+    if houses.is_empty() {
+        let is_postcode = |house: &HouseNumberInQuery| {
+            parsed.postcodes.iter().any(|postcode| {
+                postcode.words == house.words
+                    && !postcode.localities.is_empty()
+                    && postcode.code.len() > 3
+            })
+        };
+        let after = HouseNumber::after(&parsed.words, street.end, parsed.country);
+        houses.extend(after.filter(|house| !is_postcode(house)));
+    }
+    houses
+}
+
+fn recognized(parsed: &ParsedQuery, range: &Range<usize>, role: Role) -> Reason {
+    Reason::Recognized {
+        words: parsed.original(range.clone()),
+        role,
+    }
+}

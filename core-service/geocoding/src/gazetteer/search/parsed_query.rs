@@ -1,0 +1,266 @@
+//! Parses a query into words, towns, postcodes and regions.
+
+use std::{collections::HashMap, ops::Range};
+
+use crate::{
+    gazetteer::{
+        dictionary::Similar,
+        index::{Index, Locality, Lookup},
+        place_token::comparable_postcode,
+    },
+    tokenizer::{self, Country, Word},
+};
+
+/// A query, parsed by the conventions of a country.
+pub(super) struct ParsedQuery {
+    pub(super) country: &'static Country,
+    pub(super) words: Vec<Word>,
+    /// Word ranges that are names of towns.
+    pub(super) towns: Vec<ParsedTown>,
+    /// Word ranges that are, or look like, postcodes.
+    pub(super) postcodes: Vec<ParsedPostcode>,
+    /// Word ranges that are the country or one of its regions.
+    pub(super) regions: Vec<Range<usize>>,
+}
+
+pub(super) struct ParsedTown {
+    pub(super) words: Range<usize>,
+    pub(super) localities: Vec<Locality>,
+    /// The edit distance to the correct name.
+    pub(super) edits: u8,
+}
+
+pub(super) struct ParsedPostcode {
+    pub(super) words: Range<usize>,
+    pub(super) code: String,
+    /// The towns with this postcode; empty if no address has it.
+    pub(super) localities: Vec<i64>,
+}
+
+const MAX_TOWN_WORDS: usize = 6;
+const MAX_REGION_WORDS: usize = 4;
+
+impl ParsedQuery {
+    pub(super) fn parse(
+        text: &str,
+        country: &'static Country,
+        index: &Index,
+        lookup: &Lookup<'_>,
+    ) -> rusqlite::Result<Self> {
+        let mut query = Self {
+            country,
+            words: tokenizer::tokenize(text, country),
+            towns: Vec::new(),
+            postcodes: Vec::new(),
+            regions: Vec::new(),
+        };
+        query.find_regions();
+        query.find_postcodes(lookup)?;
+        query.find_towns(index, lookup)?;
+        Ok(query)
+    }
+
+    /// The words of a range in their original form.
+    pub(super) fn original(&self, range: Range<usize>) -> String {
+        let written: Vec<_> = self.words[range]
+            .iter()
+            .map(|word| word.written.as_str())
+            .collect();
+        written.join(" ")
+    }
+
+    fn key(&self, range: Range<usize>) -> String {
+        let words: Vec<_> = self.words[range]
+            .iter()
+            .map(|word| word.text.as_str())
+            .collect();
+        words.join(" ")
+    }
+
+    /// Whether a word belongs to a town, a postcode, a region or the country.
+    pub(super) fn is_place(&self, word: usize) -> bool {
+        self.towns.iter().any(|town| town.words.contains(&word))
+            || self
+                .postcodes
+                .iter()
+                .any(|postcode| postcode.words.contains(&word))
+            || self.regions.iter().any(|range| range.contains(&word))
+    }
+
+    /// Finds the country and its regions at the end of the query.
+    fn find_regions(&mut self) {
+        let mut end = self.words.len();
+        while let Some(start) = (1..=MAX_REGION_WORDS.min(end))
+            .rev()
+            .map(|length| end - length)
+            .find(|start| {
+                let key = self.key(*start..end);
+                *start > 0 && (self.country.is_named(&key) || self.country.is_region(&key))
+            })
+        {
+            self.regions.push(start..end);
+            end = start;
+        }
+    }
+
+    fn find_postcodes(&mut self, lookup: &Lookup<'_>) -> rusqlite::Result<()> {
+        let mut start = 0;
+        while start < self.words.len() {
+            let mut length = 1;
+            // Postcodes of two words: `SW1A 2AA`, `1017 AB`, `110 00`.
+            for words in [2, 1] {
+                let range = start..start + words;
+                if range.end > self.words.len()
+                    || !self.words[range.clone()].iter().any(Word::has_digit)
+                {
+                    continue;
+                }
+                let code = comparable_postcode(&self.key(range.clone()));
+                let localities = lookup.localities_with_postcode(&code)?;
+                if !localities.is_empty() || (words == 1 && self.country.is_postcode(&code)) {
+                    self.postcodes.push(ParsedPostcode {
+                        words: range,
+                        code,
+                        localities,
+                    });
+                    length = words;
+                    break;
+                }
+            }
+            start += length;
+        }
+        Ok(())
+    }
+
+    fn find_towns(&mut self, index: &Index, lookup: &Lookup<'_>) -> rusqlite::Result<()> {
+        let mut start = 0;
+        while start < self.words.len() {
+            let range = self
+                .ranges_from(start, MAX_TOWN_WORDS)
+                .rev()
+                .find(|range| index.localities.contains(&self.key(range.clone())));
+            match range {
+                Some(range) if !self.is_place(start) => {
+                    start = range.end;
+                    let localities = lookup.localities(&self.key(range.clone()))?;
+                    self.towns.push(ParsedTown {
+                        words: range,
+                        localities,
+                        edits: 0,
+                    });
+                }
+                _ => start += 1,
+            }
+        }
+        self.find_misspelt_towns(index, lookup)
+    }
+
+    /// Finds towns with a misspelt word in their names.
+    fn find_misspelt_towns(&mut self, index: &Index, lookup: &Lookup<'_>) -> rusqlite::Result<()> {
+        for unknown in 0..self.words.len() {
+            if self.is_place(unknown) || self.is_known(unknown, index) {
+                continue;
+            }
+            let first = unknown.saturating_sub(MAX_TOWN_WORDS / 2);
+            let mut best: Option<(Similar, Range<usize>)> = None;
+            for start in first..=unknown {
+                for range in self.ranges_from(start, MAX_TOWN_WORDS / 2 + 1) {
+                    let has_place_or_number = range
+                        .clone()
+                        .any(|word| self.is_place(word) || self.words[word].starts_with_digit());
+                    if !range.contains(&unknown) || has_place_or_number {
+                        continue;
+                    }
+                    let similar = index
+                        .localities
+                        .similar(&self.key(range.clone()))
+                        .into_iter()
+                        .next();
+                    if let Some(similar) = similar
+                        && best.as_ref().is_none_or(|(best, best_range)| {
+                            (similar.edits, best_range.len()) < (best.edits, range.len())
+                        })
+                    {
+                        best = Some((similar, range));
+                    }
+                }
+            }
+            if let Some((similar, words)) = best {
+                self.towns.push(ParsedTown {
+                    words,
+                    localities: lookup.localities(&similar.word)?,
+                    edits: similar.edits,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Also true for words that are never corrected: numbers and short words.
+    fn is_known(&self, word: usize, index: &Index) -> bool {
+        let text = &self.words[word].text;
+        self.words[word].starts_with_digit()
+            || text.len() < 4
+            || index.words.contains(text)
+            || self.country.is_indoor_word(text)
+            || self.country.is_street_type(text)
+    }
+
+    /// Ranges from a word within its part, shortest first.
+    fn ranges_from(
+        &self,
+        start: usize,
+        max_words: usize,
+    ) -> impl DoubleEndedIterator<Item = Range<usize>> + use<> {
+        let part = self.words[start].part;
+        let length = self.words[start..]
+            .iter()
+            .take(max_words)
+            .take_while(|word| word.part == part)
+            .count();
+        (1..=length).map(move |length| start..start + length)
+    }
+
+    /// Finds the words of street names that are equal or similar to the words of the query.
+    pub(super) fn word_candidates(&self, index: &Index, spell_check: SpellCheck) -> WordCandidates {
+        let candidates = self.words.iter().enumerate().map(|(position, word)| {
+            let known = index.words.contains(&word.text);
+            let mut words = HashMap::new();
+            let may_be_misspelt = spell_check == SpellCheck::AllWords && !self.is_place(position);
+            if !known && spell_check != SpellCheck::Off || may_be_misspelt {
+                let similar = index.words.similar(&word.text).into_iter();
+                words.extend(
+                    similar
+                        .filter(|similar| !known || similar.edits == 1)
+                        .map(|similar| (similar.word, similar.edits)),
+                );
+            }
+            if known {
+                words.insert(word.text.clone(), 0);
+            }
+            words
+        });
+        WordCandidates(candidates.collect())
+    }
+}
+
+/// The words to correct.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpellCheck {
+    Off,
+    /// Words that occur in no street name.
+    UnknownWords,
+    AllWords,
+}
+
+/// For each word of a query, the equal or similar words of street names with their edit distances.
+pub(super) struct WordCandidates(pub(super) Vec<HashMap<String, u8>>);
+
+impl WordCandidates {
+    pub(super) fn have_corrections(&self) -> bool {
+        self.0
+            .iter()
+            .flat_map(HashMap::values)
+            .any(|edits| *edits > 0)
+    }
+}

@@ -1,0 +1,198 @@
+//! Selects the best of the matching streets.
+
+use domain::address::LatLng;
+
+use super::{
+    context::{AREA_METERS, Scope, Search},
+    match_house,
+    match_locality::StreetCandidate,
+};
+
+use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
+
+/// Factors of the confidence: no town given, but one in the area has the street.
+const NEAREST_TOWN: f64 = 0.9;
+/// No town given, and no town in the area has the street.
+const OUTSIDE_AREA: f64 = 0.7;
+/// The house number is interpolated.
+const INTERPOLATED: f64 = 0.9;
+
+impl Search<'_> {
+    /// The single address of the required precision, or the mismatch.
+    pub(super) fn select(
+        &self,
+        mut matching: Vec<StreetCandidate>,
+        elsewhere: &[StreetCandidate],
+        scope: Scope,
+    ) -> rusqlite::Result<GeocodeResult> {
+        let best_rank =
+            matching.iter().map(rank).fold(
+                (false, 0.0),
+                |best: (bool, f64), rank| {
+                    if rank > best { rank } else { best }
+                },
+            );
+        matching.retain(|candidate| rank(candidate) == best_rank);
+        if scope == Scope::Anywhere {
+            self.keep_nearby(&mut matching);
+        }
+
+        let mut found = Vec::new();
+        for candidate in &matching {
+            found.extend(self.addresses(candidate, scope)?);
+        }
+        let best = found.iter().map(|found| found.precision).min();
+        found.retain(|found| Some(found.precision) == best);
+        // The postcode belongs to another town that has the same address.
+        if let Some(foreign) = matching
+            .first()
+            .and_then(|candidate| candidate.foreign_postcode.as_ref())
+        {
+            for other in elsewhere
+                .iter()
+                .filter(|other| other.postcode.as_ref() == Some(foreign))
+            {
+                let others = self.addresses(other, scope)?;
+                found.extend(
+                    others
+                        .into_iter()
+                        .filter(|other| Some(other.precision) == best),
+                );
+            }
+        }
+        if found.len() > 1 {
+            return Ok(GeocodeResult::Partial(PartialMatch::new(
+                Mismatch::AmbiguousTown,
+                found,
+            )));
+        }
+        Ok(match found.pop() {
+            Some(found) if found.precision.meets(self.query.required) => {
+                GeocodeResult::Found(found)
+            }
+            Some(found) => {
+                let number = matching
+                    .first()
+                    .and_then(|candidate| candidate.houses.first());
+                GeocodeResult::Partial(PartialMatch::new(
+                    Mismatch::HouseNumber(number.map(ToString::to_string)),
+                    vec![found],
+                ))
+            }
+            None => GeocodeResult::NotFound,
+        })
+    }
+
+    /// A partial match with the streets of other places.
+    pub(super) fn partial_elsewhere(
+        &self,
+        mut elsewhere: Vec<StreetCandidate>,
+    ) -> rusqlite::Result<GeocodeResult> {
+        elsewhere.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        self.keep_nearby(&mut elsewhere);
+        let mut found: Vec<GeocodeMatch> = Vec::new();
+        for candidate in &elsewhere {
+            for place in self.addresses(candidate, Scope::Anywhere)? {
+                if found.iter().all(|known| known.formatted != place.formatted) {
+                    found.push(place);
+                }
+            }
+        }
+        found.sort_by_key(|found| found.precision);
+        let mismatch = elsewhere
+            .into_iter()
+            .find_map(|candidate| candidate.mismatch);
+        Ok(GeocodeResult::Partial(PartialMatch::new(
+            mismatch.unwrap_or(Mismatch::AmbiguousTown),
+            found,
+        )))
+    }
+
+    /// Keeps only the streets near [`crate::Query::near`], if there are any.
+    fn keep_nearby(&self, candidates: &mut Vec<StreetCandidate>) {
+        let Some(near) = self.query.near else {
+            return;
+        };
+        let is_near = |candidate: &StreetCandidate| {
+            candidate.street.point.distance_meters(near) <= AREA_METERS
+        };
+        if candidates.iter().any(is_near) {
+            candidates.retain(is_near);
+        }
+    }
+
+    /// The addresses of the first known house number, otherwise the street.
+    fn addresses(
+        &self,
+        candidate: &StreetCandidate,
+        scope: Scope,
+    ) -> rusqlite::Result<Vec<GeocodeMatch>> {
+        let (street, locality) = (&candidate.street, &candidate.locality);
+        let mut confidence = candidate.confidence;
+        let mut reasons = candidate.reasons.clone();
+        if !candidate.has_given_place && self.query.near.is_some() {
+            if scope == Scope::Area {
+                confidence *= NEAREST_TOWN;
+                reasons.push(Reason::NearestTown);
+            } else {
+                confidence *= OUTSIDE_AREA;
+            }
+        }
+        let found = |number: &str, postcode: &str, point: LatLng, precision| GeocodeMatch {
+            formatted: self.parsed.country.format(
+                number,
+                &street.name,
+                if number.is_empty() { "" } else { postcode },
+                &locality.name,
+            ),
+            postal_code: Some(postcode.to_owned()).filter(|postcode| !postcode.is_empty()),
+            locality: Some(locality.name.clone()),
+            country: Some(locality.country.clone()),
+            lat_lng: point,
+            precision,
+            confidence,
+            reasons: reasons.clone(),
+        };
+        // `24-26` has two numbers: an exact one takes precedence.
+        let mut interpolated = None;
+        for house in &candidate.houses {
+            let matches =
+                match_house::find(&self.lookup, street, house, candidate.postcode.as_deref())?;
+            let Some(first) = matches.first() else {
+                continue;
+            };
+            let is_known = first.precision == Precision::House;
+            let houses = matches.into_iter().map(|house| {
+                let mut found = found(
+                    &house.house.to_string(),
+                    &house.postcode,
+                    house.point,
+                    house.precision,
+                );
+                if house.precision > Precision::House {
+                    found.confidence *= INTERPOLATED;
+                }
+                found.reasons.extend(house.reason);
+                found
+            });
+            if is_known {
+                return Ok(houses.collect());
+            }
+            interpolated.get_or_insert(houses.collect());
+        }
+        if let Some(interpolated) = interpolated {
+            return Ok(interpolated);
+        }
+        Ok(vec![found(
+            "",
+            &street.postcode,
+            street.point,
+            Precision::Street,
+        )])
+    }
+}
+
+/// The sort key: streets with their town or postcode in the query first, then by confidence.
+fn rank(candidate: &StreetCandidate) -> (bool, f64) {
+    (candidate.has_given_place, candidate.confidence)
+}

@@ -1,0 +1,220 @@
+//! Queries with a found address.
+
+use super::*;
+use crate::{Mismatch, Reason, Role};
+
+#[test]
+fn a_complete_address_is_found() {
+    let paris = paris();
+    let result = result(&paris, "24 Rue de la Paix, 75002 Paris");
+
+    assert_eq!(
+        result,
+        GeocodeResult::Found(GeocodeMatch {
+            formatted: "24 Rue de la Paix, 75002 Paris".into(),
+            postal_code: Some("75002".into()),
+            locality: Some("Paris".into()),
+            country: Some("FR".into()),
+            lat_lng: LatLng::new(48.87008, 2.33144).unwrap(),
+            precision: Precision::House,
+            confidence: 1.0,
+            reasons: [
+                ("24", Role::HouseNumber),
+                ("Rue Paix", Role::Street),
+                ("Paris", Role::Locality),
+                ("75002", Role::Postcode),
+            ]
+            .map(|(words, role)| Reason::Recognized {
+                words: words.into(),
+                role
+            })
+            .into(),
+        })
+    );
+}
+
+#[test]
+fn an_address_is_found_in_many_spellings() {
+    let paris = paris();
+    for (text, expected) in [
+        ("24, Rue de la Paix Paris", "24 Rue de la Paix, 75002 Paris"),
+        ("24 rue de la paix", "24 Rue de la Paix, 75002 Paris"),
+        (
+            "24 RUE DE LA PAIX PARIS FRANCE",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24, r. de la Paix, 75002 Paris, France",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        ("24 rue paix 75002", "24 Rue de la Paix, 75002 Paris"),
+        ("Rue de la Paix 24, Paris", "24 Rue de la Paix, 75002 Paris"),
+        (
+            "24 rue de la Paix, Paris 2e",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24 rue de la Paix, 75000 Paris",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24-26 rue de la Paix, Paris",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "Chez Sylvie, 24 rue de la Paix, Paris",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "Appt 10, 24 rue de la Paix, Paris",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24 rue de la Paix, 3e étage, code 1234",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24 rue de la Paix, Paris 2ème arrondissement",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "BP 12, 24 rue de la Paix, 75002 PARIS CEDEX 02",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        (
+            "24 rue de la Paix, 75002 Paris, rez-de-chaussée gauche, sonner chez Dupont",
+            "24 Rue de la Paix, 75002 Paris",
+        ),
+        ("101 Rue de la Paix", "101 Rue de la Paix, 75002 Paris"),
+        ("44 rue de rivoli", "44 Rue de Rivoli, 75004 Paris"),
+        ("48, Rue de Rivoli Paris", "48 Rue de Rivoli, 75004 Paris"),
+        ("52 Rue de Rivoli", "52 Rue de Rivoli, 75004 Paris"),
+        ("64 Rue de Rivoli", "64 Rue de Rivoli, 75004 Paris"),
+        ("45 rue d’ulm paris", "45 Rue d'Ulm, 75005 Paris"),
+        (
+            "272, rue St Honore 75001 PARIS",
+            "272 Rue Saint-Honoré, 75001 Paris",
+        ),
+        (
+            "55 rue du fbg St-Honoré",
+            "55 Rue du Faubourg Saint-Honoré, 75008 Paris",
+        ),
+        (
+            "99 av des champs elysees",
+            "99 Avenue des Champs-Élysées, 75008 Paris",
+        ),
+        (
+            "116bis av. des Champs-Élysées",
+            "116 bis Avenue des Champs-Élysées, 75008 Paris",
+        ),
+        (
+            "116 BIS avenue des Champs-Élysées",
+            "116 bis Avenue des Champs-Élysées, 75008 Paris",
+        ),
+        (
+            "1 pl. du 11 novembre 1918",
+            "1 Place du 11 Novembre 1918, 75010 Paris",
+        ),
+        (
+            "6 parvis Notre-Dame",
+            "6 Parvis Notre-Dame - Place Jean-Paul II, 75004 Paris",
+        ),
+    ] {
+        assert_eq!(search(&paris, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_nearest_of_several_towns_is_chosen() {
+    let near_lille = Query {
+        near: Some(LatLng::new(50.62, 3.05).unwrap()),
+        ..Query::new("1 rue de Paris")
+    };
+    let GeocodeResult::Found(found) = towns().search(&near_lille).unwrap() else {
+        panic!("one of the towns is nearby");
+    };
+    assert_eq!(found.locality.as_deref(), Some("Lille"));
+}
+
+#[test]
+fn a_spelling_error_is_corrected_and_reported() {
+    let paris = paris();
+    for (text, expected) in [
+        ("24 rue de la Piax, Paris", "24 Rue de la Paix, 75002 Paris"),
+        (
+            "24 reu de la Paix, 75002",
+            "found Paris, but not the street; similar are Rue de la Paix, Paris",
+        ),
+        ("48 rue de Rivolli, Pariss", "48 Rue de Rivoli, 75004 Paris"),
+        (
+            "99 Champs Elisées, Paris",
+            "99 Avenue des Champs-Élysées, 75008 Paris",
+        ),
+        ("24 rue de la Paie, Paris", "24 Rue de la Paix, 75002 Paris"),
+    ] {
+        assert_eq!(search(&paris, text), expected, "{text}");
+    }
+    let misspelt = found(&paris, "48 rue de Rivolli, Pariss");
+    let spelling = |written: &str, known: &str| Reason::Spelling {
+        written: written.into(),
+        known: known.into(),
+    };
+    for reason in [spelling("Rivolli", "rivoli"), spelling("Pariss", "Paris")] {
+        assert!(misspelt.reasons.contains(&reason), "{:?}", misspelt.reasons);
+    }
+    assert!(misspelt.confidence < found(&paris, "48 rue de Rivoli, Paris").confidence);
+}
+
+#[test]
+fn a_house_that_differs_in_its_suffix_is_interpolated() {
+    let exact = Query {
+        required: Precision::House,
+        ..Query::new("12A rue de Paris, Lille")
+    };
+    let GeocodeResult::Partial(partial) = towns().search(&exact).unwrap() else {
+        panic!("12A is not known");
+    };
+    assert_eq!(partial.mismatch, Mismatch::HouseNumber(Some("12A".into())));
+    assert_eq!(partial.candidates[0].precision, Precision::Interpolated);
+    assert_eq!(
+        partial.to_string(),
+        "found 12A Rue de Paris, 59000 Lille, but its position is only estimated"
+    );
+}
+
+#[test]
+fn a_house_between_its_neighbours_is_interpolated_and_marked() {
+    let gazetteer = gazetteer_of("FR", STREET_WITH_GAPS);
+
+    let between = found(&gazetteer, "4 rue X, Paris");
+
+    assert_eq!(between.lat_lng, LatLng::new(48.8, 2.3002).unwrap());
+    assert_eq!(between.precision, Precision::Interpolated);
+    assert_eq!(
+        between.reasons.last(),
+        Some(&Reason::Between("2".into(), "10".into()))
+    );
+    // Its neighbours are seven kilometres apart.
+    assert_eq!(
+        search(&gazetteer, "50 rue X, Paris"),
+        "found Rue X, Paris, but no number 50"
+    );
+    // It has no higher neighbour.
+    assert_eq!(
+        search(&gazetteer, "92 rue X, Paris"),
+        "found Rue X, Paris, but no number 92"
+    );
+}
+
+#[test]
+fn any_text_is_searched_without_an_error() {
+    let paris = paris();
+    let texts = "(\\PC| |[0-9]|rue|bis|paris|rivoli|de|,){0,60}";
+    let mut runner = proptest::test_runner::TestRunner::default();
+    runner
+        .run(&texts, |text| {
+            paris.search(&Query::new(text)).unwrap();
+            Ok(())
+        })
+        .unwrap();
+}

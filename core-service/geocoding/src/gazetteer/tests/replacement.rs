@@ -1,0 +1,55 @@
+//! Replacing the index during searches.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn a_finished_import_replaces_the_index_without_a_restart() {
+    let gazetteer = gazetteer_of("FR", STREET_WITH_GAPS);
+    found(&gazetteer, "2 rue X, Paris");
+
+    let mut unfinished = Import::begin(gazetteer.path()).unwrap();
+    unfinished.read("file", "FR", PARIS).unwrap();
+    assert!(matches!(
+        Import::begin(gazetteer.path()),
+        Err(ImportError::InProgress)
+    ));
+    found(&gazetteer, "2 rue X, Paris");
+    drop(unfinished);
+    found(&gazetteer, "2 rue X, Paris");
+
+    import(&gazetteer, "FR", PARIS);
+    found(&gazetteer, "24 rue de la Paix, Paris");
+    assert_eq!(
+        search(&gazetteer, "2 rue X, Paris"),
+        "found Paris, but not the street"
+    );
+}
+
+#[test]
+fn the_file_of_a_killed_import_is_removed() {
+    let gazetteer = empty();
+    fs::write(gazetteer.path().with_extension("sqlite.new"), "incomplete").unwrap();
+
+    import(&gazetteer, "FR", STREET_WITH_GAPS.as_bytes());
+
+    found(&gazetteer, "2 rue X, Paris");
+}
+
+#[test]
+fn an_invalid_index_file_leaves_the_previous_index_in_use() {
+    let gazetteer = gazetteer_of("FR", STREET_WITH_GAPS);
+    found(&gazetteer, "2 rue X, Paris");
+
+    let other = gazetteer.path().with_extension("other");
+    fs::write(&other, "not an index").unwrap();
+    fs::rename(&other, gazetteer.path()).unwrap();
+
+    found(&gazetteer, "2 rue X, Paris");
+    let restarted = Gazetteer::new(gazetteer.path());
+    assert!(matches!(
+        restarted.search(&Query::new("x")),
+        Err(SearchError::NoIndex(_))
+    ));
+}

@@ -1,0 +1,18 @@
+//! The interface of all geocoders.
+
+use futures_util::future::BoxFuture;
+
+use crate::{GeocodeResult, Query};
+
+/// Converts addresses to points.
+pub trait Geocoder: Send + Sync {
+    /// Looks up an address. An unknown address is a result, not an error.
+    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>>;
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// May succeed later.
+    #[error("no geocoder is available")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}

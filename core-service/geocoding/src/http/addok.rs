@@ -1,0 +1,57 @@
+//! Addok (`/search/`), which also serves the French BAN: `GeoJSON` with a score.
+
+use serde::Deserialize;
+
+use super::{
+    place::{Feature, FeatureCollection, Parameters, Place, valid_members},
+    request::GeocodeRequest,
+};
+use crate::Precision;
+
+pub(super) fn parameters(request: &GeocodeRequest) -> (&'static str, Parameters) {
+    let mut parameters = vec![("q", request.text.clone()), ("limit", "5".to_owned())];
+    if let Some(near) = request.near {
+        parameters.push(("lat", near.latitude().to_string()));
+        parameters.push(("lon", near.longitude().to_string()));
+    }
+    ("/search/", parameters)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Properties {
+    label: String,
+    score: f64,
+    r#type: String,
+    housenumber: Option<String>,
+    postcode: Option<String>,
+    city: Option<String>,
+}
+
+pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
+    let collection: FeatureCollection = serde_json::from_slice(body)?;
+    Ok(valid_members::<Feature<Properties>>(collection.features)
+        .map(place)
+        .collect())
+}
+
+fn place(feature: Feature<Properties>) -> Place {
+    let [longitude, latitude] = feature.geometry.coordinates;
+    let properties = feature.properties;
+    Place {
+        formatted: properties.label,
+        precision: match properties.r#type.as_str() {
+            "housenumber" => Some(Precision::House),
+            "street" => Some(Precision::Street),
+            "municipality" | "locality" => Some(Precision::Locality),
+            _ => None,
+        },
+        number: properties.housenumber,
+        postal_code: properties.postcode,
+        locality: properties.city,
+        country: None,
+        latitude,
+        longitude,
+        confidence: properties.score,
+    }
+}

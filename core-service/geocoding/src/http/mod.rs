@@ -1,0 +1,182 @@
+//! Geocoders with an HTTP API. Their responses are validated before use.
+
+mod addok;
+mod nominatim;
+mod pelias;
+mod photon;
+mod place;
+mod request;
+mod selection;
+#[cfg(test)]
+mod tests;
+
+use std::{num::NonZeroU32, time::Duration};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use governor::{
+    DefaultDirectRateLimiter, Quota, RateLimiter,
+    clock::{Clock as _, DefaultClock},
+};
+use http::StatusCode;
+use tokio::time::Instant;
+use url::Url;
+
+use super::{
+    Error, GeocodeResult, Geocoder, Query,
+    spec::{HttpGeocoderSpec, Protocol},
+};
+use request::{GeocodeRequest, RequestPolicy};
+use upstream::{Client, Limits};
+
+/// A client of one geocoder service.
+pub struct HttpGeocoder {
+    protocol: Protocol,
+    base_url: Url,
+    policy: RequestPolicy,
+    /// For a whole query, including the rate limiter.
+    timeout: Duration,
+    client: Client,
+    rate_limiter: DefaultDirectRateLimiter,
+}
+
+/// Upper limit of a response body.
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+/// Upper limit of the wait for the rate limiter.
+const MAX_RATE_LIMIT_WAIT: Duration = Duration::from_secs(2);
+
+/// Why a query failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("rate limit exceeded")]
+    RateLimited,
+    #[error(transparent)]
+    Upstream(#[from] upstream::Error),
+    #[error("rejected with status {0}")]
+    Rejected(StatusCode),
+    #[error("invalid response")]
+    InvalidResponse(#[from] serde_json::Error),
+}
+
+impl HttpGeocoder {
+    /// `language` (BCP 47) is the default language of results. Fails if TLS can't be set up.
+    pub fn new(spec: &HttpGeocoderSpec, language: &str) -> Result<Self, rustls::Error> {
+        let options = &spec.options;
+        let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
+        let countries = options.countries.iter();
+        let language = options.language.as_deref().unwrap_or(language);
+        Ok(Self {
+            protocol: spec.protocol,
+            base_url: spec.base_url.clone(),
+            policy: RequestPolicy {
+                countries: countries
+                    .map(|country| country.as_str().to_owned())
+                    .collect(),
+                language: language.to_owned(),
+                bias: options.bias,
+            },
+            timeout: options.timeout,
+            client: Client::new(Limits {
+                timeout: options.timeout,
+                concurrency: options.concurrency.get().into(),
+                max_response_bytes: MAX_RESPONSE_BYTES,
+            })?,
+            rate_limiter: RateLimiter::direct(rate),
+        })
+    }
+
+    /// Everything that results depend on besides the query.
+    pub fn label(&self) -> String {
+        let RequestPolicy {
+            countries,
+            language,
+            bias,
+        } = &self.policy;
+        format!(
+            "{:?} {} {language} {countries:?} {bias}",
+            self.protocol, self.base_url
+        )
+    }
+
+    async fn search(&self, query: &Query) -> Result<GeocodeResult, Failure> {
+        let Some(request) = self.policy.request(query) else {
+            return Ok(GeocodeResult::NotFound);
+        };
+        let deadline = Instant::now() + self.timeout;
+        self.wait_for_rate_limit().await?;
+        let response = self.client.get_by(&self.url(&request), deadline).await?;
+        match response.status {
+            status if status.is_success() => {}
+            // The service rejects this query, not all queries.
+            StatusCode::BAD_REQUEST
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::UNPROCESSABLE_ENTITY => {
+                return Ok(GeocodeResult::NotFound);
+            }
+            status => return Err(Failure::Rejected(status)),
+        }
+        let places = match self.protocol {
+            Protocol::Nominatim => nominatim::places(&response.body)?,
+            Protocol::Photon => photon::places(&response.body)?,
+            Protocol::Addok => addok::places(&response.body)?,
+            Protocol::Pelias => pelias::places(&response.body)?,
+        };
+        Ok(selection::select(places, query, &request.countries))
+    }
+
+    /// Waits until the rate limit permits a request.
+    async fn wait_for_rate_limit(&self) -> Result<(), Failure> {
+        let clock = DefaultClock::default();
+        // Leaves half of the timeout for the request.
+        let max_wait = MAX_RATE_LIMIT_WAIT.min(self.timeout / 2);
+        let mut waited = Duration::ZERO;
+        while let Err(later) = self.rate_limiter.check() {
+            let wait = later.wait_time_from(clock.now());
+            waited += wait;
+            if waited > max_wait {
+                return Err(Failure::RateLimited);
+            }
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+
+    fn url(&self, request: &GeocodeRequest) -> Url {
+        let (path, parameters) = match self.protocol {
+            Protocol::Nominatim => nominatim::parameters(request),
+            Protocol::Photon => photon::parameters(request),
+            Protocol::Addok => addok::parameters(request),
+            Protocol::Pelias => pelias::parameters(request),
+        };
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        url.query_pairs_mut().extend_pairs(parameters);
+        url
+    }
+}
+
+impl Geocoder for HttpGeocoder {
+    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
+        async move {
+            self.search(query).await.map_err(|failure| {
+                Error::Unavailable(
+                    format!(
+                        "{} ({}): {}",
+                        self.protocol.name(),
+                        self.base_url.host_str().unwrap_or_default(),
+                        error_chain(&failure)
+                    )
+                    .into(),
+                )
+            })
+        }
+        .boxed()
+    }
+}
+
+fn error_chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", error_chain(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Nominatim (`/search`, format `jsonv2`): latitude and longitude are strings.
+
+use serde::Deserialize;
+
+use super::{
+    place::{Parameters, Place, format_line, valid_members},
+    request::GeocodeRequest,
+};
+use crate::Precision;
+
+/// About thirty kilometres, in degrees.
+const VIEWBOX_MARGIN: f64 = 0.3;
+
+pub(super) fn parameters(request: &GeocodeRequest) -> (&'static str, Parameters) {
+    let mut parameters = vec![
+        ("q", request.text.clone()),
+        ("format", "jsonv2".to_owned()),
+        ("addressdetails", "1".to_owned()),
+        ("limit", "5".to_owned()),
+        ("accept-language", request.language.clone()),
+    ];
+    if !request.countries.is_empty() {
+        let countries = request.countries.join(",");
+        parameters.push(("countrycodes", countries.to_ascii_lowercase()));
+    }
+    if let Some(near) = request.near {
+        // Longitude and latitude of two corners. Not `bounded`: a preference only.
+        let (latitude, longitude) = (near.latitude(), near.longitude());
+        let corners = [
+            longitude - VIEWBOX_MARGIN,
+            latitude - VIEWBOX_MARGIN,
+            longitude + VIEWBOX_MARGIN,
+            latitude + VIEWBOX_MARGIN,
+        ];
+        parameters.push((
+            "viewbox",
+            corners.map(|degrees| format!("{degrees:.4}")).join(","),
+        ));
+    }
+    ("/search", parameters)
+}
+
+#[derive(Deserialize)]
+struct SearchResult {
+    lat: String,
+    lon: String,
+    #[serde(default)]
+    display_name: String,
+    #[serde(default)]
+    addresstype: String,
+    #[serde(default)]
+    category: String,
+    #[serde(default)]
+    address: Address,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Address {
+    house_number: Option<String>,
+    road: Option<String>,
+    pedestrian: Option<String>,
+    city: Option<String>,
+    town: Option<String>,
+    village: Option<String>,
+    municipality: Option<String>,
+    postcode: Option<String>,
+    country_code: Option<String>,
+}
+
+pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
+    let matches: Vec<serde_json::Value> = serde_json::from_slice(body)?;
+    Ok(valid_members::<SearchResult>(matches)
+        .filter_map(place)
+        .collect())
+}
+
+fn place(result: SearchResult) -> Option<Place> {
+    let address = result.address;
+    let road = address.road.or(address.pedestrian);
+    let locality = address
+        .city
+        .or(address.town)
+        .or(address.village)
+        .or(address.municipality);
+    let precision = if address.house_number.is_some() {
+        Precision::House
+    } else if result.category == "highway" || result.addresstype == "road" {
+        Precision::Street
+    } else if matches!(
+        result.addresstype.as_str(),
+        "city" | "town" | "village" | "municipality" | "postcode" | "suburb"
+    ) {
+        Precision::Locality
+    } else {
+        return None;
+    };
+    let formatted = format_line(
+        &[address.house_number.as_deref(), road.as_deref()],
+        &[
+            address
+                .postcode
+                .as_deref()
+                .filter(|_| precision < Precision::Street),
+            locality.as_deref(),
+        ],
+    );
+    Some(Place {
+        formatted: if formatted.is_empty() {
+            result.display_name
+        } else {
+            formatted
+        },
+        number: address.house_number,
+        postal_code: address.postcode,
+        locality,
+        country: address.country_code,
+        latitude: result.lat.parse().ok()?,
+        longitude: result.lon.parse().ok()?,
+        precision: Some(precision),
+        confidence: 1.0,
+    })
+}

@@ -1,0 +1,69 @@
+//! Pelias (`/v1/search`): `GeoJSON`, with a confidence and a layer.
+
+use serde::Deserialize;
+
+use super::{
+    place::{Feature, FeatureCollection, Parameters, Place, valid_members},
+    request::GeocodeRequest,
+};
+use crate::Precision;
+
+pub(super) fn parameters(request: &GeocodeRequest) -> (&'static str, Parameters) {
+    let mut parameters = vec![
+        ("text", request.text.clone()),
+        ("size", "5".to_owned()),
+        ("lang", request.language.clone()),
+    ];
+    if !request.countries.is_empty() {
+        parameters.push(("boundary.country", request.countries.join(",")));
+    }
+    if let Some(near) = request.near {
+        parameters.push(("focus.point.lat", near.latitude().to_string()));
+        parameters.push(("focus.point.lon", near.longitude().to_string()));
+    }
+    ("/v1/search", parameters)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Properties {
+    label: String,
+    layer: String,
+    accuracy: String,
+    match_type: String,
+    confidence: f64,
+    housenumber: Option<String>,
+    postalcode: Option<String>,
+    locality: Option<String>,
+    country_code: Option<String>,
+}
+
+pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
+    let collection: FeatureCollection = serde_json::from_slice(body)?;
+    Ok(valid_members::<Feature<Properties>>(collection.features)
+        .map(place)
+        .collect())
+}
+
+fn place(feature: Feature<Properties>) -> Place {
+    let [longitude, latitude] = feature.geometry.coordinates;
+    let properties = feature.properties;
+    let is_exact = properties.accuracy == "point" && properties.match_type != "interpolated";
+    Place {
+        formatted: properties.label,
+        precision: match properties.layer.as_str() {
+            "address" if is_exact => Some(Precision::House),
+            "address" => Some(Precision::Interpolated),
+            "street" => Some(Precision::Street),
+            "locality" | "localadmin" | "postalcode" => Some(Precision::Locality),
+            _ => None,
+        },
+        number: properties.housenumber,
+        postal_code: properties.postalcode,
+        locality: properties.locality,
+        country: properties.country_code,
+        latitude,
+        longitude,
+        confidence: properties.confidence,
+    }
+}

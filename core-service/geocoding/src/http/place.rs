@@ -1,0 +1,65 @@
+//! Parsing and formatting shared by the protocols.
+
+use serde::de::DeserializeOwned;
+
+use crate::Precision;
+
+/// A place in a response, not yet validated.
+#[derive(Default)]
+pub(super) struct Place {
+    pub(super) formatted: String,
+    pub(super) number: Option<String>,
+    pub(super) postal_code: Option<String>,
+    pub(super) locality: Option<String>,
+    pub(super) country: Option<String>,
+    pub(super) latitude: f64,
+    pub(super) longitude: f64,
+    /// `None` for areas larger than a town and for places without an address.
+    pub(super) precision: Option<Precision>,
+    /// The service's score from 0 to 1; 1 if it has none.
+    pub(super) confidence: f64,
+}
+
+/// Query parameters of a request, in addition to those of the base URL.
+pub(super) type Parameters = Vec<(&'static str, String)>;
+
+/// Formats the known parts as `24 Rue de la Paix, 75002 Paris`.
+pub(super) fn format_line(house: &[Option<&str>], town: &[Option<&str>]) -> String {
+    let join = |parts: &[Option<&str>]| {
+        let parts: Vec<_> = parts
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|part| !part.is_empty())
+            .collect();
+        parts.join(" ")
+    };
+    let parts = [join(house), join(town)];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
+/// Deserializes the valid members of a list and skips the others.
+pub(super) fn valid_members<T: DeserializeOwned>(
+    list: Vec<serde_json::Value>,
+) -> impl Iterator<Item = T> {
+    list.into_iter()
+        .filter_map(|member| serde_json::from_value(member).ok())
+}
+
+/// A `GeoJSON` feature: a point is longitude, latitude (RFC 7946 §3.1.1).
+#[derive(serde::Deserialize)]
+pub(super) struct Feature<Properties> {
+    pub(super) properties: Properties,
+    pub(super) geometry: Geometry,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Geometry {
+    pub(super) coordinates: [f64; 2],
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct FeatureCollection {
+    pub(super) features: Vec<serde_json::Value>,
+}

@@ -1,0 +1,217 @@
+//! The query and the result of a geocoder.
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+use domain::address::LatLng;
+
+/// An address to look up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Free text.
+    pub text: String,
+    /// ISO 3166-1 alpha-2; limits the search to one country.
+    pub country: Option<String>,
+    /// Prefers the nearest of several towns with the same street.
+    pub near: Option<LatLng>,
+    /// The least exact acceptable precision.
+    pub required: Precision,
+}
+
+impl Query {
+    /// A query for a house in any country.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            country: None,
+            near: None,
+            required: Precision::Interpolated,
+        }
+    }
+}
+
+/// How exact a point is, from the most to the least exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Precision {
+    /// The point of the house
+    House,
+    /// Interpolated between neighbouring houses
+    Interpolated,
+    /// A point of the street
+    Street,
+    /// A point of the town
+    Locality,
+}
+
+impl Precision {
+    pub fn meets(self, required: Self) -> bool {
+        self <= required
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::House => "house",
+            Self::Interpolated => "interpolated",
+            Self::Street => "street",
+            Self::Locality => "locality",
+        })
+    }
+}
+
+/// An address that matches a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeocodeMatch {
+    /// The whole address in one line.
+    pub formatted: String,
+    pub postal_code: Option<String>,
+    /// The town.
+    pub locality: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+    pub lat_lng: LatLng,
+    pub precision: Precision,
+    /// From 0 to 1; 1 if every word matches the data exactly.
+    pub confidence: f64,
+    /// How the parts of the query were matched.
+    pub reasons: Vec<Reason>,
+}
+
+/// How a part of a query was matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Words of the query with their role.
+    Recognized { words: String, role: Role },
+    /// A corrected spelling.
+    Spelling { written: String, known: String },
+    /// A corrected postcode.
+    Postcode { written: String, known: String },
+    /// Words without a match.
+    Ignored(String),
+    /// The query has no town; chosen is the one near [`Query::near`].
+    NearestTown,
+    /// Interpolated between these known house numbers.
+    Between(String, String),
+    /// Estimated from the house with this number and another suffix.
+    SameNumber(String),
+}
+
+/// The role of words in an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    HouseNumber,
+    Street,
+    Postcode,
+    Locality,
+    Country,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recognized { words, role } => write!(f, "{role}: {words}"),
+            Self::Spelling { written, known } => write!(f, "corrected {written:?} to {known:?}"),
+            Self::Postcode { written, known } => {
+                write!(f, "the postcode is {known}, not {written}")
+            }
+            Self::Ignored(words) => write!(f, "ignored {words:?}"),
+            Self::NearestTown => f.write_str("no town given: chose the one near the store"),
+            Self::Between(lower, upper) => write!(f, "between {lower} and {upper}"),
+            Self::SameNumber(house) => write!(f, "beside {house}"),
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HouseNumber => "house number",
+            Self::Street => "street",
+            Self::Postcode => "postcode",
+            Self::Locality => "town",
+            Self::Country => "country",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum GeocodeResult {
+    /// One address of the required precision.
+    Found(GeocodeMatch),
+    /// No single address of the required precision.
+    Partial(PartialMatch),
+    NotFound,
+}
+
+/// The addresses that match a part of a query. The display text explains the mismatch, without a
+/// full stop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartialMatch {
+    pub mismatch: Mismatch,
+    /// One to [`MAX_CANDIDATES`], best first. For a missing street, the town, then streets with
+    /// similar names.
+    pub candidates: Vec<GeocodeMatch>,
+}
+
+/// Why a query has only a partial match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The street matches; the house number is unknown or absent.
+    HouseNumber(Option<String>),
+    /// The town matches; the street is unknown or absent.
+    Street,
+    /// Unknown words that may name another town.
+    UnknownWords(String),
+    /// The given town or postcode has no such street.
+    OtherPlace(String),
+    /// Several towns have the address.
+    AmbiguousTown,
+}
+
+pub const MAX_CANDIDATES: usize = 3;
+
+impl PartialMatch {
+    /// Keeps only the first [`MAX_CANDIDATES`] candidates.
+    pub(crate) fn new(mismatch: Mismatch, mut candidates: Vec<GeocodeMatch>) -> Self {
+        candidates.truncate(MAX_CANDIDATES);
+        Self {
+            mismatch,
+            candidates,
+        }
+    }
+}
+
+impl fmt::Display for PartialMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places: Vec<_> = self
+            .candidates
+            .iter()
+            .map(|found| found.formatted.as_str())
+            .collect();
+        if let (Mismatch::Street, Some((town, similar))) = (&self.mismatch, places.split_first()) {
+            write!(f, "found {town}, but not the street")?;
+            return match similar {
+                [] => Ok(()),
+                similar => write!(f, "; similar are {}", similar.join("; ")),
+            };
+        }
+        write!(f, "found {}", places.join("; "))?;
+        let is_estimated = self
+            .candidates
+            .first()
+            .is_some_and(|found| found.precision == Precision::Interpolated);
+        match &self.mismatch {
+            Mismatch::HouseNumber(_) if is_estimated => {
+                write!(f, ", but its position is only estimated")
+            }
+            Mismatch::HouseNumber(Some(number)) => write!(f, ", but no number {number}"),
+            Mismatch::HouseNumber(None) => write!(f, "; the house number is missing"),
+            Mismatch::Street => write!(f, ", but not the street"),
+            Mismatch::UnknownWords(words) => write!(f, ", but did not understand \"{words}\""),
+            Mismatch::OtherPlace(place) => write!(f, ", but not in {place}"),
+            Mismatch::AmbiguousTown => write!(f, "; the town or its postcode is missing"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The value of `--geocoder`: `gazetteer`, or `nominatim=https://…`.
+
+mod options;
+mod protocol;
+
+use std::str::FromStr;
+
+use url::Url;
+
+pub use options::{InvalidOption, Options};
+pub use protocol::Protocol;
+
+/// A configured geocoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GeocoderSpec {
+    /// The gazetteer file of this core.
+    Gazetteer,
+    Http(HttpGeocoderSpec),
+}
+
+/// A geocoder with an HTTP API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpGeocoderSpec {
+    pub protocol: Protocol,
+    /// Its query parameters, such as a key, are sent with every request.
+    pub base_url: Url,
+    pub options: Options,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidGeocoderSpec {
+    #[error(
+        "{0:?} is not a geocoder; give gazetteer, nominatim=URL, photon=URL, addok=URL or pelias=URL"
+    )]
+    Unknown(String),
+    #[error(transparent)]
+    Option(#[from] InvalidOption),
+}
+
+impl FromStr for GeocoderSpec {
+    type Err = InvalidGeocoderSpec;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // The query parameters may contain a key.
+        let shown = text.split(['?', '#']).next().unwrap_or_default();
+        let unknown = || InvalidGeocoderSpec::Unknown(shown.chars().take(100).collect());
+        if text == "gazetteer" {
+            return Ok(Self::Gazetteer);
+        }
+        let (name, url) = text.split_once('=').ok_or_else(unknown)?;
+        let protocols = [
+            Protocol::Nominatim,
+            Protocol::Photon,
+            Protocol::Addok,
+            Protocol::Pelias,
+        ];
+        let protocol = protocols
+            .into_iter()
+            .find(|protocol| protocol.name() == name)
+            .ok_or_else(unknown)?;
+        let mut base_url: Url = url.parse().map_err(|_| unknown())?;
+        if !matches!(base_url.scheme(), "http" | "https") || base_url.cannot_be_a_base() {
+            return Err(unknown());
+        }
+        let options = Options::parse(protocol, base_url.fragment().unwrap_or_default())?;
+        base_url.set_fragment(None);
+        Ok(Self::Http(HttpGeocoderSpec {
+            protocol,
+            base_url,
+            options,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_is_a_protocol_and_a_url() {
+        let spec = "photon=https://photon.example/api-v2?key=K#rate=25".parse();
+
+        assert_eq!(
+            spec,
+            Ok(GeocoderSpec::Http(HttpGeocoderSpec {
+                protocol: Protocol::Photon,
+                base_url: "https://photon.example/api-v2?key=K".parse().unwrap(),
+                options: Options::parse(Protocol::Photon, "rate=25").unwrap(),
+            }))
+        );
+        assert_eq!("gazetteer".parse(), Ok(GeocoderSpec::Gazetteer));
+        let nominatim = "nominatim=http://127.0.0.1:1/".parse();
+        let Ok(GeocoderSpec::Http(nominatim)) = nominatim else {
+            panic!("{nominatim:?}");
+        };
+        assert_eq!(
+            nominatim.options,
+            Options::parse(Protocol::Nominatim, "").unwrap()
+        );
+    }
+
+    #[test]
+    fn an_invalid_spec_is_rejected_without_revealing_its_key() {
+        for wrong in [
+            "",
+            "google",
+            "photon",
+            "photon=",
+            "photon=photon.example",
+            "photon=ftp://photon.example",
+            "photon=https://photon.example#rate=0",
+        ] {
+            assert!(wrong.parse::<GeocoderSpec>().is_err(), "{wrong}");
+        }
+        for wrong in [
+            "google=https://x.example?key=SECRET",
+            "photon=https://x.example#key=SECRET",
+            "photon=https://x.example?key=SECRET#rate=often",
+        ] {
+            let error = wrong.parse::<GeocoderSpec>().unwrap_err();
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
+    }
+}

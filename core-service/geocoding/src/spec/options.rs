@@ -1,0 +1,200 @@
+//! Options of an HTTP geocoder, in the fragment of its URL: `#rate=2&timeout=3s`.
+
+use std::{
+    collections::BTreeSet,
+    num::{NonZeroU16, NonZeroU32},
+    time::Duration,
+};
+
+use domain::store::Country;
+use url::form_urlencoded;
+
+use super::protocol::Protocol;
+
+/// Defaults are in [`Options::default_for`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Requests per second.
+    pub rate: NonZeroU32,
+    /// Per request, including queueing.
+    pub timeout: Duration,
+    /// Requests in flight.
+    pub concurrency: NonZeroU16,
+    /// The countries to search; all if empty.
+    pub countries: Vec<Country>,
+    /// BCP 47; default the platform's.
+    pub language: Option<String>,
+    /// Whether to send the point near which to search.
+    pub bias: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidOption {
+    #[error(
+        "{0:?} is not a geocoder option; the options are rate, timeout, concurrency, country, language and bias"
+    )]
+    Unknown(String),
+    #[error("the geocoder option {0} is given twice")]
+    Twice(String),
+    #[error("{value:?} is not a valid {name} for a geocoder; give {expected}")]
+    Value {
+        name: String,
+        value: String,
+        expected: &'static str,
+    },
+}
+
+impl Options {
+    /// Nominatim's public server permits one request a second.
+    fn default_for(protocol: Protocol) -> Self {
+        let rate = match protocol {
+            Protocol::Nominatim => NonZeroU32::MIN,
+            Protocol::Photon | Protocol::Addok | Protocol::Pelias => {
+                NonZeroU32::MIN.saturating_add(9)
+            }
+        };
+        Self {
+            rate,
+            timeout: Duration::from_secs(5),
+            concurrency: NonZeroU16::MIN.saturating_add(15),
+            countries: Vec::new(),
+            language: None,
+            bias: true,
+        }
+    }
+
+    /// Parses a URL's fragment: `name=value`, joined by `&`.
+    pub(crate) fn parse(protocol: Protocol, fragment: &str) -> Result<Self, InvalidOption> {
+        let mut options = Self::default_for(protocol);
+        let mut seen = BTreeSet::new();
+        for (name, value) in form_urlencoded::parse(fragment.as_bytes()) {
+            if !seen.insert(name.clone()) {
+                return Err(InvalidOption::Twice(name.into_owned()));
+            }
+            options.set(&name, &value)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), InvalidOption> {
+        let invalid = |expected| InvalidOption::Value {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            expected,
+        };
+        match name {
+            "rate" => {
+                self.rate = value
+                    .parse()
+                    .map_err(|_| invalid("a number of requests per second"))?;
+            }
+            "timeout" => {
+                self.timeout = upstream::parse_timeout(value)
+                    .map_err(|_| invalid("a duration such as 2s or 500ms, at most 20s"))?;
+            }
+            "concurrency" => {
+                self.concurrency = value
+                    .parse()
+                    .map_err(|_| invalid("a number of requests in flight"))?;
+            }
+            "country" => {
+                self.countries = value
+                    .split(',')
+                    .map(str::parse)
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| invalid("country codes (ISO 3166-1 alpha-2), such as fr,be"))?;
+            }
+            "language" => {
+                value
+                    .parse::<icu_locale_core::Locale>()
+                    .map_err(|_| invalid("a language tag (BCP 47), such as fr"))?;
+                self.language = Some(value.to_owned());
+            }
+            "bias" => {
+                self.bias = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(invalid("yes or no")),
+                };
+            }
+            _ => return Err(InvalidOption::Unknown(name.chars().take(30).collect())),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_has_a_default_and_can_be_set() {
+        let assert_default = |protocol, rate| {
+            let options = Options {
+                rate: NonZeroU32::new(rate).unwrap(),
+                timeout: Duration::from_secs(5),
+                concurrency: NonZeroU16::new(16).unwrap(),
+                countries: Vec::new(),
+                language: None,
+                bias: true,
+            };
+            assert_eq!(Options::parse(protocol, ""), Ok(options));
+        };
+        assert_default(Protocol::Nominatim, 1);
+        for protocol in [Protocol::Photon, Protocol::Addok, Protocol::Pelias] {
+            assert_default(protocol, 10);
+        }
+
+        let set = "rate=25&timeout=1500ms&concurrency=4&country=fr,BE&language=de-AT&bias=no";
+        assert_eq!(
+            Options::parse(Protocol::Nominatim, set),
+            Ok(Options {
+                rate: NonZeroU32::new(25).unwrap(),
+                timeout: Duration::from_millis(1500),
+                concurrency: NonZeroU16::new(4).unwrap(),
+                countries: vec!["FR".parse().unwrap(), "BE".parse().unwrap()],
+                language: Some("de-AT".to_owned()),
+                bias: false,
+            })
+        );
+    }
+
+    #[test]
+    fn an_invalid_option_is_rejected_with_the_valid_values() {
+        for (invalid, expected) in [
+            (
+                "rate=0",
+                "\"0\" is not a valid rate for a geocoder; give a number of requests per second",
+            ),
+            ("rate=often", "\"often\" is not a valid rate"),
+            (
+                "timeout=0s",
+                "give a duration such as 2s or 500ms, at most 20s",
+            ),
+            ("timeout=21s", "\"21s\" is not a valid timeout"),
+            ("timeout=5", "\"5\" is not a valid timeout"),
+            ("concurrency=0", "\"0\" is not a valid concurrency"),
+            ("concurrency=65536", "give a number of requests in flight"),
+            (
+                "country=France",
+                "give country codes (ISO 3166-1 alpha-2), such as fr,be",
+            ),
+            ("country=fr,", "\"fr,\" is not a valid country"),
+            ("country=", "\"\" is not a valid country"),
+            ("language=?", "\"?\" is not a valid language"),
+            (
+                "bias=maybe",
+                "\"maybe\" is not a valid bias for a geocoder; give yes or no",
+            ),
+            ("rate=1&rate=2", "the geocoder option rate is given twice"),
+            (
+                "rat=5",
+                "\"rat\" is not a geocoder option; the options are rate, timeout,",
+            ),
+            ("rate", "\"\" is not a valid rate"),
+        ] {
+            let error = Options::parse(Protocol::Photon, invalid).unwrap_err();
+            assert!(error.to_string().contains(expected), "{invalid}: {error}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The supported geocoder APIs.
+
+/// The API of a geocoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    Nominatim,
+    Photon,
+    /// Also the API of the French BAN's service.
+    Addok,
+    Pelias,
+}
+
+impl Protocol {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nominatim => "nominatim",
+            Self::Photon => "photon",
+            Self::Addok => "addok",
+            Self::Pelias => "pelias",
+        }
+    }
+}

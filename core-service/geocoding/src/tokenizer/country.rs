@@ -1,0 +1,211 @@
+//! The address conventions of a country.
+
+use std::borrow::Cow;
+
+use super::languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, Language, SPANISH};
+
+/// A country's languages and the order of its addresses.
+pub(crate) struct Country {
+    /// ISO 3166-1 alpha-2.
+    code: &'static str,
+    /// Its names, normalized as by [`super::key`].
+    names: &'static [&'static str],
+    languages: &'static [&'static Language],
+    /// `24 Rue de la Paix` rather than `Hauptstraße 24`.
+    number_first: bool,
+    /// `75002 Paris` rather than `London SW1A 2AA`.
+    postcode_first: bool,
+    /// The number of digits of an all-digit postcode.
+    postcode_digits: Option<usize>,
+    /// The maximum number of digits of a house number.
+    number_digits: usize,
+}
+
+macro_rules! countries {
+    ($($code:literal $names:expr, $languages:expr, $number:ident, $postcode:ident, $digits:expr, $most:literal;)+) => {
+        &[$(Country {
+            code: $code,
+            names: &$names,
+            languages: &$languages,
+            number_first: countries!($number),
+            postcode_first: countries!($postcode),
+            postcode_digits: $digits,
+            number_digits: $most,
+        }),+]
+    };
+    (number_first) => { true };
+    (number_last) => { false };
+    (postcode_first) => { true };
+    (postcode_last) => { false };
+}
+
+const COUNTRIES: &[Country] = countries! {
+    "AT" ["austria", "osterreich", "at"], [&GERMAN], number_last, postcode_first, Some(4), 3;
+    "BE" ["belgium", "belgie", "belgique", "be"], [&FRENCH, &DUTCH], number_last, postcode_first, Some(4), 4;
+    "CA" ["canada", "ca"], [&ENGLISH, &FRENCH], number_first, postcode_last, None, 5;
+    "CH" ["switzerland", "schweiz", "suisse", "svizzera", "ch"], [&GERMAN, &FRENCH, &ITALIAN], number_last, postcode_first, Some(4), 3;
+    "DE" ["germany", "deutschland", "allemagne"], [&GERMAN], number_last, postcode_first, Some(5), 4;
+    "ES" ["spain", "espana", "espagne"], [&SPANISH], number_last, postcode_first, Some(5), 4;
+    "FR" ["france", "fr"], [&FRENCH], number_first, postcode_first, Some(5), 4;
+    "GB" ["united kingdom", "great britain", "uk", "gb"], [&ENGLISH], number_first, postcode_last, None, 4;
+    "IE" ["ireland", "eire"], [&ENGLISH], number_first, postcode_last, None, 4;
+    "IT" ["italy", "italia", "italie"], [&ITALIAN], number_last, postcode_first, Some(5), 4;
+    "LU" ["luxembourg", "luxemburg"], [&FRENCH, &GERMAN], number_first, postcode_first, Some(4), 3;
+    "NL" ["netherlands", "nederland", "holland", "nl"], [&DUTCH], number_last, postcode_first, None, 4;
+    "US" ["united states", "united states america", "usa", "us"], [&ENGLISH], number_first, postcode_last, Some(5), 5;
+};
+
+/// The conventions of any other country.
+const DEFAULT: Country = Country {
+    code: "",
+    names: &[],
+    languages: &[&ENGLISH],
+    number_first: true,
+    postcode_first: false,
+    postcode_digits: None,
+    number_digits: 5,
+};
+
+impl Country {
+    /// Looks up an ISO 3166-1 alpha-2 code.
+    pub(crate) fn of(code: &str) -> &'static Self {
+        COUNTRIES
+            .iter()
+            .find(|country| country.code.eq_ignore_ascii_case(code))
+            .unwrap_or(&DEFAULT)
+    }
+
+    /// Formats an address in one line.
+    pub(crate) fn format(&self, number: &str, street: &str, postcode: &str, town: &str) -> String {
+        let join = |first: &str, second: &str| match (first, second) {
+            ("", only) | (only, "") => only.to_owned(),
+            (first, second) => format!("{first} {second}"),
+        };
+        let house = if self.number_first {
+            join(number, street)
+        } else {
+            join(street, number)
+        };
+        let place = if self.postcode_first {
+            join(postcode, town)
+        } else {
+            join(town, postcode)
+        };
+        match (house.as_str(), place.as_str()) {
+            ("", only) | (only, "") => only.to_owned(),
+            (house, place) => format!("{house}, {place}"),
+        }
+    }
+
+    /// Removes the district from a town's name: `Paris 2e Arrondissement` is Paris.
+    pub(crate) fn town_without_district(name: &str) -> &str {
+        name.strip_suffix(" Arrondissement")
+            .and_then(|name| name.rsplit_once(' '))
+            .filter(|(_, ordinal)| ordinal.starts_with(|c: char| c.is_ascii_digit()))
+            .map_or(name, |(town, _)| town)
+    }
+
+    /// Whether a key is one of the country's names.
+    pub(crate) fn is_named(&self, key: &str) -> bool {
+        self.names.contains(&key)
+    }
+
+    pub(crate) fn is_region(&self, key: &str) -> bool {
+        self.any(|language| language.regions.contains(&key))
+    }
+
+    pub(crate) fn is_street_type(&self, word: &str) -> bool {
+        self.any(|language| language.street_types.contains(&word))
+    }
+
+    pub(crate) fn is_title(&self, word: &str) -> bool {
+        self.any(|language| language.titles.contains(&word))
+    }
+
+    pub(crate) fn is_number_prefix(&self, word: &str) -> bool {
+        self.any(|language| language.number_prefixes.contains(&word))
+    }
+
+    pub(crate) fn is_number_suffix(&self, word: &str) -> bool {
+        self.any(|language| language.number_suffixes.contains(&word))
+            || (word.len() == 1 && word.starts_with(|c: char| c.is_ascii_lowercase()))
+    }
+
+    pub(crate) fn is_indoor_word(&self, word: &str) -> bool {
+        self.any(|language| language.indoor_words.contains(&word))
+    }
+
+    /// Whether the number before this word is a floor.
+    pub(crate) fn is_floor(&self, word: &str) -> bool {
+        self.any(|language| language.floor_words.contains(&word))
+    }
+
+    /// Whether these digits may be a postcode.
+    pub(crate) fn is_postcode(&self, word: &str) -> bool {
+        word.bytes().all(|byte| byte.is_ascii_digit()) && self.postcode_digits == Some(word.len())
+    }
+
+    /// Whether a number with this many digits may be a house number.
+    pub(crate) fn may_be_house_number(&self, digits: usize) -> bool {
+        (1..=self.number_digits).contains(&digits)
+    }
+
+    pub(super) fn is_article(&self, word: &str) -> bool {
+        self.any(|language| language.articles.contains(&word))
+    }
+
+    /// Expands an abbreviation.
+    pub(super) fn expand(&self, word: &str) -> String {
+        let mut groups = self.languages.iter().flat_map(|language| language.synonyms);
+        if let Some(group) = groups.find(|group| group.contains(&word)) {
+            return group[0].to_owned();
+        }
+        let mut suffixes = self.languages.iter().flat_map(|language| language.suffixes);
+        let expanded = suffixes.find_map(|(short, long)| {
+            let stem = word.strip_suffix(short)?;
+            (stem.chars().count() >= 3).then(|| format!("{stem}{long}"))
+        });
+        expanded.unwrap_or_else(|| word.to_owned())
+    }
+
+    /// Whether two words form one compound word.
+    pub(super) fn is_compound(&self, first: &str, second: &str) -> bool {
+        !first.starts_with(|c: char| c.is_ascii_digit())
+            && self.any(|language| language.compound_street_types.contains(&second))
+    }
+
+    pub(super) fn without_possessives<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.any(|language| language.possessive) && text.contains(['\'', '’']) {
+            text.replace("'s", "s").replace("’s", "s").into()
+        } else {
+            text.into()
+        }
+    }
+
+    fn any(&self, matches: impl Fn(&Language) -> bool) -> bool {
+        self.languages.iter().any(|language| matches(language))
+    }
+
+    #[cfg(test)]
+    pub(super) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> &'static [&'static str] {
+        self.names
+    }
+
+    #[cfg(test)]
+    pub(super) fn languages() -> [(&'static Self, &'static Language); 6] {
+        let of = |code| Self::of(code);
+        [
+            (of("FR"), &FRENCH),
+            (of("GB"), &ENGLISH),
+            (of("DE"), &GERMAN),
+            (of("NL"), &DUTCH),
+            (of("ES"), &SPANISH),
+            (of("IT"), &ITALIAN),
+        ]
+    }
+}

@@ -1,0 +1,101 @@
+//! Splits an address into normalized words: one form for every case, accent and abbreviation.
+
+mod country;
+mod languages;
+#[cfg(test)]
+mod tests;
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+pub(crate) use country::Country;
+
+/// Further words are ignored; the longest real addresses have about twenty.
+const MAX_WORDS: usize = 40;
+/// Further characters are ignored.
+const MAX_CHARACTERS: usize = 1000;
+
+/// A word of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// The normalized form.
+    pub(crate) text: String,
+    /// The original form.
+    pub(crate) written: String,
+    /// The index of its part; parts are separated by commas and line breaks.
+    pub(crate) part: usize,
+}
+
+impl Word {
+    pub(crate) fn has_digit(&self) -> bool {
+        self.text.contains(|c: char| c.is_ascii_digit())
+    }
+
+    pub(crate) fn starts_with_digit(&self) -> bool {
+        self.text.starts_with(|c: char| c.is_ascii_digit())
+    }
+}
+
+/// Splits a text into words by the languages of a country, without articles.
+pub(crate) fn tokenize(text: &str, country: &Country) -> Vec<Word> {
+    let text: String = text.nfc().take(MAX_CHARACTERS).collect();
+    let mut words: Vec<Word> = Vec::new();
+    for (part, text) in parts(&text).enumerate() {
+        let text = country.without_possessives(text);
+        for written in text.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c)) {
+            let folded = fold(written);
+            if folded.is_empty() || country.is_article(&folded) {
+                continue;
+            }
+            let text = country.expand(&folded);
+            match words.last_mut() {
+                Some(last) if last.part == part && country.is_compound(&last.text, &text) => {
+                    last.text.push_str(&text);
+                    last.written = format!("{} {written}", last.written);
+                }
+                _ => words.push(Word {
+                    text,
+                    written: written.to_owned(),
+                    part,
+                }),
+            }
+        }
+    }
+    words.truncate(MAX_WORDS);
+    words
+}
+
+/// The normalized form of a name: equal for all its spellings.
+pub(crate) fn key(text: &str, country: &Country) -> String {
+    let words: Vec<_> = tokenize(text, country)
+        .into_iter()
+        .map(|word| word.text)
+        .collect();
+    words.join(" ")
+}
+
+/// The parts of an address between commas, line breaks and spaced dashes.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split([',', ';', '\n', '\r', '\t', '|', '(', ')'])
+        .flat_map(|part| part.split(" - "))
+        .flat_map(|part| part.split(" – "))
+}
+
+/// Converts to lower case without accents, keeps only letters and digits, and splits ligatures.
+pub(crate) fn fold(text: &str) -> String {
+    text.nfkd().flat_map(char::to_lowercase).fold(
+        String::with_capacity(text.len()),
+        |mut folded, c| {
+            match c {
+                'œ' => folded.push_str("oe"),
+                'æ' => folded.push_str("ae"),
+                'ß' => folded.push_str("ss"),
+                'ø' => folded.push('o'),
+                'ł' => folded.push('l'),
+                'đ' => folded.push('d'),
+                c if c.is_alphanumeric() => folded.push(c),
+                _ => {}
+            }
+            folded
+        },
+    )
+}

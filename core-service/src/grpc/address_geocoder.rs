@@ -1,0 +1,213 @@
+//! Geocodes requested addresses and checks them against the store's coverage.
+
+use std::sync::Arc;
+
+use domain::{
+    address::Address,
+    coverage::Coverage,
+    id::AddressId,
+    store::{Country, Store},
+    violation::Violations,
+};
+use geocoding::{GeocodeResult, Geocoder, Precision, Query};
+
+use super::{
+    caller::Caller,
+    definitions::Definitions,
+    freshness::Freshness,
+    validation::{self, AddressDraft},
+};
+
+use crate::error::Error;
+
+/// Adds points to requested addresses.
+pub(super) struct AddressGeocoder {
+    pub(super) geocoder: Box<dyn Geocoder>,
+    pub(super) required_precision: Precision,
+    /// Of national telephone numbers.
+    pub(super) country: Country,
+    pub(super) definitions: Arc<Definitions>,
+}
+
+impl AddressGeocoder {
+    /// The requested address, or else the default address of the client or of the store.
+    pub(super) async fn pickup_address(
+        &self,
+        caller: &Caller,
+        coverage: &Coverage,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        if let Some(draft) = draft {
+            return self
+                .geocode_in_area("pickup.address", draft, coverage, violations)
+                .await;
+        }
+        let default = caller
+            .default_address
+            .as_ref()
+            .or(caller.store()?.default_address.as_ref());
+        if default.is_none() && !violations.is_at_or_below("pickup.address") {
+            violations.add(
+                "pickup.address",
+                "REQUIRED",
+                "is required: neither the client nor its store has a default address",
+            );
+        }
+        Ok(default.cloned())
+    }
+
+    pub(super) async fn dropoff_address(
+        &self,
+        coverage: &Coverage,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        if let Some(draft) = draft {
+            return self
+                .geocode_in_area("dropoff.address", draft, coverage, violations)
+                .await;
+        }
+        if !violations.is_at_or_below("dropoff.address") {
+            violations.add(
+                "dropoff.address",
+                "REQUIRED",
+                "is required: a postal address, or an object with streetAddress or latLng",
+            );
+        }
+        Ok(None)
+    }
+
+    /// As [`Self::geocode`], with a violation if the store does not deliver there.
+    async fn geocode_in_area(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        coverage: &Coverage,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let is_point = draft.lat_lng.is_some();
+        let Some(address) = self.geocode(field, draft, coverage, violations).await? else {
+            return Ok(None);
+        };
+        let point = address.lat_lng;
+        let (field, rejection) = if is_point {
+            (format!("{field}.lat_lng"), coverage.rejection(point))
+        } else {
+            let rejection = coverage.rejection_of_address(&address.street_address, point);
+            (field.to_owned(), rejection)
+        };
+        let Some(rejection) = rejection else {
+            return Ok(Some(address));
+        };
+        violations.add(field, "OUTSIDE_SERVICE_AREA", rejection);
+        Ok(None)
+    }
+
+    /// Geocodes the default address of a store or a client.
+    pub(super) async fn default_address(
+        &self,
+        draft: proto::AddressDraft,
+        store: Option<&Store>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        const FIELD: &str = "default_address";
+        let country = self.country.as_str();
+        if let Some(draft) = validation::address_object(FIELD, draft, country, violations) {
+            let coverage = match store {
+                Some(store) => self.definitions.coverage(store, Freshness::Current).await?,
+                None => Coverage::UNKNOWN,
+            };
+            return self.geocode(FIELD, draft, &coverage, violations).await;
+        }
+        if !violations.is_at_or_below(FIELD) {
+            violations.add(FIELD, "REQUIRED", "must have a text or a point");
+        }
+        Ok(None)
+    }
+
+    /// Adds a point to an address: the client's, with the text unchanged, or the geocoder's, with
+    /// the text as the geocoder formats it.
+    async fn geocode(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        coverage: &Coverage,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let address = |lat_lng| Address {
+            id: AddressId::new(),
+            street_address: draft.text.clone(),
+            lat_lng,
+            place_name: draft.place_name.clone(),
+            contact_name: draft.contact_name.clone(),
+            telephone: draft.telephone.clone(),
+            description: draft.description.clone(),
+            postal_code: draft.postal_code.clone(),
+            locality: draft.locality.clone(),
+            country: draft.country.clone(),
+        };
+        if let Some(lat_lng) = draft.lat_lng {
+            if let Some(swapped) = coverage.swapped_coordinates(lat_lng) {
+                violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
+                return Ok(None);
+            }
+            return Ok(Some(address(lat_lng)));
+        }
+        if violations.is_at_or_below(&format!("{field}.lat_lng")) {
+            return Ok(None);
+        }
+        let parts = [
+            Some(&draft.text),
+            draft.postal_code.as_ref(),
+            draft.locality.as_ref(),
+        ];
+        let text = parts
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let country = draft.country.clone();
+        match self.search(text.clone(), country, coverage).await? {
+            GeocodeResult::Found(found) => Ok(Some(Address {
+                street_address: found.formatted,
+                postal_code: found.postal_code,
+                locality: found.locality,
+                country: found.country,
+                ..address(found.lat_lng)
+            })),
+            GeocodeResult::Partial(unclear) => {
+                violations.add(field, "ADDRESS_UNCLEAR", unclear.to_string());
+                Ok(None)
+            }
+            GeocodeResult::NotFound => {
+                violations.add(
+                    field,
+                    "ADDRESS_NOT_FOUND",
+                    format!(
+                        "found nothing for {:?}: give house number, street, postcode and town, or latLng",
+                        text
+                    ),
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Geocodes a text with the required precision; prefers results near the store.
+    pub(super) async fn search(
+        &self,
+        text: String,
+        country: Option<String>,
+        coverage: &Coverage,
+    ) -> Result<GeocodeResult, Error> {
+        let query = Query {
+            country,
+            near: coverage.search_center(),
+            required: self.required_precision,
+            ..Query::new(text)
+        };
+        Ok(self.geocoder.geocode(&query).await?)
+    }
+}

@@ -1,0 +1,62 @@
+//! The background tasks of a core.
+
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use super::{
+    events::{EventRetention, Sequencer},
+    idempotency::Idempotency,
+    notifications::{AttemptWriter, Leases, NotificationRetention, UnsentLeases},
+};
+
+use crate::lifecycle::Lifecycle;
+
+/// The background tasks of a core, ready to be spawned.
+pub(crate) struct Background {
+    pub(super) sequencer: Sequencer,
+    pub(super) event_retention: EventRetention,
+    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) leases: Arc<Leases>,
+    pub(super) unsent: UnsentLeases,
+    pub(super) attempt_writer: AttemptWriter,
+    pub(super) notification_retention: NotificationRetention,
+}
+
+impl Background {
+    /// Spawns the tasks. Returns those that run until all streams are closed and their inputs are
+    /// empty.
+    pub(crate) fn spawn(self, lifecycle: &Lifecycle) -> TaskTracker {
+        let Self {
+            sequencer,
+            event_retention,
+            idempotency,
+            leases,
+            unsent,
+            attempt_writer,
+            notification_retention,
+        } = self;
+        let Lifecycle {
+            shutdown,
+            tasks,
+            streams_closed,
+        } = lifecycle;
+
+        let token = shutdown.clone();
+        tasks.spawn(async move { sequencer.run(&token).await });
+        let token = shutdown.clone();
+        tasks.spawn(async move { event_retention.run(&token).await });
+        let token = shutdown.clone();
+        tasks.spawn(async move { idempotency.remove_expired(&token).await });
+
+        let last_tasks = TaskTracker::new();
+        let token = streams_closed.clone();
+        last_tasks.spawn(async move { leases.run(unsent, &token).await });
+        let token = streams_closed.clone();
+        last_tasks.spawn(async move { attempt_writer.run(&token).await });
+        let token = shutdown.clone();
+        last_tasks.spawn(async move { notification_retention.run(&token).await });
+        last_tasks.close();
+        last_tasks
+    }
+}

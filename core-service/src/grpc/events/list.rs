@@ -1,0 +1,88 @@
+//! Lists a store's events in pages.
+
+use domain::{api_client::Scope, event_log::CursorError, id::EventId};
+use proto::iri::Collection;
+
+use storage::Storage;
+
+use super::messages::{cursor_error, store_message};
+
+use crate::{
+    error::Error,
+    grpc::{caller::Caller, lookup, messages, pages},
+};
+
+/// A page of the events of a store.
+pub(super) async fn list(
+    storage: &Storage,
+    caller: &Caller,
+    request: proto::ListEventsRequest,
+) -> Result<proto::ListEventsResponse, Error> {
+    let store = if request.store.is_empty() {
+        caller.store()?.clone()
+    } else {
+        caller.require(Scope::Admin)?;
+        lookup::store(storage, &request.store).await?
+    };
+
+    let mut violations = messages::read_violations(request.violations);
+    let size = pages::read_size(request.page_size, &mut violations);
+    if request.after.is_some_and(|after| after < 0) {
+        violations.add(
+            "after",
+            "OUT_OF_RANGE",
+            "must be 0 or the number of an event",
+        );
+    }
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+
+    let reader = storage.reader();
+    let mut bounds = storage::events::bounds(reader, store.id).await?;
+    let (after, page) = loop {
+        let after = request.after.unwrap_or(bounds.retained_after);
+        let page = storage::events::list(reader, store.id, after, size.into()).await?;
+        // Read after the page, so that removals before it was read are known.
+        bounds = storage::events::bounds(reader, store.id).await?;
+        match (bounds.check(after), request.after) {
+            (Ok(()), _) => break (after, page),
+            // The oldest event was removed meanwhile: start from the oldest that is left.
+            (Err(CursorError::Expired { .. }), None) => {}
+            (Err(error), _) => return Err(cursor_error(error, "after")),
+        }
+    };
+
+    // A page that is not full ends at the end of the log as the page was read; events that
+    // were numbered since are left to the next call.
+    let is_full = page.len() >= usize::try_from(size).unwrap_or(usize::MAX);
+    let last = match page.last() {
+        _ if is_full => bounds.last,
+        Some(event) => event.number,
+        None => after,
+    };
+    Ok(proto::ListEventsResponse {
+        events: page
+            .iter()
+            .map(|event| store_message(event, &store))
+            .collect(),
+        first_number: bounds.first(),
+        last_number: last,
+        after,
+    })
+}
+
+pub(super) async fn get(
+    storage: &Storage,
+    caller: &Caller,
+    name: String,
+) -> Result<proto::Event, Error> {
+    let store = caller.store()?;
+    let event = match Collection::Events.id(&name) {
+        Some(id) => storage::events::find(storage.reader(), store.id, EventId(id)).await?,
+        None => None,
+    };
+    event
+        .map(|event| store_message(&event, store))
+        .ok_or(Error::NotFound { name })
+}

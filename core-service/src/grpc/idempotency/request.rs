@@ -1,0 +1,162 @@
+//! A request with an idempotency key: validates the key, and encrypts and decrypts the stored
+//! response.
+
+use domain::{id::StoreId, violation::Violations};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use tonic::{Response, metadata::MetadataValue};
+use uuid::Uuid;
+
+use storage::{
+    DatabaseTransaction,
+    idempotency_keys::{self, Acquire, Key, StoredResponse},
+};
+
+use crate::{
+    error::Error,
+    grpc::caller::Caller,
+    secret_box::{Purpose, SecretBox},
+};
+
+/// How long a response is stored.
+const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+const MAX_KEY_LENGTH: usize = 255;
+
+/// The idempotency key of a request, if it has one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::grpc) struct IdempotencyGuard(pub(super) Option<KeyedRequest>);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyedRequest {
+    pub(super) key: Key,
+    /// What distinguishes the request from others with the same key.
+    pub(super) hash: [u8; 32],
+    pub(super) now: Timestamp,
+}
+
+impl KeyedRequest {
+    pub(super) fn parse(
+        caller: &Caller,
+        operation: &str,
+        idempotency: proto::Idempotency,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let mut violations = Violations::new();
+        if !is_valid_key(&idempotency.key) {
+            violations.add(
+                "idempotency.key",
+                "INVALID_IDEMPOTENCY_KEY",
+                format!("must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"),
+            );
+        }
+        let hash = <[u8; 32]>::try_from(idempotency.request_hash);
+        let hash = hash.map_err(|_| "must be 32 bytes");
+        let field = "idempotency.request_hash";
+        match violations.check(field, "INVALID_HASH", hash) {
+            Some(hash) if violations.is_empty() => Ok(Self {
+                key: Key {
+                    // The clients of operators belong to no store.
+                    store_id: caller
+                        .store()
+                        .map_or(StoreId(Uuid::nil()), |store| store.id),
+                    api_client_id: caller.id,
+                    hash: key_hash(operation, &idempotency.key),
+                },
+                hash,
+                now,
+            }),
+            _ => Err(Error::Invalid(violations)),
+        }
+    }
+
+    /// Acquires the key for this transaction, or returns the stored response. Waits for a
+    /// concurrent request with the same key, within limits.
+    pub(super) async fn acquire(
+        &self,
+        transaction: &DatabaseTransaction,
+    ) -> Result<Acquire, Error> {
+        let times = (self.now, self.expired_before());
+        idempotency_keys::acquire(transaction, self.key, self.hash, times)
+            .await
+            .map_err(|error| match error {
+                error if error.is_lock_timeout() => Error::IdempotencyKeyInUse,
+                error => error.into(),
+            })
+    }
+
+    /// Responses that were stored before this instant have expired.
+    pub(super) fn expired_before(&self) -> Timestamp {
+        expired_before(self.now)
+    }
+
+    /// Encrypts a response, which can contain secrets; it can be decrypted under the same key only.
+    pub(super) fn encrypt(&self, secret_box: &SecretBox, message: &impl prost::Message) -> Vec<u8> {
+        let plain = message.encode_to_vec();
+        secret_box.encrypt(Purpose::StoredResponse, &self.context(), &plain)
+    }
+
+    /// Decrypts a stored response. Fails if it belongs to another request.
+    pub(super) fn decrypt<M>(
+        &self,
+        secret_box: &SecretBox,
+        stored: &StoredResponse,
+    ) -> Result<M, Error>
+    where
+        M: prost::Message + Default,
+    {
+        if stored.request_hash != self.hash {
+            return Err(Error::IdempotencyKeyReused);
+        }
+        let plain = secret_box.decrypt(
+            Purpose::StoredResponse,
+            &self.context(),
+            &stored.encrypted_response,
+        )?;
+        let message = M::decode(plain.as_slice());
+        Ok(message.map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?)
+    }
+
+    pub(super) fn replay<M>(
+        &self,
+        secret_box: &SecretBox,
+        stored: &StoredResponse,
+    ) -> Result<Response<M>, Error>
+    where
+        M: prost::Message + Default,
+    {
+        Ok(replayed(self.decrypt(secret_box, stored)?))
+    }
+
+    fn context(&self) -> Vec<u8> {
+        [self.key.api_client_id.0.as_bytes(), &self.key.hash[..]].concat()
+    }
+}
+
+/// Marks a response as a replay.
+pub(super) fn replayed<M>(message: M) -> Response<M> {
+    let mut response = Response::new(message);
+    let replayed = MetadataValue::from_static("true");
+    response
+        .metadata_mut()
+        .insert(proto::IDEMPOTENT_REPLAYED, replayed);
+    response
+}
+
+pub(super) fn expired_before(now: Timestamp) -> Timestamp {
+    now.checked_sub(RETENTION).unwrap_or(Timestamp::MIN)
+}
+
+fn is_valid_key(key: &str) -> bool {
+    (1..=MAX_KEY_LENGTH).contains(&key.len()) && key.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn key_hash(operation: &str, key: &str) -> [u8; 32] {
+    // Operations contain no line break, so that different pairs have different texts.
+    Sha256::new()
+        .chain_update(operation)
+        .chain_update("\n")
+        .chain_update(key)
+        .finalize()
+        .into()
+}

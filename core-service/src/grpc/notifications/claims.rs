@@ -1,0 +1,201 @@
+//! Claims: leases due notifications for a stream and turns them into messages.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    id::NotificationId,
+    scheduling::{ClaimBudget, LEASE},
+};
+use process::clock::Clock;
+use proto::iri::Collection;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{flow_control::InFlight, reports, streams::DispatcherStream};
+use storage::{
+    Storage,
+    notifications::{AttemptReport, ClaimedBatch, ClaimedNotification},
+};
+
+use crate::{error::Error, grpc::webhook_secrets::WebhookSecrets};
+
+/// The most notifications that one transaction claims.
+const MAX_CLAIM: u32 = 256;
+
+/// What a claim found.
+pub(super) enum ClaimResult {
+    /// Nothing is due.
+    NothingDue,
+    /// There is no credit, or concurrency limits exclude everything that is due.
+    NoCapacity,
+    /// Notifications are leased, and there may be more.
+    Claimed {
+        batch: OutgoingBatch,
+        may_be_more: bool,
+    },
+}
+
+/// Leased notifications, ready to be sent to the dispatcher.
+#[derive(Debug, Default)]
+pub(super) struct OutgoingBatch {
+    pub(super) notifications: Vec<proto::Notification>,
+    /// Failed attempts for those that can't be sent.
+    pub(super) unsendable: Vec<AttemptReport>,
+}
+
+/// A claim in progress. On drop its reservation is freed and what it found is in flight.
+pub(super) struct PendingClaim<'a> {
+    stream: &'a DispatcherStream,
+    budget: ClaimBudget,
+    lease_token: Uuid,
+    leased_at: Instant,
+    claimed: Vec<(NotificationId, InFlight)>,
+}
+
+impl<'a> PendingClaim<'a> {
+    /// Reserves credit for up to `limit` notifications; `None` without credit.
+    pub(super) fn begin(stream: &'a DispatcherStream, limit: u32) -> Option<Self> {
+        let budget = stream.flow_control().begin_claim(limit)?;
+        Some(Self {
+            stream,
+            budget,
+            lease_token: Uuid::now_v7(),
+            leased_at: Instant::now(),
+            claimed: Vec::new(),
+        })
+    }
+
+    /// What may be claimed, and the lease's token and duration.
+    pub(super) fn terms(&self) -> (ClaimBudget, (Uuid, Duration)) {
+        (self.budget, (self.lease_token, LEASE))
+    }
+}
+
+impl Drop for PendingClaim<'_> {
+    fn drop(&mut self) {
+        let claimed = std::mem::take(&mut self.claimed);
+        self.stream.flow_control().end_claim(&self.budget, claimed);
+    }
+}
+
+/// Leases notifications and builds their messages.
+pub(in crate::grpc) struct Claims {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) clock: Clock,
+    pub(in crate::grpc) secrets: Arc<WebhookSecrets>,
+}
+
+impl Claims {
+    /// Leases due notifications for a stream.
+    pub(super) async fn claim(&self, stream: &DispatcherStream) -> Result<ClaimResult, Error> {
+        let now = self.clock.now();
+        // The check needs no transaction, and leaves the credit to what is pre-leased meanwhile.
+        let Some(budget) = stream.flow_control().claim_budget(MAX_CLAIM) else {
+            return Ok(ClaimResult::NoCapacity);
+        };
+        let reader = self.storage.reader();
+        if !storage::notifications::is_any_claimable(reader, &budget, now).await? {
+            let is_any_due = storage::notifications::is_any_due(reader, now).await?;
+            return Ok(if is_any_due {
+                ClaimResult::NoCapacity
+            } else {
+                ClaimResult::NothingDue
+            });
+        }
+        let Some(claim) = PendingClaim::begin(stream, MAX_CLAIM) else {
+            return Ok(ClaimResult::NoCapacity);
+        };
+        let (budget, lease) = claim.terms();
+        let claimed = self.storage.write(move |transaction| {
+            Box::pin(async move {
+                let claimed =
+                    storage::notifications::claim(transaction, &budget, lease, now).await?;
+                Ok::<_, Error>(claimed)
+            })
+        });
+        let claimed = claimed.await?;
+        Ok(self.finish(claim, claimed))
+    }
+
+    /// Puts claimed notifications in flight and builds their messages.
+    pub(super) fn finish(
+        &self,
+        mut claim: PendingClaim<'_>,
+        ClaimedBatch {
+            claimed,
+            is_complete,
+        }: ClaimedBatch,
+    ) -> ClaimResult {
+        if claimed.is_empty() {
+            return ClaimResult::NoCapacity;
+        }
+        let (stream, lease_token, leased_at) = (claim.stream, claim.lease_token, claim.leased_at);
+        claim.claimed = claimed
+            .iter()
+            .map(|claimed| {
+                let in_flight = InFlight {
+                    lease_token,
+                    webhook_id: claimed.target.webhook_id,
+                    receiver_health: claimed.receiver_health,
+                };
+                (claimed.id, in_flight)
+            })
+            .collect();
+        drop(claim);
+        let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
+        ClaimResult::Claimed {
+            batch: self.outgoing_batch(stream, claimed, leased_at),
+            may_be_more: !is_complete,
+        }
+    }
+
+    /// The messages of leased notifications. One whose secret can't be decrypted counts as a
+    /// failed attempt, to be recorded after the others are sent.
+    pub(super) fn outgoing_batch(
+        &self,
+        stream: &DispatcherStream,
+        claimed: impl IntoIterator<Item = (ClaimedNotification, Uuid)>,
+        leased_at: Instant,
+    ) -> OutgoingBatch {
+        let lease = LEASE.saturating_sub(leased_at.elapsed());
+        let mut batch = OutgoingBatch::default();
+        for (claimed, lease_token) in claimed {
+            let id = claimed.id;
+            match self.notification(claimed, lease_token, lease) {
+                Ok(notification) => batch.notifications.push(notification),
+                Err(error) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        notification.id = %id,
+                        "a notification cannot be sent"
+                    );
+                    stream.flow_control().cancel_reservation(id, lease_token);
+                    batch.unsendable.push(reports::unsendable(id, lease_token));
+                }
+            }
+        }
+        batch
+    }
+
+    fn notification(
+        &self,
+        claimed: ClaimedNotification,
+        lease_token: Uuid,
+        lease: Duration,
+    ) -> Result<proto::Notification, Error> {
+        let target = claimed.target;
+        let secrets = self
+            .secrets
+            .decrypt_valid(target.webhook_id, &target.secrets)?;
+        Ok(proto::Notification {
+            name: Collection::Notifications.name(claimed.id),
+            lease_token: lease_token.to_string(),
+            lease: prost_types::Duration::try_from(lease).ok(),
+            url: target.url,
+            secrets,
+            event: claimed.event,
+            object: Collection::Deliveries.name(claimed.delivery_id),
+            attempt: claimed.attempts.saturating_add(1),
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! The outbox: notifications are enqueued in the transaction of their event, and dispatched after
+//! its commit.
+
+use std::sync::Arc;
+
+use domain::{
+    event::EventName,
+    id::{DeliveryId, StoreId},
+    scheduling::LEASE,
+};
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::streams::{Reservation, Streams};
+use storage::DatabaseTransaction;
+
+use crate::error::Error;
+
+/// What a transaction enqueued, to be passed to [`Outbox::dispatch`] after the commit. Dropping it
+/// delays notifications but loses none.
+#[derive(Debug, Default)]
+pub(in crate::grpc) struct PendingDispatch {
+    reservations: Vec<Reservation>,
+    is_any_pending: bool,
+}
+
+/// Enqueues and dispatches the notifications of deliveries.
+pub(in crate::grpc) struct Outbox {
+    pub(in crate::grpc) streams: Arc<Streams>,
+    /// Notified when notifications become claimable.
+    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
+    /// Notified when events are written that have no number yet.
+    pub(in crate::grpc) events_written: watch::Sender<()>,
+}
+
+impl Outbox {
+    /// Writes events of a delivery and enqueues their notifications: pre-leased to a stream of this
+    /// process if one has capacity, else pending.
+    pub(in crate::grpc) async fn enqueue(
+        &self,
+        transaction: &DatabaseTransaction,
+        (store_id, delivery_id): (StoreId, DeliveryId),
+        events: &[EventName],
+        now: Timestamp,
+    ) -> Result<PendingDispatch, Error> {
+        let notifications =
+            storage::notifications::record_events(transaction, store_id, delivery_id, events, now)
+                .await?;
+        if notifications.is_empty() {
+            return Ok(PendingDispatch::default());
+        }
+        let reservations: Vec<_> = notifications
+            .iter()
+            .map(|notification| self.streams.reserve(notification))
+            .collect();
+        let notifications: Vec<_> = notifications
+            .into_iter()
+            .zip(&reservations)
+            .map(|(notification, reservation)| {
+                let lease_token = reservation
+                    .as_ref()
+                    .map(|reservation| reservation.lease_token);
+                (notification, lease_token)
+            })
+            .collect();
+        let is_any_pending =
+            storage::notifications::insert(transaction, &notifications, LEASE, now).await?;
+        Ok(PendingDispatch {
+            reservations: reservations.into_iter().flatten().collect(),
+            is_any_pending,
+        })
+    }
+
+    /// Sends pre-leased notifications, and wakes the sequencer for the events and the streams for
+    /// pending notifications. Call only after the commit.
+    pub(in crate::grpc) fn dispatch(&self, pending: PendingDispatch) {
+        self.events_written.send_replace(());
+        for reservation in pending.reservations {
+            reservation.send();
+        }
+        if pending.is_any_pending {
+            self.wake_streams();
+        }
+    }
+
+    /// Wakes the streams for notifications that became due.
+    pub(in crate::grpc) fn wake_streams(&self) {
+        self.notifications_ready.send_replace(());
+    }
+}

@@ -1,0 +1,152 @@
+//! Sends notifications on a stream: pre-leased ones, and those that a claim finds.
+
+use std::{sync::Arc, time::Duration};
+
+use process::clock::Clock;
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    claims::{ClaimResult, Claims, OutgoingBatch},
+    leases::Leases,
+    outcome_batch::BATCH_WINDOW,
+    outcomes::Outcomes,
+    streams::{DispatcherStream, PreLeased, Response, Responses},
+};
+use crate::error::Error;
+
+/// The most pre-leased notifications in one message.
+const MAX_PER_MESSAGE: usize = 256;
+
+/// How often the database is polled without a wake-up: often after a successful claim, then ever
+/// more rarely. Polling finds what other processes enqueue and what becomes due on schedule.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The sending half of a stream.
+pub(in crate::grpc) struct Pusher {
+    pub(in crate::grpc) clock: Clock,
+    pub(in crate::grpc) claims: Arc<Claims>,
+    pub(in crate::grpc) outcomes: Arc<Outcomes>,
+    pub(in crate::grpc) leases: Arc<Leases>,
+    /// Notified when notifications become claimable.
+    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
+}
+
+impl Pusher {
+    /// Sends pre-leased notifications, and claims due ones while there is credit.
+    pub(super) async fn run(
+        &self,
+        stream: &DispatcherStream,
+        pre_leased: &mut mpsc::UnboundedReceiver<PreLeased>,
+        responses: &Responses,
+        closed: &CancellationToken,
+    ) -> Result<(), Error> {
+        let mut notifications_ready = self.notifications_ready.subscribe();
+        let mut changes = self.clock.changes();
+        let mut interval = MIN_POLL_INTERVAL;
+        let mut next_poll = Instant::now();
+        let mut last_poll = next_poll;
+        loop {
+            tokio::select! {
+                biased;
+                () = closed.cancelled() => return Ok(()),
+                Some(first) = pre_leased.recv() => {
+                    let Some(permit) = reserve(responses, closed).await else {
+                        return self.leases.release(vec![first.lease()]).await;
+                    };
+                    let batch = self.pre_leased_batch(stream, first, pre_leased);
+                    self.send(permit, batch).await;
+                    continue;
+                }
+                _ = notifications_ready.changed() => interval = MIN_POLL_INTERVAL,
+                () = changes.next() => interval = MIN_POLL_INTERVAL,
+                () = stream.claim_now.notified(), if stream.has_unclaimed() => {
+                    interval = MIN_POLL_INTERVAL;
+                    // A small free capacity is refilled together with what is about to be freed.
+                    let refill_at = last_poll + BATCH_WINDOW;
+                    if refill_at > Instant::now() && !stream.flow_control().is_half_free() {
+                        next_poll = next_poll.min(refill_at);
+                        continue;
+                    }
+                }
+                () = stream.claim_soon.notified() => {
+                    interval = MIN_POLL_INTERVAL;
+                    next_poll = next_poll.min(last_poll + interval);
+                    continue;
+                }
+                () = tokio::time::sleep_until(next_poll) => {
+                    interval = (interval * 2).min(MAX_POLL_INTERVAL);
+                }
+            }
+            loop {
+                // Before the claim: a dispatcher that does not read gets no leases.
+                let Some(permit) = reserve(responses, closed).await else {
+                    return Ok(());
+                };
+                // Before the claim, so that a concurrent claim with outcomes counts.
+                stream.clear_unclaimed();
+                match self.claims.claim(stream).await? {
+                    ClaimResult::NothingDue => {
+                        stream.record_nothing_due();
+                        break;
+                    }
+                    ClaimResult::NoCapacity => {
+                        stream.record_no_capacity();
+                        break;
+                    }
+                    ClaimResult::Claimed { batch, may_be_more } => {
+                        stream.record_claimed();
+                        interval = MIN_POLL_INTERVAL;
+                        self.send(permit, batch).await;
+                        if !may_be_more {
+                            break;
+                        }
+                    }
+                }
+            }
+            last_poll = Instant::now();
+            next_poll = last_poll + interval;
+        }
+    }
+
+    async fn send(&self, permit: mpsc::Permit<'_, Response>, batch: OutgoingBatch) {
+        permit.send(Ok(proto::StreamResponse {
+            notifications: batch.notifications,
+            ..proto::StreamResponse::default()
+        }));
+        self.outcomes.record_unsendable(&batch.unsendable).await;
+    }
+
+    /// The messages of a pre-leased notification and those queued behind it.
+    fn pre_leased_batch(
+        &self,
+        stream: &DispatcherStream,
+        first: PreLeased,
+        queue: &mut mpsc::UnboundedReceiver<PreLeased>,
+    ) -> OutgoingBatch {
+        // The first has the oldest lease.
+        let leased_at = first.leased_at;
+        let queued = std::iter::from_fn(|| queue.try_recv().ok());
+        let claimed: Vec<_> = std::iter::once(first)
+            .chain(queued)
+            .take(MAX_PER_MESSAGE)
+            .map(|pre_leased| (pre_leased.claimed, pre_leased.lease_token))
+            .collect();
+        self.claims.outgoing_batch(stream, claimed, leased_at)
+    }
+}
+
+/// Waits for capacity in the send queue; `None` when the stream closes.
+async fn reserve<'a>(
+    responses: &'a Responses,
+    closed: &CancellationToken,
+) -> Option<mpsc::Permit<'a, Response>> {
+    tokio::select! {
+        permit = responses.reserve() => permit.ok(),
+        () = closed.cancelled() => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! A session: one stream of a dispatcher from its opening to its end.
+
+use std::{pin::Pin, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+use tonic::Streaming;
+
+use super::{
+    leases::Leases,
+    push::Pusher,
+    receive::Receiver,
+    streams::{Responses, Streams},
+    test_sends::TestSends,
+};
+
+use crate::error::Error;
+
+/// Serves sessions.
+pub(in crate::grpc) struct Sessions {
+    pub(in crate::grpc) streams: Arc<Streams>,
+    pub(in crate::grpc) test_sends: TestSends,
+    pub(in crate::grpc) pusher: Pusher,
+    pub(in crate::grpc) receiver: Receiver,
+    pub(in crate::grpc) leases: Arc<Leases>,
+    /// Ends the sessions.
+    pub(in crate::grpc) shutdown: CancellationToken,
+}
+
+impl Sessions {
+    /// Serves a stream until its dispatcher half-closes or disconnects, its client is no longer
+    /// permitted, or core shuts down. It ends between claims, so that everything leased is sent.
+    pub(super) async fn serve(
+        &self,
+        requests: Streaming<proto::StreamRequest>,
+        responses: &Responses,
+        revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
+    ) -> Result<(), Error> {
+        let (stream, mut pre_leased) = self.streams.open(responses);
+        let tests = self.test_sends.open(responses);
+        let closed = self.shutdown.child_token();
+        let receiving = async {
+            let received = self
+                .receiver
+                .run((&stream, tests), requests, responses, &closed)
+                .await;
+            closed.cancel();
+            received
+        };
+        let pushing = async {
+            let pushed = self
+                .pusher
+                .run(&stream, &mut pre_leased, responses, &closed)
+                .await;
+            closed.cancel();
+            pushed
+        };
+        let watching = async {
+            let revoked = closed.run_until_cancelled(revoked).await;
+            closed.cancel();
+            revoked.map_or(Ok(()), Err)
+        };
+        let (received, pushed, watched) = tokio::join!(receiving, pushing, watching);
+        // The leases in flight outlive the stream: their outcomes arrive on another one. The leases
+        // of what was not sent are released.
+        self.streams.close(&stream);
+        pre_leased.close();
+        let unsent = std::iter::from_fn(|| pre_leased.try_recv().ok());
+        let released = self
+            .leases
+            .release(unsent.map(|unsent| unsent.lease()).collect());
+        let released = released.await;
+        watched.and(received).and(pushed).and(released)
+    }
+}

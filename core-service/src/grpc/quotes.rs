@@ -1,0 +1,264 @@
+//! Quotes: retail prices encrypted into their own resource names, and accepted by orders.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use domain::{
+    delivery::{DeliveryPlan, Route},
+    id::{DeliveryId, StoreId},
+    money::Price,
+    quote::{PlanField, PlanFingerprint, Quote},
+    store::{self, Store},
+    task::TaskKind,
+    violation::Violations,
+};
+use jiff::Timestamp;
+use process::clock::Clock;
+use prost::Message as _;
+use proto::iri::Collection;
+use uuid::Uuid;
+
+use super::messages;
+
+use crate::{
+    error::Error,
+    secret_box::{Purpose, SecretBox},
+};
+
+/// Limit of the matched rules that a name contains.
+const MAX_RULES: usize = 10;
+
+/// The plaintext of a name.
+#[derive(Clone, PartialEq, prost::Message)]
+struct QuotePayload {
+    /// UUID, by which the quote is used only once.
+    #[prost(bytes = "vec", tag = "1")]
+    id: Vec<u8>,
+    /// Without `name`.
+    #[prost(message, optional, tag = "2")]
+    retail_price: Option<proto::RetailPrice>,
+    /// Microseconds since 1970.
+    #[prost(int64, tag = "3")]
+    calculated_at: i64,
+    #[prost(bytes = "vec", tag = "4")]
+    fingerprint: Vec<u8>,
+}
+
+/// The quote named by an order.
+#[derive(Debug)]
+pub(super) enum QuoteLookup {
+    NotGiven,
+    Valid(Box<Quote>),
+    Expired,
+    /// Altered, of another store, or not a quote; clients must not be able to tell which.
+    Unknown,
+}
+
+struct DecryptedQuote {
+    quote: Quote,
+    retail_price: proto::RetailPrice,
+    is_expired: bool,
+}
+
+/// Issues and reads quotes.
+pub(super) struct Quotes {
+    pub(super) secret_box: Arc<SecretBox>,
+    pub(super) clock: Clock,
+}
+
+impl Quotes {
+    /// Sets the name of a retail price: the price itself, encrypted for its store. The name has to
+    /// fit into a URL, so it contains only the matched rules of the calculation.
+    pub(super) fn issue(
+        &self,
+        store: &Store,
+        (plan, calculated_at): (&DeliveryPlan, Timestamp),
+        mut retail_price: proto::RetailPrice,
+    ) -> proto::RetailPrice {
+        let mut encoded = retail_price.clone();
+        encoded.calculation.retain(|outcome| outcome.matched);
+        encoded.calculation.truncate(MAX_RULES);
+        let payload = QuotePayload {
+            id: Uuid::now_v7().as_bytes().to_vec(),
+            retail_price: Some(encoded),
+            calculated_at: calculated_at.as_microsecond(),
+            fingerprint: PlanFingerprint::of(plan).to_bytes(),
+        };
+        let encrypted = self.secret_box.encrypt(
+            Purpose::RetailPrice,
+            store.id.0.as_bytes(),
+            &payload.encode_to_vec(),
+        );
+        retail_price.name = Collection::RetailPrices.name(BASE64_URL_SAFE_NO_PAD.encode(encrypted));
+        retail_price
+    }
+
+    /// None if the quote is altered, of another store, or expired.
+    pub(super) fn read(&self, store_id: StoreId, name: &str) -> Option<proto::RetailPrice> {
+        self.decrypt(store_id, name)
+            .filter(|decrypted| !decrypted.is_expired)
+            .map(|decrypted| decrypted.retail_price)
+    }
+
+    /// Looks up the quote that an order names.
+    pub(super) fn look_up(&self, store_id: StoreId, name: Option<&str>) -> QuoteLookup {
+        let Some(name) = name else {
+            return QuoteLookup::NotGiven;
+        };
+        match self.decrypt(store_id, name) {
+            Some(decrypted) if decrypted.is_expired => QuoteLookup::Expired,
+            Some(decrypted) => QuoteLookup::Valid(Box::new(decrypted.quote)),
+            None => QuoteLookup::Unknown,
+        }
+    }
+
+    fn decrypt(&self, store_id: StoreId, name: &str) -> Option<DecryptedQuote> {
+        let token = Collection::RetailPrices.member(name)?;
+        let encrypted = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
+        let plaintext = self
+            .secret_box
+            .decrypt(Purpose::RetailPrice, store_id.0.as_bytes(), &encrypted)
+            .ok()?;
+        let payload = QuotePayload::decode(plaintext.as_slice()).ok()?;
+        let retail_price = proto::RetailPrice {
+            name: name.to_owned(),
+            ..payload.retail_price?
+        };
+        let expires_at = messages::instant(retail_price.expire_time.as_ref()?)?;
+        let price = retail_price.price.as_ref()?;
+        let quote = Quote {
+            id: Uuid::from_slice(&payload.id).ok()?,
+            name: name.to_owned(),
+            price: Price {
+                net: price.net_amount,
+                tax: price.tax_amount,
+                currency: store::parse_currency(&price.currency_code).ok()?,
+            },
+            route: Route {
+                distance_meters: retail_price.distance_meters,
+                duration_seconds: retail_price.duration_seconds,
+                source: messages::read_distance_source(retail_price.distance_source())?,
+            },
+            calculated_at: Timestamp::from_microsecond(payload.calculated_at).ok()?,
+            fingerprint: PlanFingerprint::from_bytes(&payload.fingerprint)?,
+        };
+        Some(DecryptedQuote {
+            quote,
+            retail_price,
+            is_expired: self.clock.now() >= expires_at,
+        })
+    }
+}
+
+const FIELD: &str = "retail_price";
+
+impl QuoteLookup {
+    /// The quote, if it is valid.
+    pub(super) fn quote(&self) -> Option<&Quote> {
+        match self {
+            Self::Valid(quote) => Some(quote),
+            Self::NotGiven | Self::Expired | Self::Unknown => None,
+        }
+    }
+
+    /// Adds a violation if the quote is not valid.
+    pub(super) fn add_violation(&self, violations: &mut Violations) {
+        match self {
+            Self::NotGiven | Self::Valid(_) => {}
+            Self::Expired => violations.add(FIELD, PRICE_EXPIRED, EXPIRED),
+            Self::Unknown => violations.add(
+                FIELD,
+                "UNKNOWN_PRICE",
+                "is not a retail price of this store",
+            ),
+        }
+    }
+
+    /// Accepts the quote for a valid plan. Fails if the quote is not valid or the plan differs
+    /// from the quoted one.
+    pub(super) fn accept(
+        self,
+        plan: &DeliveryPlan,
+        given: &GivenTimes,
+    ) -> Result<Option<Quote>, Error> {
+        match self {
+            Self::NotGiven => Ok(None),
+            Self::Valid(quote) => {
+                let violations = differences(&quote.fingerprint, plan, given);
+                if violations.is_empty() {
+                    Ok(Some(*quote))
+                } else {
+                    Err(Error::PriceMismatch(violations))
+                }
+            }
+            Self::Expired => Err(Error::Conflict {
+                reason: PRICE_EXPIRED,
+                message: EXPIRED.to_owned(),
+            }),
+            Self::Unknown => {
+                let mut violations = Violations::new();
+                self.add_violation(&mut violations);
+                Err(Error::Invalid(violations))
+            }
+        }
+    }
+}
+
+const PRICE_EXPIRED: &str = "PRICE_EXPIRED";
+const EXPIRED: &str = "the retail price has expired; calculate it again";
+
+/// Which times an order gives explicitly.
+pub(super) struct GivenTimes {
+    pub(super) pickup: bool,
+    pub(super) pickup_slot: bool,
+    pub(super) dropoff_slot: bool,
+}
+
+/// The differences between an order and the quoted plan, by the field names of the order.
+fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes) -> Violations {
+    let differences = quoted.differences(&PlanFingerprint::of(plan));
+    let mut violations = Violations::new();
+    for (kind, part) in &differences {
+        let is = |part| differences.contains(&(*kind, part));
+        let is_implied = match part {
+            // The default start of a window follows from its end.
+            PlanField::After => is(PlanField::Before),
+            // The end of a pickup without times follows from the dropoff and the route.
+            PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => {
+                differences.len() > 2
+            }
+            _ => false,
+        };
+        if is_implied {
+            continue;
+        }
+        let (task, has_slot) = match kind {
+            TaskKind::Pickup => ("pickup", given.pickup_slot),
+            TaskKind::Dropoff => ("dropoff", given.dropoff_slot),
+        };
+        let part = match part {
+            PlanField::Address => "address",
+            PlanField::Before if has_slot => "time_slot",
+            PlanField::Before => "before",
+            PlanField::After => "after",
+            PlanField::Weight => "weight",
+            PlanField::Packages => "packages",
+            PlanField::Tags => "tags",
+        };
+        violations.add(
+            format!("{task}.{part}"),
+            "DIFFERS",
+            "differs from the delivery that the price was calculated for",
+        );
+    }
+    violations
+}
+
+/// The error for a quote that was used for another delivery.
+pub(super) fn already_used(delivery_id: DeliveryId) -> Error {
+    let delivery = proto::iri::of(&Collection::Deliveries.name(delivery_id));
+    Error::Conflict {
+        reason: "PRICE_USED",
+        message: format!("the retail price was already used for {delivery}; calculate it again"),
+    }
+}

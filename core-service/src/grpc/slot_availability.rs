@@ -1,0 +1,116 @@
+//! The windows of a store's time slot that can be booked now. One read serves both the list of
+//! choices and the check of a requested window.
+
+use std::{collections::HashMap, sync::Arc};
+
+use domain::{
+    delivery::Booking, delivery_window::TaskTimes, id::TimeSlotId, store::Store, task::TimeWindow,
+    time_slot::TimeSlot, violation::Violations,
+};
+use jiff::Zoned;
+use process::clock::Clock;
+
+use super::{definitions::Definitions, freshness::Freshness};
+use storage::{Storage, slot_bookings};
+
+use crate::error::Error;
+
+pub(super) struct SlotAvailability {
+    pub(super) id: TimeSlotId,
+    time_slot: Arc<TimeSlot>,
+    booked: HashMap<TimeWindow, u32>,
+}
+
+/// Reads which windows can be booked.
+pub(super) struct Slots {
+    pub(super) storage: Arc<Storage>,
+    pub(super) definitions: Arc<Definitions>,
+    pub(super) clock: Clock,
+}
+
+impl Slots {
+    /// None for a store without time slot.
+    pub(super) async fn availability(
+        &self,
+        store: &Store,
+        freshness: Freshness,
+    ) -> Result<Option<SlotAvailability>, Error> {
+        let Some((id, time_slot)) = self.definitions.time_slot(store, freshness).await? else {
+            return Ok(None);
+        };
+        let booked = if time_slot.capacity().is_some() {
+            let reader = self.storage.reader();
+            slot_bookings::counts(reader, (store.id, id), self.clock.now()).await?
+        } else {
+            HashMap::new()
+        };
+        Ok(Some(SlotAvailability {
+            id,
+            time_slot,
+            booked,
+        }))
+    }
+
+    /// The error for a slot that became fully booked between the check and the booking.
+    pub(super) async fn full_slot_error(&self, store: &Store, window: TimeWindow) -> Error {
+        let mut violations = Violations::new();
+        let times = TaskTimes {
+            slot: Some(window),
+            ..TaskTimes::default()
+        };
+        match self.availability(store, Freshness::Current).await {
+            Ok(Some(availability)) => {
+                let now = self.clock.now().to_zoned(store.time_zone.clone());
+                availability.check("dropoff", &times, &now, &mut violations);
+            }
+            Ok(None) => {}
+            Err(error) => return error,
+        }
+        violations.add("dropoff.time_slot", TIME_SLOT_REFUSED, "is fully booked");
+        Error::Invalid(violations)
+    }
+}
+
+const TIME_SLOT_REFUSED: &str = "TIME_SLOT_REFUSED";
+
+impl SlotAvailability {
+    pub(super) fn choices(&self, now: &Zoned) -> Vec<TimeWindow> {
+        self.time_slot.choices(now, |window| self.booked(window))
+    }
+
+    /// Checks a requested window if the store accepts only offered ones.
+    pub(super) fn check(
+        &self,
+        task: &str,
+        times: &TaskTimes,
+        now: &Zoned,
+        violations: &mut Violations,
+    ) {
+        let Some(window) = times.slot.filter(|_| self.time_slot.offered_only()) else {
+            return;
+        };
+        let rejection = self
+            .time_slot
+            .rejection(window, now, |window| self.booked(window));
+        if let Some(rejection) = rejection {
+            violations.add(
+                format!("{task}.time_slot"),
+                TIME_SLOT_REFUSED,
+                rejection.to_string(),
+            );
+        }
+    }
+
+    /// The booking of a window and the capacity of the slot; none if the capacity is unlimited.
+    pub(super) fn booking(&self, slot: Option<TimeWindow>) -> Option<(Booking, u32)> {
+        let booking = Booking {
+            time_slot_id: self.id,
+            window: slot?,
+        };
+        Some((booking, self.time_slot.capacity()?))
+    }
+
+    fn booked(&self, window: TimeWindow) -> u32 {
+        self.booked.get(&window).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,366 @@
+//! Validates requested deliveries, field by field: parses messages and collects violations.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, ToSpan as _, Zoned};
+
+use domain::{
+    address::LatLng,
+    before::{self, DateOrder},
+    delivery_window::TaskTimes,
+    store::Country,
+    task::Package,
+    telephone,
+    time_slot::window,
+    violation::Violations,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Limits, in characters unless noted otherwise. Valid requests stay far below them.
+const MAX_TEXT: usize = 500;
+const MAX_LONG_TEXT: usize = 5_000;
+const MAX_NAME: usize = 200;
+const MAX_TAG: usize = 64;
+const MAX_TAGS: usize = 50;
+const MAX_METADATA: usize = 50;
+const MAX_PACKAGES: usize = 100;
+const MAX_PACKAGE_QUANTITY: u32 = 10_000;
+/// Grams: a hundred tonnes.
+const MAX_WEIGHT: i64 = 100_000_000;
+
+/// The context in which texts are parsed.
+pub(super) struct ParseContext<'a> {
+    pub(super) now: &'a Zoned,
+    pub(super) date_order: DateOrder,
+    /// ISO 3166-1 alpha-2, for national telephone numbers.
+    pub(super) country: &'a str,
+}
+
+/// A validated address, not geocoded yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct AddressDraft {
+    /// Empty only if there is a point.
+    pub(super) text: String,
+    pub(super) lat_lng: Option<LatLng>,
+    pub(super) place_name: Option<String>,
+    pub(super) contact_name: Option<String>,
+    pub(super) telephone: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) postal_code: Option<String>,
+    pub(super) locality: Option<String>,
+    pub(super) country: Option<String>,
+}
+
+/// The requested fields of a task except its address and times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TaskDetails {
+    pub(super) comments: String,
+    pub(super) weight: Option<i64>,
+    pub(super) packages: Vec<Package>,
+    pub(super) tags: Vec<String>,
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// A store's own identifier of a delivery. Blank counts as absent.
+pub(super) fn external_reference(
+    text: Option<String>,
+    violations: &mut Violations,
+) -> Option<String> {
+    checked_text("external_reference", &text?, MAX_NAME, violations)
+}
+
+/// An address; none if it has neither a text nor a point.
+pub(super) fn address(
+    field: &str,
+    draft: Option<proto::task_draft::Address>,
+    country: &str,
+    violations: &mut Violations,
+) -> Option<AddressDraft> {
+    match draft? {
+        proto::task_draft::Address::AddressText(text) => {
+            let text = checked_text(field, &text, MAX_TEXT, violations)?;
+            Some(AddressDraft {
+                text,
+                ..AddressDraft::default()
+            })
+        }
+        proto::task_draft::Address::AddressDraft(draft) => {
+            address_object(field, draft, country, violations)
+        }
+    }
+}
+
+pub(super) fn address_object(
+    field: &str,
+    draft: proto::AddressDraft,
+    country: &str,
+    violations: &mut Violations,
+) -> Option<AddressDraft> {
+    let mut text = |name: &str, text: Option<String>, limit| {
+        checked_text(&format!("{field}.{name}"), &text?, limit, violations)
+    };
+    let has_point = draft.lat_lng.is_some();
+    let street_address =
+        text("street_address", draft.street_address.clone(), MAX_TEXT).map(|trimmed| {
+            // Together with a point, the client's text is stored unchanged.
+            draft
+                .street_address
+                .filter(|_| has_point)
+                .unwrap_or(trimmed)
+        });
+    let mut address = AddressDraft {
+        place_name: text("place_name", draft.place_name, MAX_NAME),
+        contact_name: text("contact_name", draft.contact_name, MAX_NAME),
+        description: text("description", draft.description, MAX_LONG_TEXT),
+        postal_code: text("postal_code", draft.postal_code, MAX_NAME),
+        locality: text("address_locality", draft.address_locality, MAX_NAME),
+        ..AddressDraft::default()
+    };
+    if let Some(code) = draft.address_country.filter(|code| !code.trim().is_empty()) {
+        let parsed = code.trim().parse::<Country>();
+        address.country = violations
+            .check(
+                format!("{field}.address_country"),
+                "UNKNOWN_COUNTRY",
+                parsed,
+            )
+            .map(|country| country.as_str().to_owned());
+    }
+    if let Some(number) = draft.telephone {
+        let field = format!("{field}.telephone");
+        let parsed = telephone::parse(&number, country);
+        address.telephone = violations
+            .check(field, "INVALID_TELEPHONE", parsed)
+            .flatten();
+    }
+    if let Some(point) = draft.lat_lng {
+        let parsed = LatLng::new(point.latitude, point.longitude);
+        address.lat_lng = violations.check(format!("{field}.lat_lng"), "INVALID_POINT", parsed);
+    }
+    if street_address.is_none() && !has_point {
+        return None;
+    }
+    address.text = street_address.unwrap_or_default();
+    Some(address)
+}
+
+/// The times of a task. `timeSlot` takes precedence over `before`. Blank counts as absent.
+pub(super) fn times(
+    field: &str,
+    draft: &proto::TaskDraft,
+    context: &ParseContext<'_>,
+    violations: &mut Violations,
+) -> TaskTimes {
+    let given = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let (slot, before, after) = (
+        given(&draft.time_slot),
+        given(&draft.before),
+        given(&draft.after),
+    );
+    let mut times = TaskTimes {
+        given: slot.is_some() || before.is_some(),
+        ..TaskTimes::default()
+    };
+    if let Some(text) = slot {
+        let parsed = window::parse(&text, context.now.time_zone());
+        let field = format!("{field}.time_slot");
+        times.slot = violations
+            .check(&field, "INVALID_TIME_SLOT", parsed)
+            .filter(|slot| {
+                is_plausible(&field, slot.after, context.now, violations)
+                    && is_plausible(&field, slot.before, context.now, violations)
+            });
+    } else if let Some(text) = before {
+        times.before = instant(&format!("{field}.before"), &text, context, violations);
+    }
+    if let Some(text) = after {
+        times.after = instant(&format!("{field}.after"), &text, context, violations);
+    }
+    times
+}
+
+pub(super) fn details(
+    field: &str,
+    draft: proto::TaskDraft,
+    violations: &mut Violations,
+) -> TaskDetails {
+    let comments = draft
+        .comments
+        .and_then(|text| {
+            checked_text(
+                &format!("{field}.comments"),
+                &text,
+                MAX_LONG_TEXT,
+                violations,
+            )
+        })
+        .unwrap_or_default();
+    if draft
+        .weight
+        .is_some_and(|weight| !(0..=MAX_WEIGHT).contains(&weight))
+    {
+        violations.add(
+            format!("{field}.weight"),
+            "OUT_OF_RANGE",
+            format!("must be from 0 to {MAX_WEIGHT} (grams)"),
+        );
+    }
+    TaskDetails {
+        comments,
+        weight: draft.weight,
+        packages: packages(&format!("{field}.packages"), draft.packages, violations),
+        tags: tags(&format!("{field}.tags"), draft.tags, violations),
+        metadata: metadata(&format!("{field}.metadata"), draft.metadata, violations),
+    }
+}
+
+/// A required display name.
+pub(super) fn display_name(field: &str, text: &str, violations: &mut Violations) -> String {
+    let name = checked_text(field, text, MAX_NAME, violations);
+    if name.is_none() {
+        violations.add(field, "REQUIRED", "is required");
+    }
+    name.unwrap_or_default()
+}
+
+fn packages(
+    field: &str,
+    packages: Vec<proto::Package>,
+    violations: &mut Violations,
+) -> Vec<Package> {
+    if packages.len() > MAX_PACKAGES {
+        violations.add(field, "TOO_MANY", format!("must be at most {MAX_PACKAGES}"));
+        return Vec::new();
+    }
+    let mut checked = Vec::with_capacity(packages.len());
+    for (index, package) in packages.into_iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        if !(1..=MAX_PACKAGE_QUANTITY).contains(&package.quantity) {
+            violations.add(
+                format!("{field}.quantity"),
+                "OUT_OF_RANGE",
+                format!("must be from 1 to {MAX_PACKAGE_QUANTITY}"),
+            );
+        }
+        let kind = display_name(&format!("{field}.type"), &package.r#type, violations);
+        checked.push(Package {
+            kind,
+            quantity: package.quantity,
+        });
+    }
+    checked
+}
+
+fn tags(field: &str, tags: Vec<String>, violations: &mut Violations) -> Vec<String> {
+    if tags.len() > MAX_TAGS {
+        violations.add(field, "TOO_MANY", format!("must be at most {MAX_TAGS}"));
+        return Vec::new();
+    }
+    tags.into_iter()
+        .enumerate()
+        .filter_map(|(index, tag)| {
+            checked_text(&format!("{field}[{index}]"), &tag, MAX_TAG, violations)
+        })
+        .collect()
+}
+
+fn metadata(
+    field: &str,
+    metadata: std::collections::HashMap<String, String>,
+    violations: &mut Violations,
+) -> BTreeMap<String, String> {
+    if metadata.len() > MAX_METADATA {
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!("must be at most {MAX_METADATA} members"),
+        );
+        return BTreeMap::new();
+    }
+    let metadata: BTreeMap<_, _> = metadata.into_iter().collect();
+    for (key, value) in &metadata {
+        let shown: String = key.chars().take(MAX_TAG).collect();
+        let field = format!("{field}.{shown}");
+        if key.chars().count() > MAX_TAG || key.contains(char::is_control) {
+            violations.add(
+                &field,
+                "INVALID_KEY",
+                format!(
+                    "must have a key of at most {MAX_TAG} characters, none of them a control character"
+                ),
+            );
+        }
+        check_characters(&field, value, MAX_TEXT, violations);
+    }
+    metadata
+}
+
+fn instant(
+    field: &str,
+    text: &str,
+    context: &ParseContext<'_>,
+    violations: &mut Violations,
+) -> Option<Timestamp> {
+    let parsed = before::parse(text, context.now, context.date_order);
+    violations
+        .check(field, "INVALID_TIME", parsed)
+        .filter(|instant| is_plausible(field, *instant, context.now, violations))
+}
+
+/// Rejects implausible times. Times in the past are accepted: shops also book afterwards.
+fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut Violations) -> bool {
+    // 2000-01-01T00:00:00Z
+    const EARLIEST: i64 = 946_684_800;
+    let latest = now
+        .checked_add(10.years())
+        .map_or(Timestamp::MAX, |latest| latest.timestamp());
+    let plausible = instant.as_second() >= EARLIEST && instant <= latest;
+    if !plausible {
+        let shown = instant.to_zoned(now.time_zone().clone());
+        violations.add(
+            field,
+            "ABSURD_TIME",
+            format!("was read as {shown}; must be from the year 2000 to ten years from now"),
+        );
+    }
+    plausible
+}
+
+/// The trimmed text; none if it is empty or invalid.
+fn checked_text(
+    field: &str,
+    text: &str,
+    limit: usize,
+    violations: &mut Violations,
+) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty() && check_characters(field, text, limit, violations)).then(|| text.to_owned())
+}
+
+fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Violations) -> bool {
+    if text.chars().count() > limit {
+        violations.add(
+            field,
+            "TOO_LONG",
+            format!("must be at most {limit} characters"),
+        );
+        return false;
+    }
+    let forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.contains(forbidden) {
+        violations.add(
+            field,
+            "CONTROL_CHARACTER",
+            "must not contain control characters",
+        );
+        return false;
+    }
+    true
+}

@@ -1,0 +1,98 @@
+//! Creates webhooks.
+
+use domain::{
+    event::EventName,
+    id::{ApiClientId, StoreId, WebhookId},
+    webhook::{MAX_PER_CLIENT, Webhook},
+    webhook_secrets::Secrets,
+};
+use tonic::Response;
+
+use super::Webhooks;
+
+use crate::{
+    error::Error,
+    grpc::{caller::Caller, messages},
+};
+
+impl Webhooks {
+    pub(super) async fn create(
+        &self,
+        caller: &Caller,
+        mut request: proto::CreateWebhookRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let store = caller.store()?;
+        let owner = (store.id, caller.id);
+        let guard = self
+            .idempotency
+            .guard(caller, "CreateWebhook", request.idempotency.take())?;
+        if let Some(reply) = self.idempotency.replay(guard).await? {
+            return Ok(reply);
+        }
+
+        let webhook = self.parse_webhook(owner, request)?;
+
+        let (secret, encrypted) = self.secrets.create(webhook.id);
+        let reply = proto::Webhook {
+            secret: secret.to_text(),
+            ..messages::webhook(&webhook, store, webhook.created_at)
+        };
+        let reply = self
+            .idempotency
+            .write(guard, move |transaction| {
+                let (webhook, secrets) = (webhook.clone(), Secrets::new(encrypted.clone()));
+                let reply = reply.clone();
+                Box::pin(async move {
+                    storage::stores::lock(transaction, webhook.store_id).await?;
+                    let count = storage::webhooks::count(transaction, owner).await?;
+                    if count >= MAX_PER_CLIENT {
+                        return Err(Error::Quota {
+                            reason: "TOO_MANY_WEBHOOKS",
+                            message: format!(
+                                "a client has at most {MAX_PER_CLIENT} webhooks; delete one first"
+                            ),
+                        });
+                    }
+                    storage::webhooks::insert(transaction, &webhook, &secrets).await?;
+                    Ok(reply)
+                })
+            })
+            .await?;
+        Ok(reply)
+    }
+
+    fn parse_webhook(
+        &self,
+        (store_id, api_client_id): (StoreId, ApiClientId),
+        request: proto::CreateWebhookRequest,
+    ) -> Result<Webhook, Error> {
+        let mut violations = messages::read_violations(request.violations);
+        let event = if request.event.is_empty() {
+            violations.add("event", "REQUIRED", "is required");
+            None
+        } else {
+            let parsed = request.event.parse::<EventName>();
+            violations.check("event", "UNKNOWN_EVENT", parsed)
+        };
+        if request.url.is_empty() {
+            violations.add("url", "REQUIRED", "is required");
+        } else {
+            violations.check("url", "INVALID_URL", self.egress.check_url(&request.url));
+        }
+        match event {
+            Some(event) if violations.is_empty() => Ok(Webhook {
+                id: WebhookId::new(),
+                store_id,
+                api_client_id,
+                event,
+                // As sent: clients compare it with the URL that they registered.
+                url: request.url,
+                created_at: self.clock.now(),
+                overlap_ends_at: None,
+                disabled: None,
+                disabled_period: None,
+            }),
+            _ => Err(Error::Invalid(violations)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Enables and disables webhooks.
+
+use std::sync::Arc;
+
+use domain::{
+    api_client::Scope,
+    webhook::{Disabled, DisabledReason, Webhook},
+};
+use proto::iri::Collection;
+use tonic::Response;
+
+use super::Webhooks;
+
+use crate::{
+    error::Error,
+    grpc::{caller::Caller, messages},
+};
+
+impl Webhooks {
+    pub(super) async fn enable(
+        &self,
+        caller: &Caller,
+        request: proto::EnableWebhookRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let (name, idempotency) = (request.name, request.idempotency);
+        self.set_disabled(caller, ("EnableWebhook", &name), idempotency, None)
+            .await
+    }
+
+    pub(super) async fn disable(
+        &self,
+        caller: &Caller,
+        request: proto::DisableWebhookRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let disabled = Disabled {
+            at: self.clock.now(),
+            reason: if caller.has(Scope::Admin) {
+                DisabledReason::Operator
+            } else {
+                DisabledReason::Client
+            },
+        };
+        let (name, idempotency) = (request.name, request.idempotency);
+        self.set_disabled(
+            caller,
+            ("DisableWebhook", &name),
+            idempotency,
+            Some(disabled),
+        )
+        .await
+    }
+
+    /// Disables or enables a webhook. Changes nothing if it already is.
+    async fn set_disabled(
+        &self,
+        caller: &Caller,
+        (rpc, name): (&str, &str),
+        idempotency: Option<proto::Idempotency>,
+        disabled: Option<Disabled>,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let guard =
+            self.idempotency
+                .guard_on(caller, rpc, (Collection::Webhooks, name), idempotency)?;
+        if let Some(reply) = self.idempotency.replay(guard).await? {
+            return Ok(reply);
+        }
+        let (webhook, store) = self.webhook_of(caller, name).await?;
+        if disabled.is_none() && webhook.disabled.is_some() {
+            // In several transactions, since the backlog may be too long for one.
+            let (owner, now) = ((webhook.store_id, webhook.id), self.clock.now());
+            storage::notifications::cancel_whole_backlog(&self.storage, owner, now).await?;
+        }
+
+        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let store = Arc::new(store);
+        self.idempotency
+            .write(guard, move |transaction| {
+                let store = Arc::clone(&store);
+                Box::pin(async move {
+                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+                    // It may have been deleted since it was read.
+                    let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+                    let is_changed = match disabled {
+                        Some(disabled) => webhook.disable(disabled),
+                        None => webhook.enable(now),
+                    };
+                    if is_changed {
+                        storage::webhooks::save_disabled(transaction, &webhook).await?;
+                        // On enabling, too: an event that was committed while it was disabled may have
+                        // enqueued a notification.
+                        storage::notifications::cancel_backlog(transaction, &webhook, now).await?;
+                    }
+                    Ok(messages::webhook(&webhook, &store, now))
+                })
+            })
+            .await
+    }
+}
+
+/// Fails if the webhook is disabled.
+pub(super) fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
+    if webhook.disabled.is_none() {
+        return Ok(());
+    }
+    Err(Error::Conflict {
+        reason: "WEBHOOK_DISABLED",
+        message: "the webhook is disabled; enable it first".to_owned(),
+    })
+}

@@ -1,0 +1,259 @@
+//! Webhooks: creates, lists, gets and deletes them. A client has access to its own webhooks, an
+//! operator to all.
+
+mod create;
+mod enable;
+mod notifications;
+mod recovery;
+mod secrets;
+mod test_send;
+
+use std::sync::Arc;
+
+use domain::{
+    api_client::Scope,
+    event::EventName,
+    id::{ApiClientId, StoreId, WebhookId},
+    store::Store,
+    webhook::{MAX_PER_CLIENT, Webhook},
+    webhook_secrets::Secrets,
+};
+use jiff::SignedDuration;
+use process::clock::Clock;
+use proto::iri::Collection;
+use tonic::{Request, Response, Status};
+
+use super::{
+    authenticator::Authenticator,
+    caller::Caller,
+    idempotency::Idempotency,
+    lookup, messages,
+    notifications::{Outbox, TestSends},
+    webhook_secrets::WebhookSecrets,
+};
+
+use storage::Storage;
+
+use crate::error::Error;
+
+pub(super) struct Webhooks {
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) secrets: Arc<WebhookSecrets>,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) test_sends: TestSends,
+    pub(super) egress: egress::Policy,
+    pub(super) notification_retention: SignedDuration,
+}
+
+#[tonic::async_trait]
+impl proto::webhooks_server::Webhooks for Webhooks {
+    async fn create_webhook(
+        &self,
+        request: Request<proto::CreateWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.create(&caller, request.into_inner()).await?)
+    }
+
+    async fn get_webhook(
+        &self,
+        request: Request<proto::GetWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+
+        let name = request.into_inner().name;
+        let (webhook, store) = self.webhook_of(&caller, &name).await?;
+
+        let now = self.clock.now();
+        Ok(Response::new(messages::webhook(&webhook, &store, now)))
+    }
+
+    async fn list_webhooks(
+        &self,
+        request: Request<proto::ListWebhooksRequest>,
+    ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+
+        let reader = self.storage.reader();
+        let store_name = request.into_inner().store;
+        let (webhooks, store) = if store_name.is_empty() {
+            let store = caller.store()?;
+            let owner = (store.id, caller.id);
+            (storage::webhooks::list(reader, owner).await, store.clone())
+        } else {
+            caller.require(Scope::Admin)?;
+            let store = lookup::store(&self.storage, &store_name).await?;
+            let webhooks = storage::webhooks::list_of_store(reader, store.id).await;
+            (webhooks, store)
+        };
+
+        let now = self.clock.now();
+        Ok(Response::new(proto::ListWebhooksResponse {
+            webhooks: webhooks
+                .map_err(Error::from)?
+                .iter()
+                .map(|webhook| messages::webhook(webhook, &store, now))
+                .collect(),
+        }))
+    }
+
+    async fn delete_webhook(
+        &self,
+        request: Request<proto::DeleteWebhookRequest>,
+    ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+
+        let name = request.into_inner().name;
+        let (webhook, _) = self.webhook_of(&caller, &name).await?;
+        let owner = (webhook.store_id, webhook.api_client_id);
+        let (webhook_id, now) = (webhook.id, self.clock.now());
+        if webhook.disabled.is_some() {
+            let owner = (webhook.store_id, webhook_id);
+            storage::notifications::cancel_whole_backlog(&self.storage, owner, now)
+                .await
+                .map_err(Error::from)?;
+        }
+        let deleted = self
+            .storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let (store_id, _) = owner;
+                    let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
+                    if deleted {
+                        // All of them, since a deleted webhook must have no notifications. If the
+                        // backlog is too long for one transaction, the call fails until the
+                        // webhook is disabled.
+                        let id = webhook_id;
+                        storage::notifications::cancel_notifications(
+                            transaction,
+                            store_id,
+                            id,
+                            None,
+                            now,
+                        )
+                        .await?;
+                    }
+                    Ok::<_, Error>(deleted)
+                })
+            })
+            .await?;
+        if !deleted {
+            return Err(Error::NotFound { name }.into());
+        }
+
+        Ok(Response::new(proto::DeleteWebhookResponse {}))
+    }
+
+    async fn enable_webhook(
+        &self,
+        request: Request<proto::EnableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.enable(&caller, request.into_inner()).await?)
+    }
+
+    async fn disable_webhook(
+        &self,
+        request: Request<proto::DisableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.disable(&caller, request.into_inner()).await?)
+    }
+
+    async fn rotate_webhook_secret(
+        &self,
+        request: Request<proto::RotateWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.rotate(&caller, request.into_inner()).await?)
+    }
+
+    async fn confirm_webhook_secret(
+        &self,
+        request: Request<proto::ConfirmWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.confirm(&caller, request.into_inner()).await?)
+    }
+
+    async fn test_webhook(
+        &self,
+        request: Request<proto::TestWebhookRequest>,
+    ) -> Result<Response<proto::WebhookTest>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(self.test(&caller, &name).await?))
+    }
+
+    async fn list_webhook_notifications(
+        &self,
+        request: Request<proto::ListWebhookNotificationsRequest>,
+    ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let request = request.into_inner();
+        Ok(Response::new(
+            self.list_notifications(&caller, request).await?,
+        ))
+    }
+
+    async fn get_webhook_notification(
+        &self,
+        request: Request<proto::GetWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let name = request.into_inner().name;
+        Ok(Response::new(self.get_notification(&caller, &name).await?))
+    }
+
+    async fn resend_webhook_notification(
+        &self,
+        request: Request<proto::ResendWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.resend(&caller, request.into_inner()).await?)
+    }
+
+    async fn recover_webhook(
+        &self,
+        request: Request<proto::RecoverWebhookRequest>,
+    ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
+        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        Ok(self.recover(&caller, request.into_inner()).await?)
+    }
+}
+
+impl Webhooks {
+    /// Finds a webhook and its store: one of the caller's own, or with scope `admin` any.
+    pub(super) async fn webhook_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Webhook, Store), Error> {
+        let not_found = || Error::NotFound {
+            name: name.to_owned(),
+        };
+        let reader = self.storage.reader();
+        let id = Collection::Webhooks.id(name).map(WebhookId);
+        if caller.has(Scope::Admin) {
+            let id = id.ok_or_else(not_found)?;
+            let webhook = storage::webhooks::find_of_any_store(reader, id)
+                .await?
+                .ok_or_else(not_found)?;
+            let store = storage::stores::find(reader, webhook.store_id)
+                .await?
+                .ok_or_else(|| {
+                    storage::Error::inconsistent("webhooks", "a webhook has no store")
+                })?;
+            return Ok((webhook, store));
+        }
+        let store = caller.store()?;
+        let id = id.ok_or_else(not_found)?;
+        let webhook = storage::webhooks::find(reader, (store.id, caller.id), id)
+            .await?
+            .ok_or_else(not_found)?;
+        Ok((webhook, store.clone()))
+    }
+}

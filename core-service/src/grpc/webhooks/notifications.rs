@@ -1,0 +1,220 @@
+//! Notifications of a webhook: lists, gets and resends them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use domain::{
+    api_client::Scope, id::NotificationId, notification_state::State, store::Store,
+    webhook::Webhook,
+};
+use proto::iri::Collection;
+use tonic::Response;
+
+use super::{Webhooks, enable::require_enabled};
+use storage::{
+    ConnectionTrait,
+    pages::Cursor,
+    webhook_notifications::{AttemptView, NotificationView},
+};
+
+use crate::{
+    error::Error,
+    grpc::{caller::Caller, messages, pages},
+};
+
+impl Webhooks {
+    pub(super) async fn list_notifications(
+        &self,
+        caller: &Caller,
+        request: proto::ListWebhookNotificationsRequest,
+    ) -> Result<proto::ListWebhookNotificationsResponse, Error> {
+        let (webhook, store) = self.webhook_of(caller, &request.webhook).await?;
+
+        let mut violations = messages::read_violations(request.violations);
+        let mut states = Vec::new();
+        for name in &request.states {
+            states.extend(violations.check("states", "UNKNOWN_STATE", name.parse::<State>()));
+        }
+        let size = pages::read_size(request.page_size, &mut violations);
+        let start = pages::read_token(&request.page_token, &mut violations);
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
+
+        let owner = (webhook.store_id, webhook.id);
+        let reader = self.storage.reader();
+        let (page, more) =
+            storage::webhook_notifications::read(reader, owner, &states, start, size).await?;
+        let ends = [page.first().map(cursor), page.last().map(cursor)];
+        let (next_page_token, previous_page_token) = pages::tokens(start, ends, more);
+        let mut attempts = HashMap::new();
+        if request.with_attempts {
+            let ids = page.iter().map(|notification| notification.id);
+            attempts =
+                storage::webhook_notifications::attempts(reader, webhook.store_id, ids).await?;
+        }
+        Ok(proto::ListWebhookNotificationsResponse {
+            notifications: page
+                .iter()
+                .map(|notification| {
+                    let attempts = attempts.remove(&notification.id).unwrap_or_default();
+                    message(notification, &store, attempts)
+                })
+                .collect(),
+            next_page_token,
+            previous_page_token,
+        })
+    }
+
+    pub(super) async fn get_notification(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<proto::WebhookNotification, Error> {
+        let (notification, _, store) = self.notification_of(caller, name).await?;
+        with_attempts(self.storage.reader(), &notification, &store).await
+    }
+
+    /// Resends a notification now, with the full retry schedule.
+    pub(super) async fn resend(
+        &self,
+        caller: &Caller,
+        request: proto::ResendWebhookNotificationRequest,
+    ) -> Result<Response<proto::WebhookNotification>, Error> {
+        let name = request.name;
+        let resource = (Collection::Notifications, name.as_str());
+        let rpc = "ResendWebhookNotification";
+        let guard = self
+            .idempotency
+            .guard_on(caller, rpc, resource, request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(guard).await? {
+            return Ok(reply);
+        }
+        let (notification, webhook, store) = self.notification_of(caller, &name).await?;
+        require_enabled(&webhook)?;
+
+        let (owner, id, now) = (
+            (webhook.store_id, webhook.id),
+            notification.id,
+            self.clock.now(),
+        );
+        let store = Arc::new(store);
+        let reply = self
+            .idempotency
+            .write(guard, move |transaction| {
+                let (store, name) = (Arc::clone(&store), name.clone());
+                Box::pin(async move {
+                    let (store_id, webhook_id) = owner;
+                    let found =
+                        storage::webhooks::find_and_lock(transaction, store_id, webhook_id).await?;
+                    // It may have been disabled or deleted since it was read.
+                    let (webhook, _) =
+                        found.ok_or_else(|| Error::NotFound { name: name.clone() })?;
+                    require_enabled(&webhook)?;
+                    storage::webhook_notifications::resend(transaction, owner, [id], now).await?;
+                    let notification =
+                        storage::webhook_notifications::find(transaction, store_id, id)
+                            .await?
+                            .ok_or(Error::NotFound { name })?;
+                    with_attempts(transaction, &notification, &store).await
+                })
+            })
+            .await?;
+        self.outbox.wake_streams();
+        Ok(reply)
+    }
+
+    /// Finds a notification of a webhook that the caller has access to, the webhook and its store.
+    async fn notification_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(NotificationView, Webhook, Store), Error> {
+        let not_found = || Error::NotFound {
+            name: name.to_owned(),
+        };
+        let reader = self.storage.reader();
+        let id = Collection::Notifications.id(name).map(NotificationId);
+        let notification = if caller.has(Scope::Admin) {
+            let id = id.ok_or_else(not_found)?;
+            storage::webhook_notifications::find_of_any_store(reader, id).await?
+        } else {
+            let store = caller.store()?;
+            let id = id.ok_or_else(not_found)?;
+            storage::webhook_notifications::find(reader, store.id, id).await?
+        };
+        let notification = notification.ok_or_else(not_found)?;
+        let webhook = messages::webhook_name(notification.webhook_id);
+        match self.webhook_of(caller, &webhook).await {
+            Ok((webhook, store)) => Ok((notification, webhook, store)),
+            // Name the notification that was requested.
+            Err(Error::NotFound { .. }) => Err(not_found()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+async fn with_attempts(
+    connection: &impl ConnectionTrait,
+    notification: &NotificationView,
+    store: &Store,
+) -> Result<proto::WebhookNotification, Error> {
+    let mut attempts = storage::webhook_notifications::attempts(
+        connection,
+        notification.store_id,
+        [notification.id],
+    )
+    .await?;
+    let attempts = attempts.remove(&notification.id).unwrap_or_default();
+    Ok(message(notification, store, attempts))
+}
+
+fn cursor(notification: &NotificationView) -> Cursor {
+    Cursor {
+        created_at: notification.created_at,
+        id: notification.id.0,
+    }
+}
+
+fn message(
+    notification: &NotificationView,
+    store: &Store,
+    attempts: Vec<AttemptView>,
+) -> proto::WebhookNotification {
+    use proto::webhook_notification::State as StateMessage;
+    proto::WebhookNotification {
+        name: Collection::Notifications.name(notification.id),
+        webhook: messages::webhook_name(notification.webhook_id),
+        event: notification.event.clone(),
+        object: Collection::Deliveries.name(notification.delivery_id),
+        state: match notification.state {
+            State::Pending => StateMessage::Pending,
+            State::Failed => StateMessage::Failed,
+            State::Delivered => StateMessage::Delivered,
+            State::Exhausted => StateMessage::Exhausted,
+            State::Cancelled => StateMessage::Cancelled,
+        }
+        .into(),
+        attempt_count: notification.attempts,
+        next_attempt_time: notification.due_at.map(messages::timestamp),
+        create_time: Some(messages::timestamp(notification.created_at)),
+        finish_time: notification.finished_at.map(messages::timestamp),
+        // Attempts are read after the notification: skip one that was recorded since.
+        attempts: attempts
+            .into_iter()
+            .filter(|attempt| attempt.number <= notification.attempts)
+            .map(attempt)
+            .collect(),
+        time_zone: store.time_zone_name().to_owned(),
+    }
+}
+
+fn attempt(attempt: AttemptView) -> proto::WebhookAttempt {
+    proto::WebhookAttempt {
+        number: attempt.number,
+        failure: attempt.failure.unwrap_or_default(),
+        status: attempt.status,
+        duration_microseconds: attempt.duration,
+        response_body: attempt.response_body,
+        end_time: Some(messages::timestamp(attempt.recorded_at)),
+    }
+}

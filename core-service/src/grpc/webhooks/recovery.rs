@@ -1,0 +1,214 @@
+//! Recovers a webhook: resends failed notifications and enqueues events that it missed while it was
+//! disabled.
+
+use domain::{
+    id::{NotificationId, StoreId, WebhookId},
+    violation::Violations,
+    webhook::Webhook,
+};
+use jiff::Timestamp;
+use proto::iri::Collection;
+use tonic::Response;
+use uuid::Uuid;
+
+use super::{Webhooks, enable::require_enabled};
+use storage::{
+    DatabaseTransaction,
+    pages::{Cursor, Start},
+    webhook_notifications,
+};
+
+use crate::{
+    error::Error,
+    grpc::{caller::Caller, idempotency::Step, messages, pages},
+};
+
+/// The most notifications that one transaction enqueues.
+const BATCH: u64 = 500;
+
+/// The progress of a recovery, stored between its transactions.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Progress {
+    #[prost(uint64, tag = "1")]
+    recovered: u64,
+    /// A page token: the last failed notification that was resent, in order of creation; empty
+    /// before the first.
+    #[prost(string, tag = "2")]
+    failed_after: String,
+    /// The number of the last missed event that was enqueued; absent while failed notifications
+    /// are left.
+    #[prost(int64, optional, tag = "3")]
+    missed_after: Option<i64>,
+}
+
+/// The period of a recovery.
+#[derive(Clone, Copy, Debug)]
+struct RecoveryPeriod {
+    since: Timestamp,
+    /// Notifications that finished earlier may have been removed.
+    retained_since: Timestamp,
+    now: Timestamp,
+}
+
+impl Webhooks {
+    /// Resends what failed since an instant, and enqueues what happened since then while the webhook
+    /// was disabled. Takes several transactions; after a failure, repeat it to continue.
+    pub(super) async fn recover(
+        &self,
+        caller: &Caller,
+        mut request: proto::RecoverWebhookRequest,
+    ) -> Result<Response<proto::RecoverWebhookResponse>, Error> {
+        let webhook = (Collection::Webhooks, request.name.as_str());
+        let idempotency = request.idempotency.take();
+        let guard = self
+            .idempotency
+            .guard_on(caller, "RecoverWebhook", webhook, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(guard).await? {
+            return Ok(reply);
+        }
+        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
+        let mut violations = messages::read_violations(request.violations);
+        let since = read_since(request.since, &mut violations);
+        let Some(since) = since.filter(|_| violations.is_empty()) else {
+            return Err(Error::Invalid(violations));
+        };
+        require_enabled(&webhook)?;
+
+        let owner = (webhook.store_id, webhook.id);
+        let time_zone = store.time_zone_name().to_owned();
+        let mut progress = Progress::default();
+        loop {
+            let time_zone = time_zone.clone();
+            let now = self.clock.now();
+            let retained_since = now.saturating_sub(self.notification_retention);
+            let period = RecoveryPeriod {
+                since,
+                retained_since: retained_since.unwrap_or(Timestamp::MIN),
+                now,
+            };
+            let step = self
+                .idempotency
+                .write_step(guard, progress, move |transaction, progress| {
+                    let time_zone = time_zone.clone();
+                    Box::pin(async move {
+                        let progress = recover_batch(transaction, owner, period, progress);
+                        Ok(match progress.await? {
+                            Step::Unfinished(progress) => Step::Unfinished(progress),
+                            Step::Finished(recovered) => {
+                                Step::Finished(proto::RecoverWebhookResponse {
+                                    since: Some(messages::timestamp(since)),
+                                    recovered,
+                                    time_zone,
+                                })
+                            }
+                        })
+                    })
+                })
+                .await?;
+            self.outbox.wake_streams();
+            match step {
+                Step::Unfinished(so_far) => progress = so_far,
+                Step::Finished(reply) => return Ok(reply),
+            }
+        }
+    }
+}
+
+/// Recovers one batch; finished, returns the total number of notifications.
+async fn recover_batch(
+    transaction: &DatabaseTransaction,
+    (store_id, id): (StoreId, WebhookId),
+    period: RecoveryPeriod,
+    progress: Progress,
+) -> Result<Step<Progress, u64>, Error> {
+    // The lock serializes concurrent recoveries, which would enqueue notifications twice. The
+    // webhook may have been disabled or deleted since it was read.
+    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+    let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+    require_enabled(&webhook)?;
+    let Some(number) = progress.missed_after else {
+        return recover_failed(transaction, &webhook, period, progress)
+            .await
+            .map(Step::Unfinished);
+    };
+    let (count, last) = recover_missed(transaction, &webhook, period, number).await?;
+    let recovered = progress.recovered.saturating_add(count);
+    // Otherwise a later recovery would enqueue the events again, after their notifications have
+    // been removed.
+    if last.is_none() && webhook.clear_disabled_period(period.since, period.now) {
+        storage::webhooks::save_disabled_period(transaction, &webhook).await?;
+    }
+    Ok(match last {
+        None => Step::Finished(recovered),
+        Some(number) => Step::Unfinished(Progress {
+            recovered,
+            missed_after: Some(number),
+            ..progress
+        }),
+    })
+}
+
+/// Resends a batch of failed notifications, each at most once: it may fail again before the recovery
+/// is finished.
+async fn recover_failed(
+    transaction: &DatabaseTransaction,
+    webhook: &Webhook,
+    RecoveryPeriod { since, now, .. }: RecoveryPeriod,
+    progress: Progress,
+) -> Result<Progress, Error> {
+    let owner = (webhook.store_id, webhook.id);
+    let after = match pages::decode(&progress.failed_after) {
+        Some(Start::NewerThan(cursor)) => cursor,
+        _ => Cursor {
+            created_at: since,
+            id: Uuid::nil(),
+        },
+    };
+    let failed = webhook_notifications::failed_after(transaction, owner, after, BATCH).await?;
+    let Some(last) = failed.last().copied() else {
+        return Ok(Progress {
+            missed_after: Some(0),
+            ..progress
+        });
+    };
+    let ids = failed.iter().map(|cursor| NotificationId(cursor.id));
+    let count = webhook_notifications::resend(transaction, owner, ids, now).await?;
+    Ok(Progress {
+        recovered: progress.recovered.saturating_add(count),
+        failed_after: pages::encode(Start::NewerThan(last)),
+        missed_after: None,
+    })
+}
+
+/// Enqueues the missed events of one page of the log. Returns how many, and the number to continue
+/// after.
+async fn recover_missed(
+    transaction: &DatabaseTransaction,
+    webhook: &Webhook,
+    period: RecoveryPeriod,
+    after: i64,
+) -> Result<(u64, Option<i64>), Error> {
+    let Some(missed) = webhook.missed_period(period.since, period.retained_since) else {
+        return Ok((0, None));
+    };
+    let page =
+        webhook_notifications::missed_events(transaction, webhook, missed, after, BATCH).await?;
+    if !page.missed.is_empty() {
+        webhook_notifications::enqueue_missed(transaction, webhook, &page.missed, period.now)
+            .await?;
+    }
+    let count = u64::try_from(page.missed.len()).unwrap_or(u64::MAX);
+    Ok((count, page.last))
+}
+
+fn read_since(
+    since: Option<prost_types::Timestamp>,
+    violations: &mut Violations,
+) -> Option<Timestamp> {
+    let Some(since) = since else {
+        violations.add("since", "REQUIRED", "is required");
+        return None;
+    };
+    let parsed = Timestamp::new(since.seconds, since.nanos);
+    violations.check("since", "OUT_OF_RANGE", parsed)
+}

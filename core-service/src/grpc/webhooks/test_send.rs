@@ -1,0 +1,81 @@
+//! Tests a webhook: a dispatcher with a stream to this process sends a signed sample. Only
+//! dispatchers connect to receivers, so that a sample takes the same path as a notification and
+//! passes the same guard against private addresses.
+
+use domain::{
+    id::{DeliveryId, NotificationId},
+    notification::Failure,
+    webhook::Webhook,
+};
+use proto::iri::Collection;
+use uuid::Uuid;
+
+use super::Webhooks;
+
+use crate::{
+    error::Error,
+    grpc::{
+        caller::Caller,
+        messages,
+        notifications::{self, OUTCOME_TIMEOUT},
+    },
+};
+
+/// The delivery that every sample names. No delivery has this id.
+const SAMPLE_DELIVERY: DeliveryId = DeliveryId(Uuid::nil());
+
+impl Webhooks {
+    /// Sends a webhook a signed sample and returns the outcome. A disabled webhook can be tested
+    /// before it is enabled again.
+    pub(super) async fn test(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<proto::WebhookTest, Error> {
+        let (webhook, _) = self.webhook_of(caller, name).await?;
+        let owner = (webhook.store_id, webhook.id);
+        let secrets = storage::webhook_secrets::find(self.storage.reader(), owner)
+            .await?
+            // Deleted since it was read.
+            .ok_or_else(|| Error::NotFound {
+                name: name.to_owned(),
+            })?;
+        let id = NotificationId::new();
+        let sample = proto::Notification {
+            name: Collection::Notifications.name(id),
+            lease: prost_types::Duration::try_from(OUTCOME_TIMEOUT).ok(),
+            url: webhook.url.clone(),
+            secrets: self.secrets.decrypt_valid(webhook.id, &secrets)?,
+            event: webhook.event.as_str().to_owned(),
+            object: Collection::Deliveries.name(SAMPLE_DELIVERY),
+            attempt: 1,
+            ..proto::Notification::default()
+        };
+
+        let outcome = self.test_sends.run(webhook.store_id, sample).await?;
+
+        Ok(message(&webhook, id, outcome))
+    }
+}
+
+fn message(webhook: &Webhook, id: NotificationId, test: proto::TestOutcome) -> proto::WebhookTest {
+    let outcome = test.outcome.unwrap_or_default();
+    let status = outcome.status.and_then(|status| u16::try_from(status).ok());
+    let failure = notifications::failure(outcome.failure, status);
+    proto::WebhookTest {
+        webhook: messages::webhook_name(webhook.id),
+        url: webhook.url.clone(),
+        id: id.to_string(),
+        event: webhook.event.as_str().to_owned(),
+        object: Collection::Deliveries.name(SAMPLE_DELIVERY),
+        failure: failure.map_or("", Failure::as_str).to_owned(),
+        detail: test.detail,
+        dns: test.dns,
+        connect: test.connect,
+        tls: test.tls,
+        tls_version: test.tls_version,
+        duration: outcome.duration,
+        status: outcome.status,
+        response_body: outcome.response_body,
+    }
+}

@@ -1,0 +1,280 @@
+//! Builds the components and services of a core, each with what it needs.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{
+    address_geocoder::AddressGeocoder,
+    addresses::Addresses,
+    api_clients::ApiClients,
+    authenticator::Authenticator,
+    background::Background,
+    definitions::Definitions,
+    deliveries::Deliveries,
+    events::{EventFeed, EventRetention, Events, Sequencer},
+    idempotency::Idempotency,
+    notifications::{
+        AttemptWriter, Claims, Leases, NotificationRetention, Notifications, Outbox, Outcomes,
+        Pusher, Receiver, Sessions, Streams, TestSends, attempt_log,
+    },
+    planning::Planner,
+    price_lists::PriceLists,
+    quotes::Quotes,
+    retail_prices::RetailPrices,
+    services::Services,
+    signing_keys::SigningKeys,
+    slot_availability::Slots,
+    stores::Stores,
+    tasks::Tasks,
+    time_slots::TimeSlots,
+    tokens::Tokens,
+    webhook_secrets::WebhookSecrets,
+    webhooks::Webhooks,
+    zones::Zones,
+};
+
+use crate::{config::Config, lifecycle::Lifecycle, metrics::Metrics, startup::Resources};
+
+/// Builds the services and the background tasks, which share components.
+pub(crate) fn wire(
+    resources: Resources,
+    config: &Config,
+    metrics: Arc<Metrics>,
+    lifecycle: &Lifecycle,
+) -> (Services, Background) {
+    let Resources {
+        storage,
+        clock,
+        secret_box,
+        key_ring,
+        geocoder,
+        gazetteer,
+        router,
+    } = resources;
+    let platform = &config.platform;
+    let notifications_ready = watch::Sender::new(());
+    let events_written = watch::Sender::new(());
+    let events_sequenced = watch::Sender::new(());
+
+    let authenticator = Arc::new(Authenticator::new(
+        Arc::clone(&storage),
+        Arc::clone(&key_ring),
+        clock.clone(),
+    ));
+    let idempotency = Arc::new(Idempotency {
+        storage: Arc::clone(&storage),
+        secret_box: Arc::clone(&secret_box),
+        clock: clock.clone(),
+    });
+
+    let definitions = Arc::new(Definitions::new(Arc::clone(&storage)));
+    let slots = Arc::new(Slots {
+        storage: Arc::clone(&storage),
+        definitions: Arc::clone(&definitions),
+        clock: clock.clone(),
+    });
+    let geocoder = Arc::new(AddressGeocoder {
+        geocoder,
+        required_precision: config.geocoding.address_precision,
+        country: platform.country.clone(),
+        definitions: Arc::clone(&definitions),
+    });
+    let planner = Arc::new(Planner {
+        definitions: Arc::clone(&definitions),
+        slots: Arc::clone(&slots),
+        geocoder: Arc::clone(&geocoder),
+        router,
+        clock: clock.clone(),
+        country: platform.country.clone(),
+    });
+    let quotes = Arc::new(Quotes {
+        secret_box: Arc::clone(&secret_box),
+        clock: clock.clone(),
+    });
+
+    let (streams, unsent) = Streams::new();
+    let streams = Arc::new(streams);
+    let (attempt_log, attempts) = attempt_log();
+    let test_sends = TestSends::default();
+    let secrets = Arc::new(WebhookSecrets {
+        secret_box,
+        clock: clock.clone(),
+    });
+    let outbox = Arc::new(Outbox {
+        streams: Arc::clone(&streams),
+        notifications_ready: notifications_ready.clone(),
+        events_written: events_written.clone(),
+    });
+    let leases = Arc::new(Leases {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        notifications_ready: notifications_ready.clone(),
+    });
+    let claims = Arc::new(Claims {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        secrets: Arc::clone(&secrets),
+    });
+    let outcomes = Arc::new(Outcomes {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        claims: Arc::clone(&claims),
+        disable_after: config.webhooks.disable_after(),
+        metrics,
+        attempt_log,
+        events_written: events_written.clone(),
+    });
+    let sessions = Arc::new(Sessions {
+        streams: Arc::clone(&streams),
+        test_sends: test_sends.clone(),
+        pusher: Pusher {
+            clock: clock.clone(),
+            claims,
+            outcomes: Arc::clone(&outcomes),
+            leases: Arc::clone(&leases),
+            notifications_ready,
+        },
+        receiver: Receiver {
+            streams,
+            outcomes,
+            leases: Arc::clone(&leases),
+        },
+        leases: Arc::clone(&leases),
+        shutdown: lifecycle.shutdown.clone(),
+    });
+    let feed = Arc::new(EventFeed {
+        storage: Arc::clone(&storage),
+        events_sequenced: events_sequenced.clone(),
+        shutdown: lifecycle.shutdown.clone(),
+    });
+
+    let background = Background {
+        sequencer: Sequencer {
+            storage: Arc::clone(&storage),
+            events_written,
+            events_sequenced,
+        },
+        event_retention: EventRetention {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            retention: config.event_retention(),
+        },
+        idempotency: Arc::clone(&idempotency),
+        leases,
+        unsent,
+        attempt_writer: AttemptWriter {
+            storage: Arc::clone(&storage),
+            queue: attempts,
+        },
+        notification_retention: NotificationRetention {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            retention: config.webhooks.retention(),
+        },
+    };
+    let services = Services {
+        addresses: Addresses {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            definitions: Arc::clone(&definitions),
+            geocoder: Arc::clone(&geocoder),
+            gazetteer,
+            country: platform.country.clone(),
+        },
+        api_clients: ApiClients {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            geocoder: Arc::clone(&geocoder),
+        },
+        deliveries: Deliveries {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            idempotency: Arc::clone(&idempotency),
+            planner: Arc::clone(&planner),
+            quotes: Arc::clone(&quotes),
+            slots: Arc::clone(&slots),
+            outbox: Arc::clone(&outbox),
+        },
+        events: Events {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            feed,
+            tasks: lifecycle.tasks.clone(),
+        },
+        notifications: Notifications {
+            authenticator: Arc::clone(&authenticator),
+            sessions,
+            tasks: lifecycle.tasks.clone(),
+        },
+        price_lists: PriceLists {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            definitions: Arc::clone(&definitions),
+            planner: Arc::clone(&planner),
+        },
+        retail_prices: RetailPrices {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            planner,
+            quotes,
+        },
+        signing_keys: SigningKeys {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            key_ring: Arc::clone(&key_ring),
+        },
+        stores: Stores {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            definitions: Arc::clone(&definitions),
+            geocoder,
+            time_zone: platform.timezone.clone(),
+            country: platform.country.clone(),
+        },
+        tasks: Tasks {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            outbox: Arc::clone(&outbox),
+        },
+        time_slots: TimeSlots {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            definitions: Arc::clone(&definitions),
+            slots,
+            locale: platform.locale.clone(),
+            country: platform.country.clone(),
+        },
+        tokens: Tokens {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            key_ring,
+            lifetime: config.token_lifetime_seconds(),
+        },
+        webhooks: Webhooks {
+            authenticator: Arc::clone(&authenticator),
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            idempotency,
+            secrets,
+            outbox,
+            test_sends,
+            egress: config.egress(),
+            notification_retention: config.webhooks.retention(),
+        },
+        zones: Zones {
+            authenticator,
+            storage,
+            clock,
+            definitions,
+        },
+    };
+    (services, background)
+}

@@ -1,0 +1,57 @@
+//! Errors of startup and serving.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use geocoding::gazetteer::ImportError;
+use process::{secret_file, tls};
+
+use crate::{error::Error, routing::OsrmError, secret_box};
+
+/// The reason why a core cannot start or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(
+        "cannot listen on {addr}; choose another address with {flag}, or port 0 for any free one"
+    )]
+    Listen {
+        addr: SocketAddr,
+        flag: &'static str,
+        source: std::io::Error,
+    },
+    #[error(
+        "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key), listen on a loopback address, or set --allow-plaintext"
+    )]
+    Plaintext { addr: SocketAddr },
+    #[error("cannot serve gRPC over TLS")]
+    Tls(#[from] tls::Error),
+    #[error(
+        "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file"
+    )]
+    NoDatabase,
+    #[error("cannot read the database URL from its file")]
+    DatabaseUrlFile(#[from] secret_file::Error),
+    #[error("cannot open the database")]
+    Database(#[from] storage::Error),
+    #[error(transparent)]
+    MasterKey(#[from] secret_box::Error),
+    #[error(
+        "the master key {path} is not the key that the secrets in this database are encrypted with: give the right one with --master-key-file, or the database that belongs to this key"
+    )]
+    WrongMasterKey { path: PathBuf },
+    #[error("cannot load the token signing keys")]
+    SigningKeys(#[source] Error),
+    #[error("cannot recover the leases of a stopped process")]
+    Leases(#[source] Error),
+    #[error("cannot set up TLS for geocoders")]
+    GeocoderTls(#[source] rustls::Error),
+    #[error("cannot import the addresses of the demo")]
+    Addresses(#[from] ImportError),
+    #[error("cannot use the OSRM server")]
+    Router(#[from] OsrmError),
+    #[error("cannot create the first API clients")]
+    Bootstrap(#[source] Error),
+    #[error("cannot serve gRPC")]
+    Serve(#[from] tonic::transport::Error),
+    #[error("cannot serve gRPC reflection")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}

@@ -1,0 +1,125 @@
+//! Opens everything a core needs before it can serve.
+
+use std::{path::Path, sync::Arc};
+
+use geocoding::{
+    CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder,
+    gazetteer::GazetteerGeocoder,
+};
+use process::clock::Clock;
+use storage::{Storage, geocodes::GeocodeCache};
+
+use crate::{
+    config::Config,
+    grpc::{KeyRing, recover_orphaned_leases},
+    routing::Router,
+    secret_box::SecretBox,
+    start_error::StartError,
+};
+
+/// What a core uses.
+pub(crate) struct Resources {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) secret_box: Arc<SecretBox>,
+    pub(crate) key_ring: Arc<KeyRing>,
+    pub(crate) geocoder: Box<dyn Geocoder>,
+    /// The address index; imports replace it.
+    pub(crate) gazetteer: Arc<Gazetteer>,
+    pub(crate) router: Box<dyn Router>,
+}
+
+/// Opens the database, the secret box, the geocoders and the router of a core.
+pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, StartError> {
+    let storage = Arc::new(Storage::connect(&config.database_url()?).await?);
+    let secret_box = open_secret_box(&storage, &config.master_key_file, config.all_in_one).await?;
+    let secret_box = Arc::new(secret_box);
+    if storage.is_single_process() {
+        recover_orphaned_leases(&storage, config.all_in_one, clock.now())
+            .await
+            .map_err(StartError::Leases)?;
+    }
+    let router = config.router.open()?;
+    let key_ring = KeyRing::open(
+        Arc::clone(&storage),
+        Arc::clone(&secret_box),
+        clock.clone(),
+        config.public_url.clone(),
+    );
+    let key_ring = Arc::new(key_ring.await.map_err(StartError::SigningKeys)?);
+    let gazetteer = Arc::new(Gazetteer::new(&config.gazetteer_file));
+    if config.all_in_one {
+        gazetteer.ensure_demo()?;
+    } else if !config.gazetteer_file.exists() {
+        tracing::warn!(
+            path = %config.gazetteer_file.display(),
+            "the gazetteer file does not exist: addresses cannot be geocoded until some are imported"
+        );
+    }
+    let geocoder = geocoder(config, &gazetteer, &storage, &clock)?;
+    Ok(Resources {
+        storage,
+        clock,
+        secret_box,
+        key_ring,
+        geocoder,
+        gazetteer,
+        router,
+    })
+}
+
+/// The configured geocoders, in their order.
+fn geocoder(
+    config: &Config,
+    gazetteer: &Arc<Gazetteer>,
+    storage: &Arc<Storage>,
+    clock: &Clock,
+) -> Result<Box<dyn Geocoder>, StartError> {
+    let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
+    for spec in &config.geocoding.geocoders {
+        match spec {
+            GeocoderSpec::Gazetteer => {
+                chain.push(Box::new(GazetteerGeocoder(Arc::clone(gazetteer))));
+            }
+            GeocoderSpec::Http(spec) => {
+                let language = &config.platform.locale;
+                let http = HttpGeocoder::new(spec, language).map_err(StartError::GeocoderTls)?;
+                let label = http.label();
+                let cache = GeocodeCache {
+                    storage: Arc::clone(storage),
+                    clock: clock.clone(),
+                };
+                chain.push(Box::new(CachedGeocoder::new(
+                    http,
+                    label,
+                    Some(Box::new(cache)),
+                )));
+            }
+        }
+    }
+    Ok(Box::new(Chain(chain)))
+}
+
+/// Opens the secret box. A new master key is created only for a database without encrypted
+/// secrets, because it could not decrypt them.
+pub(crate) async fn open_secret_box(
+    storage: &Storage,
+    master_key_file: &Path,
+    create: bool,
+) -> Result<SecretBox, StartError> {
+    let keys = storage::signing_keys::list(storage.reader()).await?;
+    let secret_box = if create && keys.is_empty() {
+        SecretBox::open_or_create(master_key_file)?
+    } else {
+        SecretBox::open(master_key_file)?
+    };
+    if keys
+        .iter()
+        .any(|key| !secret_box.matches_key(&key.encrypted_private_key))
+    {
+        return Err(StartError::WrongMasterKey {
+            path: master_key_file.to_owned(),
+        });
+    }
+    Ok(secret_box)
+}

@@ -1,0 +1,158 @@
+//! Messages for a database that can't be opened: the cause, and what to do about it. They never
+//! contain the password.
+
+use std::{io, str::FromStr as _};
+
+use sea_orm::{
+    DbErr,
+    sqlx::{self, postgres::PgConnectOptions},
+};
+
+use super::{Error, error::driver_error};
+
+const SQLITE_READONLY: u32 = 8;
+const SQLITE_CANTOPEN: u32 = 14;
+const SQLITE_NOTADB: u32 = 26;
+
+/// Replaces a connection error by a message on what to do about it, if there is one.
+pub(super) fn explain(url: &str, error: Error) -> Error {
+    let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
+        return error;
+    };
+    let message = if url.starts_with("sqlite:") {
+        Some(explain_sqlite(url, cause))
+    } else {
+        driver_error(cause).and_then(|cause| explain_postgres(url, cause))
+    };
+    message.map_or(error, Error::Misconfigured)
+}
+
+fn explain_sqlite(url: &str, cause: &DbErr) -> String {
+    let file = url.trim_start_matches("sqlite:").trim_start_matches("//");
+    let file = file.split('?').next().unwrap_or(file);
+    let code = driver_error(cause)
+        .and_then(sqlx::Error::as_database_error)
+        .and_then(|error| error.code()?.parse::<u32>().ok());
+    // The low byte of an extended result code is the primary code.
+    match code.map(|code| code & 0xff) {
+        Some(SQLITE_CANTOPEN) => format!(
+            "the SQLite file {file} cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
+        ),
+        Some(SQLITE_NOTADB) => format!(
+            "the file {file} is not an SQLite database: name another file, or move this one away"
+        ),
+        Some(SQLITE_READONLY) => format!("the SQLite file {file} is not writable by this user"),
+        _ => format!("the SQLite file {file} cannot be used: {cause}"),
+    }
+}
+
+fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
+    let options = match PgConnectOptions::from_str(url) {
+        Ok(options) => options,
+        Err(error) => {
+            return Some(format!(
+                "its URL is invalid ({error}): write it as postgres://USER@HOST:PORT/DATABASE"
+            ));
+        }
+    };
+    let user = options.get_username();
+    let database = options.get_database().unwrap_or(user);
+    let server = match options.get_socket() {
+        Some(directory) => directory.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    let message = match cause {
+        sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
+            format!(
+                "PostgreSQL at {server} does not respond: check that it runs, and that the network lets this host through"
+            )
+        }
+        sqlx::Error::Io(error) => {
+            format!(
+                "cannot connect to PostgreSQL at {server} ({error}): start it, or correct the database's URL"
+            )
+        }
+        sqlx::Error::Tls(error) => {
+            format!(
+                "PostgreSQL at {server} fails the TLS handshake ({error}): check sslmode and sslrootcert in the database's URL"
+            )
+        }
+        sqlx::Error::Database(error) => {
+            let error = error.message();
+            match cause.as_database_error()?.code()?.as_ref() {
+                "28P01" => format!(
+                    "PostgreSQL at {server} rejects the password of the user {user}: correct it in PGPASSWORD, PGPASSFILE, DELIVERY_DATABASE_URL or --database-url-file"
+                ),
+                "28000" => format!(
+                    "PostgreSQL at {server} rejects the user {user} ({error}): create the role, correct the user in the database's URL, or change pg_hba.conf"
+                ),
+                "3D000" => format!(
+                    "PostgreSQL at {server} has no database {database}: create it (createdb), or correct its name in the database's URL"
+                ),
+                "53300" => format!(
+                    "PostgreSQL at {server} has no free connection: raise max_connections, or run fewer cores"
+                ),
+                "57P03" => {
+                    format!("PostgreSQL at {server} is starting or shutting down: try again")
+                }
+                _ => format!("PostgreSQL at {server} refuses the connection: {error}"),
+            }
+        }
+        _ => return None,
+    };
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Storage;
+
+    #[tokio::test]
+    async fn an_unusable_sqlite_file_is_explained() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let directory = path.display();
+        std::fs::write(path.join("notes"), "not a database, but long enough").unwrap();
+
+        for (url, expected) in [
+            (
+                format!("sqlite://{directory}/missing/x?mode=rwc"),
+                format!(
+                    "the SQLite file {directory}/missing/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
+                ),
+            ),
+            (
+                format!("sqlite://{directory}/x"),
+                format!(
+                    "the SQLite file {directory}/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
+                ),
+            ),
+            (
+                format!("sqlite://{directory}/notes"),
+                format!(
+                    "the file {directory}/notes is not an SQLite database: name another file, or move this one away"
+                ),
+            ),
+        ] {
+            let error = Storage::connect(&url).await.unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unreachable_postgres_is_named_without_its_password() {
+        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = unused.local_addr().unwrap();
+        drop(unused);
+
+        let url = format!("postgres://delivery:secret@{addr}/delivery");
+        let error = Storage::connect(&url).await.unwrap_err();
+
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "cannot connect to PostgreSQL at {addr} (Connection refused (os error 111)): start it, or correct the database's URL"
+            )
+        );
+    }
+}

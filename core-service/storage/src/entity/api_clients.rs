@@ -1,0 +1,78 @@
+//! Rows of api clients.
+
+/// Rows of `api_clients`.
+pub(crate) mod api_client {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::{instant::Instant, json::AddressJson};
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "api_clients")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: Uuid,
+        pub store_id: Option<Uuid>,
+        pub display_name: String,
+        pub api_key: String,
+        pub secret_hash: Vec<u8>,
+        pub previous_secret_hash: Option<Vec<u8>>,
+        pub previous_secret_expires_at: Option<Instant>,
+        pub scopes: String,
+        #[sea_orm(column_type = "JsonBinary", nullable)]
+        pub default_address: Option<AddressJson>,
+        pub created_at: Instant,
+        pub disabled_at: Option<Instant>,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `idempotency_keys`.
+pub(crate) mod idempotency_key {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "idempotency_keys")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub api_client_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub key_hash: Vec<u8>,
+        pub request_hash: Vec<u8>,
+        pub encrypted_response: Vec<u8>,
+        pub created_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `signing_keys`.
+pub(crate) mod signing_key {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "signing_keys")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: String,
+        pub encrypted_private_key: Vec<u8>,
+        pub created_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}

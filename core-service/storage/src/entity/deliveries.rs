@@ -1,0 +1,130 @@
+//! Rows of deliveries.
+
+/// Rows of `deliveries`.
+pub(crate) mod delivery {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "deliveries")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: Uuid,
+        pub distance_meters: i64,
+        pub duration_seconds: i64,
+        pub distance_source: String,
+        pub price_net: Option<i64>,
+        pub price_tax: Option<i64>,
+        pub price_currency: Option<String>,
+        pub retail_price: Option<String>,
+        pub booked_time_slot_id: Option<Uuid>,
+        pub booked_after: Option<Instant>,
+        pub booked_before: Option<Instant>,
+        pub created_at: Instant,
+        pub cancelled_at: Option<Instant>,
+        pub external_reference: Option<String>,
+        /// A copy from the tasks, for the filters of lists, like `completed_at`.
+        pub dropoff_before: Option<Instant>,
+        pub completed_at: Option<Instant>,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `tasks`.
+pub(crate) mod task {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::{
+        instant::Instant,
+        json::{AddressJson, MetadataJson, PackagesJson, TagsJson},
+    };
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "tasks")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: Uuid,
+        pub delivery_id: Uuid,
+        pub kind: String,
+        #[sea_orm(column_type = "JsonBinary")]
+        pub address: AddressJson,
+        pub after: Instant,
+        pub before: Instant,
+        pub time_slot: bool,
+        pub comments: String,
+        pub weight: Option<i64>,
+        #[sea_orm(column_type = "JsonBinary")]
+        pub packages: PackagesJson,
+        #[sea_orm(column_type = "JsonBinary")]
+        pub tags: TagsJson,
+        #[sea_orm(column_type = "JsonBinary")]
+        pub metadata: MetadataJson,
+        pub created_at: Instant,
+        pub updated_at: Instant,
+        pub completed_at: Option<Instant>,
+        pub cancelled_at: Option<Instant>,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `slot_bookings`.
+pub(crate) mod slot_booking {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "slot_bookings")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub time_slot_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub starts_at: Instant,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub ends_at: Instant,
+        pub booked: i64,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `retail_price_uses`.
+pub(crate) mod retail_price_use {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "retail_price_uses")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub retail_price_id: Uuid,
+        pub delivery_id: Uuid,
+        pub used_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}

@@ -1,0 +1,101 @@
+//! Rows of webhooks.
+
+/// Rows of `webhooks`.
+pub(crate) mod webhook {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "webhooks")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: Uuid,
+        pub api_client_id: Uuid,
+        pub event: String,
+        pub url: String,
+        pub encrypted_secret: Vec<u8>,
+        /// Each prefixed with its length in two bytes, oldest first.
+        pub encrypted_retired_secrets: Option<Vec<u8>>,
+        pub overlap_ends_at: Option<Instant>,
+        pub created_at: Instant,
+        pub disabled_at: Option<Instant>,
+        pub disabled_reason: Option<String>,
+        pub disabled_from: Option<Instant>,
+        pub disabled_until: Option<Instant>,
+        /// The position in the queue, see `notifications::queue`.
+        pub next_due_at: Option<Instant>,
+        pub was_slow: Option<bool>,
+        pub failing_since: Option<Instant>,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `notifications`.
+pub(crate) mod notification {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "notifications")]
+    pub struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub id: Uuid,
+        pub event_id: Uuid,
+        pub webhook_id: Uuid,
+        pub event: String,
+        pub delivery_id: Uuid,
+        pub state: String,
+        pub attempts: i64,
+        /// The number of attempts made before the retry schedule last started.
+        pub resent_at_attempt: i64,
+        pub due_at: Instant,
+        pub lease_token: Option<Uuid>,
+        pub lease_expires_at: Option<Instant>,
+        pub created_at: Instant,
+        pub finished_at: Option<Instant>,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `attempts`.
+pub(crate) mod attempt {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "attempts")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub notification_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub number: i64,
+        pub failure: Option<String>,
+        pub status: Option<i64>,
+        /// Microseconds.
+        pub duration: i64,
+        pub response_body: String,
+        pub recorded_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}

@@ -1,0 +1,266 @@
+//! Group commit: a flush costs the same for one write as for many. Writes that arrive during a
+//! commit share the next one, each in a savepoint, and return when it is on disk.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use sea_orm::{
+    DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
+    TransactionTrait,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{Error, WriteError, connect::open_sqlite_writer};
+
+/// The capacity of the queue. More writes would time out before their commit.
+const QUEUE_CAPACITY: usize = 4096;
+
+/// The largest number of writes in one commit.
+const MAX_BATCH: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct GroupCommit {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    commit_timer: CommitTimer,
+    write_timeout: Duration,
+    writer: tokio::task::JoinHandle<Result<(), Error>>,
+}
+
+impl GroupCommit {
+    /// Starts the writer on `connection`. After a failure it opens another one from `url`.
+    pub(super) fn start(
+        url: String,
+        connection: DatabaseConnection,
+        write_timeout: Duration,
+    ) -> Self {
+        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let commit_timer = CommitTimer::default();
+        let writer = tokio::spawn(
+            Writer {
+                url,
+                connection: Some(connection),
+                commit_timer: commit_timer.clone(),
+            }
+            .run(queue),
+        );
+        Self {
+            jobs,
+            commit_timer,
+            write_timeout,
+            writer,
+        }
+    }
+
+    pub(super) async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    where
+        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: WriteError,
+    {
+        // A disk may hang for hours: fail at once instead of waiting for the timeout.
+        if self.commit_timer.exceeds(self.write_timeout) {
+            return Err(Error::Timeout.into());
+        }
+        let (reply, result) = oneshot::channel();
+        let job = Box::new(Write {
+            work,
+            result: None,
+            reply,
+        });
+        self.jobs.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
+        })?;
+        // A write that times out in the queue is never run.
+        match tokio::time::timeout(self.write_timeout, result).await {
+            Ok(result) => result.map_err(|_| Error::WriterStopped)?,
+            Err(_) => Err(Error::Timeout.into()),
+        }
+    }
+
+    /// Runs the queued writes, then closes the connection.
+    pub(super) async fn close(self) -> Result<(), Error> {
+        drop(self.jobs);
+        self.writer.await.map_err(|_| Error::WriterStopped)?
+    }
+}
+
+/// The start of the commit in progress, if there is one.
+#[derive(Clone, Debug, Default)]
+struct CommitTimer(Arc<Mutex<Option<Instant>>>);
+
+impl CommitTimer {
+    fn set(&self, start: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = start;
+    }
+
+    fn exceeds(&self, timeout: Duration) -> bool {
+        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        start.is_some_and(|start| start.elapsed() >= timeout)
+    }
+}
+
+/// Runs writes on one connection, and replaces it after a failure.
+struct Writer {
+    url: String,
+    connection: Option<DatabaseConnection>,
+    commit_timer: CommitTimer,
+}
+
+impl Writer {
+    /// Runs writes until all senders are dropped, and closes the connection.
+    async fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) -> Result<(), Error> {
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
+            // A caller that timed out may have retried: its first write must not run.
+            batch.retain(|job| job.is_caller_waiting());
+            if batch.len() <= 1 || self.commit(&mut batch).await.is_err() {
+                // A write that breaks the transaction must not fail the others.
+                for job in &mut batch {
+                    if let Err(error) = self.commit(std::slice::from_mut(job)).await {
+                        job.fail(error);
+                    }
+                }
+            }
+            for job in batch.drain(..) {
+                job.respond();
+            }
+        }
+        match self.connection {
+            Some(connection) => connection.close().await.map_err(Error::from),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the jobs in one transaction and commits it. After an error all are rolled back.
+    async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        self.commit_timer.set(Some(Instant::now()));
+        let result = self.try_to_commit(jobs).await;
+        self.commit_timer.set(None);
+        result
+    }
+
+    async fn try_to_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => open_sqlite_writer(&self.url).await?,
+        };
+        let result = transact(&connection, jobs).await;
+        if result.is_ok() {
+            self.connection = Some(connection);
+            return result;
+        }
+        // After a full disk or an I/O error, SQLite may end the transaction without notifying the
+        // driver. On the same connection, the driver would begin the next transaction as a
+        // savepoint and never commit it.
+        if let Err(error) = connection.close().await {
+            tracing::warn!(%error, "cannot close the connection of a failed transaction");
+        }
+        result
+    }
+}
+
+async fn transact(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+    let options = TransactionOptions {
+        sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+        ..TransactionOptions::default()
+    };
+    let transaction = connection.begin_with_options(options).await?;
+    for job in jobs.iter_mut().filter(|job| job.is_caller_waiting()) {
+        let savepoint = transaction.begin().await?;
+        match job.run(&savepoint).await {
+            JobResult::Done => savepoint.commit().await?,
+            JobResult::Failed => savepoint.rollback().await?,
+            JobResult::Broken => return Err(Error::RolledBack),
+        }
+    }
+    transaction.commit().await.map_err(Error::from)
+}
+
+/// The result of a job's work.
+enum JobResult {
+    Done,
+    /// The caller's code returned an error: only its savepoint is rolled back.
+    Failed,
+    /// The database failed or the work panicked: the state of the transaction is unknown.
+    Broken,
+}
+
+/// A [`Write`] with its type parameters erased.
+trait Job: Send {
+    /// Whether the caller still waits.
+    fn is_caller_waiting(&self) -> bool;
+    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
+    /// Sets the error, unless the work returned an error.
+    fn fail(&mut self, error: Error);
+    fn respond(self: Box<Self>);
+}
+
+struct Write<T, E, W> {
+    work: W,
+    result: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<T, E, W> Job for Write<T, E, W>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send,
+    T: Send,
+    E: WriteError,
+{
+    fn is_caller_waiting(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
+        let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
+        async move {
+            let result = work
+                .await
+                .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(panic.as_ref())).into()));
+            let job_result = match &result {
+                Ok(_) => JobResult::Done,
+                Err(error) => match error.as_storage() {
+                    Some(error) if !error.is_unique_violation() => JobResult::Broken,
+                    _ => JobResult::Failed,
+                },
+            };
+            self.result = Some(result);
+            job_result
+        }
+        .boxed()
+    }
+
+    fn fail(&mut self, error: Error) {
+        if !matches!(self.result, Some(Err(_))) {
+            self.result = Some(Err(error.into()));
+        }
+    }
+
+    fn respond(self: Box<Self>) {
+        let result = self
+            .result
+            .unwrap_or_else(|| Err(Error::WriterStopped.into()));
+        // Fails if the caller timed out. The write stays committed.
+        let _ = self.reply.send(result);
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

@@ -1,0 +1,173 @@
+//! Group commit against a real database.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::join_all};
+use sea_orm::ConnectionTrait as _;
+use tokio::sync::Semaphore;
+
+use crate::{Error, Storage, WriteError, fixture};
+
+/// The error type of a caller.
+#[derive(Debug, thiserror::Error)]
+enum CallerError {
+    #[error("failed")]
+    Failed,
+    #[error(transparent)]
+    Storage(#[from] Error),
+}
+
+impl WriteError for CallerError {
+    fn as_storage(&self) -> Option<&Error> {
+        match self {
+            Self::Storage(error) => Some(error),
+            Self::Failed => None,
+        }
+    }
+}
+
+/// Blocks the writer until a permit is added, so that the other writes share a commit.
+async fn block_writer(storage: &Arc<Storage>) -> Arc<Semaphore> {
+    let (started, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let semaphores = (Arc::clone(&started), Arc::clone(&release));
+    let blocked = Arc::clone(storage);
+    tokio::spawn(async move {
+        blocked
+            .write(move |_| {
+                let (started, release) = semaphores.clone();
+                Box::pin(async move {
+                    started.add_permits(1);
+                    let _permit = release.acquire().await;
+                    Ok::<_, Error>(())
+                })
+            })
+            .await
+    });
+    let _started = started.acquire().await.unwrap();
+    release
+}
+
+async fn add_store(storage: &Storage, name: &str) -> Result<(), Error> {
+    let store = fixture::store(name);
+    storage
+        .write(move |transaction| {
+            let store = store.clone();
+            Box::pin(async move { crate::stores::insert(transaction, &store).await })
+        })
+        .await
+}
+
+async fn names(storage: &Storage) -> Vec<String> {
+    let mut names: Vec<_> = crate::stores::list(storage.reader())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|store| store.display_name)
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn writes_that_share_a_commit_are_all_stored() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let release = block_writer(&storage).await;
+
+    let expected: Vec<_> = (10..74).map(|number| number.to_string()).collect();
+    let writes = join_all(expected.iter().map(|name| add_store(&storage, name)));
+    let (results, ()) = tokio::join!(writes, async { release.add_permits(1) });
+
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!(names(&storage).await, expected);
+}
+
+#[tokio::test]
+async fn a_failed_write_is_rolled_back_alone() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let release = block_writer(&storage).await;
+
+    let failing = storage.write(|transaction| {
+        Box::pin(async move {
+            let store = fixture::store("failed");
+            crate::stores::insert(transaction, &store).await?;
+            Err::<(), _>(CallerError::Failed)
+        })
+    });
+    let (before, failed, after, ()) = tokio::join!(
+        add_store(&storage, "before"),
+        failing,
+        add_store(&storage, "after"),
+        async { release.add_permits(1) }
+    );
+
+    assert!(before.is_ok() && after.is_ok());
+    assert!(matches!(failed, Err(CallerError::Failed)));
+    assert_eq!(names(&storage).await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn a_write_that_breaks_the_transaction_fails_alone() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let release = block_writer(&storage).await;
+
+    let broken = storage.write(|transaction| {
+        Box::pin(async move {
+            // Ends the shared transaction.
+            let ended = transaction.execute_unprepared("ROLLBACK").await;
+            ended.map_err(Error::from)?;
+            let invalid = transaction.execute_unprepared("invalid").await;
+            invalid.map_err(Error::from)?;
+            Ok(())
+        })
+    });
+    let panicking = storage.write(|_| -> futures_util::future::BoxFuture<'_, Result<(), _>> {
+        Box::pin(async move { panic!("a bug") })
+    });
+    let (before, broken, panicked, after, ()) = tokio::join!(
+        add_store(&storage, "before"),
+        broken,
+        panicking,
+        add_store(&storage, "after"),
+        async { release.add_permits(1) }
+    );
+
+    assert!(before.is_ok() && after.is_ok());
+    assert!(matches!(broken, Err(Error::Database(_))));
+    assert!(matches!(panicked, Err(Error::Panicked(message)) if message == "a bug"));
+    assert_eq!(names(&storage).await, ["after", "before"]);
+    assert!(add_store(&storage, "later").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_blocked_writer_rejects_new_writes_and_skips_those_that_timed_out() {
+    let (_directory, storage) = fixture::sqlite_with_write_timeout(Duration::from_millis(20)).await;
+    let release = block_writer(&storage).await;
+    let is_timeout = |result| matches!(result, Err::<(), _>(Error::Timeout));
+
+    assert!(is_timeout(add_store(&storage, "timed out").await));
+    // Rejected without waiting for the timeout.
+    let rejected = add_store(&storage, "rejected").now_or_never();
+    assert!(rejected.is_some_and(is_timeout));
+
+    release.add_permits(1);
+    while is_timeout(add_store(&storage, "later").await) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(names(&storage).await, ["later"]);
+}
+
+#[tokio::test]
+async fn a_queued_write_is_on_disk_after_the_storage_is_closed() {
+    let (directory, storage) = fixture::sqlite().await;
+    let release = block_writer(&storage).await;
+    let shared = Arc::clone(&storage);
+    let write = tokio::spawn(async move { add_store(&shared, "queued").await });
+    tokio::task::yield_now().await;
+
+    release.add_permits(1);
+    write.await.unwrap().unwrap();
+    Arc::into_inner(storage).unwrap().close().await.unwrap();
+
+    let reopened = fixture::open(&directory).await;
+    assert_eq!(names(&reopened).await, ["queued"]);
+}

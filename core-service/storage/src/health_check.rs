@@ -1,0 +1,20 @@
+//! Checks whether the database responds.
+
+use sea_orm::{ConnectionTrait as _, DatabaseConnection};
+
+use super::Error;
+
+/// May outlive its storage, and then fails.
+#[derive(Clone, Debug)]
+pub struct HealthCheck(DatabaseConnection);
+
+impl HealthCheck {
+    pub(super) fn new(reader: DatabaseConnection) -> Self {
+        Self(reader)
+    }
+
+    pub async fn run(&self) -> Result<(), Error> {
+        self.0.execute_unprepared("SELECT 1").await?;
+        Ok(())
+    }
+}

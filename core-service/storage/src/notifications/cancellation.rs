@@ -1,0 +1,114 @@
+//! Cancels the notifications of webhooks that are disabled or deleted.
+
+use domain::id::{StoreId, WebhookId};
+use jiff::Timestamp;
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QuerySelect,
+    sea_query::{Expr, LockBehavior, LockType, Query},
+};
+use uuid::Uuid;
+
+use super::state::{CANCELLED, is_leased, is_pending};
+
+use crate::{
+    ConnectionTrait, Error,
+    bucketed_params::bucketed,
+    entity::{
+        instant::Instant,
+        notification::{Column, Entity},
+    },
+    webhooks::WebhookKey,
+};
+
+/// Cancels a webhook's pending and leased notifications. A leased one becomes delivered if its
+/// attempt succeeds all the same, and is not retried if not. The webhook is locked, or deleted.
+/// `limit` limits the pending ones that are cancelled of a disabled webhook: claims skip the rest,
+/// and [`backlog_cleanup`](super::backlog_cleanup) cancels it later.
+///
+/// Another transaction may be reporting or releasing a leased notification: it has locked that
+/// row and waits for the webhook. It then finds the webhook disabled, and cancels the row itself.
+pub async fn cancel_notifications(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    webhook_id: WebhookId,
+    limit: Option<u64>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // Two statements: pending and leased notifications have an index each.
+    let webhook = (store_id, webhook_id);
+    cancel_pending(transaction, webhook, limit, now).await?;
+    let leased = lock_skip_locked(transaction, of(webhook).add(is_leased())).await?;
+    if leased.is_empty() {
+        return Ok(());
+    }
+    let leased = Condition::all().add(Column::Id.is_in(bucketed(leased)));
+    cancel(transaction, leased, now).await?;
+    Ok(())
+}
+
+/// Cancels the pending notifications of a webhook that is locked or deleted: all, or at most
+/// `limit`, earliest due first. Returns how many.
+pub(super) async fn cancel_pending(
+    transaction: &impl ConnectionTrait,
+    webhook: WebhookKey,
+    limit: Option<u64>,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let pending = of(webhook).add(is_pending());
+    let Some(limit) = limit else {
+        return cancel(transaction, pending, now).await;
+    };
+    let mut earliest_due = Query::select();
+    earliest_due
+        .column(Column::Id)
+        .from(Entity)
+        .cond_where(pending)
+        .order_by(Column::DueAt, Order::Asc)
+        .limit(limit);
+    // By primary key alone: the state again would make a planner scan the long index of pending
+    // notifications. They stay pending: a change of state requires a lock on the webhook.
+    let (store_id, _) = webhook;
+    let batch = Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::Id.in_subquery(earliest_due));
+    cancel(transaction, batch, now).await
+}
+
+/// Cancels notifications and returns how many. Each keeps its lease token, so that the outcome of
+/// an attempt in flight still finds it.
+pub(super) async fn cancel(
+    transaction: &impl ConnectionTrait,
+    condition: Condition,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let cancelled = Entity::update_many()
+        .col_expr(Column::State, Expr::value(CANCELLED))
+        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
+        .filter(condition)
+        .exec(transaction)
+        .await?;
+    Ok(cancelled.rows_affected)
+}
+
+/// Locks those of the notifications that no other transaction has locked.
+pub(super) async fn lock_skip_locked(
+    transaction: &impl ConnectionTrait,
+    condition: Condition,
+) -> Result<Vec<Uuid>, Error> {
+    let locked = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(condition)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    Ok(locked)
+}
+
+fn of((store_id, webhook_id): WebhookKey) -> Condition {
+    Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::WebhookId.eq(webhook_id.0))
+}

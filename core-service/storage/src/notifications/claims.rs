@@ -1,0 +1,169 @@
+//! Claims: take due notifications under a lease, webhook by webhook.
+
+use std::{collections::HashMap, time::Duration};
+
+use domain::{
+    id::{DeliveryId, NotificationId},
+    scheduling::{ClaimBudget, ReceiverHealth},
+};
+use jiff::Timestamp;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, sea_query::Expr};
+use uuid::Uuid;
+
+use super::{
+    due_batch::{DueBatch, due_batches},
+    eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
+    outbox::NewNotification,
+    queue,
+    state::{LEASED, is_pending},
+};
+
+use crate::{
+    ConnectionTrait, Error,
+    bucketed_params::bucketed,
+    entity::notification::{Column, Entity, Model},
+    lease_clock,
+    webhooks::Target,
+};
+
+/// A notification under a lease, with its target.
+#[derive(Clone, Debug)]
+pub struct ClaimedNotification {
+    pub id: NotificationId,
+    pub event: String,
+    pub delivery_id: DeliveryId,
+    /// How many attempts have ended.
+    pub attempts: u32,
+    pub receiver_health: ReceiverHealth,
+    pub target: Target,
+}
+
+/// The result of a claim.
+#[derive(Clone, Debug, Default)]
+pub struct ClaimedBatch {
+    pub claimed: Vec<ClaimedNotification>,
+    /// Whether the claim took every due notification that its webhook's in-flight limit admits.
+    pub is_complete: bool,
+}
+
+impl ClaimedNotification {
+    /// A notification that is inserted with a lease.
+    pub fn pre_leased(notification: &NewNotification) -> Self {
+        Self {
+            id: notification.id,
+            event: notification.event.as_str().to_owned(),
+            delivery_id: notification.delivery_id,
+            attempts: 0,
+            receiver_health: notification.receiver_health,
+            target: notification.target.clone(),
+        }
+    }
+}
+
+/// Claims due notifications, webhook by webhook, within the budget. `lease` is the lease's token
+/// and duration.
+pub async fn claim(
+    transaction: &impl ConnectionTrait,
+    budget: &ClaimBudget,
+    lease: (Uuid, Duration),
+    now: Timestamp,
+) -> Result<ClaimedBatch, Error> {
+    let webhooks = eligible_webhooks(transaction, budget, now).await?;
+    claim_from(transaction, budget, webhooks, lease, now).await
+}
+
+/// Claims due notifications of eligible webhooks, which are locked.
+pub(super) async fn claim_from(
+    transaction: &impl ConnectionTrait,
+    budget: &ClaimBudget,
+    webhooks: Vec<EligibleWebhook>,
+    lease: (Uuid, Duration),
+    now: Timestamp,
+) -> Result<ClaimedBatch, Error> {
+    let is_fewer = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
+    let had_all_webhooks = is_fewer(webhooks.len(), max_webhooks(budget));
+    let in_flight: Vec<_> = webhooks
+        .iter()
+        .map(|webhook| (webhook.receiver_health, webhook.in_flight))
+        .collect();
+    let shares: Vec<_> = webhooks
+        .iter()
+        .zip(budget.share(&in_flight))
+        .filter(|(_, share)| *share > 0)
+        .collect();
+    if shares.is_empty() {
+        return Ok(ClaimedBatch::default());
+    }
+    // One more than the share of each shows whether more are due.
+    let limits = shares.iter().map(|(webhook, share)| (*webhook, share + 1));
+    let mut batches = due_batches(transaction, limits.collect(), now).await?;
+    let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    for (webhook, share) in &shares {
+        let DueBatch {
+            ids: mut due,
+            in_flight,
+        } = batches.remove(&webhook.key.1).unwrap_or_default();
+        let limit = budget.capacity.per_webhook(webhook.receiver_health);
+        let share = std::cmp::min(limit.saturating_sub(in_flight), *share);
+        let share = usize::try_from(share).unwrap_or(usize::MAX);
+        if due.len() > share {
+            more_due.push(webhook.key);
+        } else {
+            none_due.push(webhook.key);
+        }
+        due.truncate(share);
+        ids.append(&mut due);
+    }
+
+    let rows = lease_rows(transaction, ids, lease).await?;
+    queue::reschedule(transaction, &more_due, &none_due, now).await?;
+    let claimed = with_targets(rows, webhooks);
+    let is_complete = had_all_webhooks && is_fewer(claimed.len(), budget.free);
+    Ok(ClaimedBatch {
+        claimed,
+        is_complete,
+    })
+}
+
+async fn lease_rows(
+    transaction: &impl ConnectionTrait,
+    ids: Vec<Uuid>,
+    (lease_token, lease): (Uuid, Duration),
+) -> Result<Vec<Model>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::update_many()
+        .col_expr(Column::State, Expr::value(LEASED))
+        .col_expr(Column::LeaseToken, Expr::value(lease_token))
+        .col_expr(
+            Column::LeaseExpiresAt,
+            lease_clock::expiry(transaction, lease),
+        )
+        .filter(Column::Id.is_in(bucketed(ids)))
+        .filter(is_pending())
+        .exec_with_returning(transaction)
+        .await?;
+    Ok(rows)
+}
+
+fn with_targets(rows: Vec<Model>, webhooks: Vec<EligibleWebhook>) -> Vec<ClaimedNotification> {
+    let webhooks: HashMap<_, _> = webhooks
+        .into_iter()
+        .map(|webhook| (webhook.key.1.0, webhook))
+        .collect();
+    rows.into_iter()
+        .filter_map(|row| {
+            let webhook = webhooks.get(&row.webhook_id)?;
+            Some(ClaimedNotification {
+                id: NotificationId(row.id),
+                event: row.event,
+                delivery_id: DeliveryId(row.delivery_id),
+                attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+                receiver_health: webhook.receiver_health,
+                target: webhook.target.clone(),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! The outbox: inserts events and notifications in the transaction that causes them.
+
+use std::{collections::HashSet, time::Duration};
+
+use domain::{
+    event::{EventName, Object},
+    id::{DeliveryId, EventId, NotificationId, StoreId},
+    scheduling::ReceiverHealth,
+};
+use jiff::Timestamp;
+use sea_orm::sea_query::{CaseStatement, Expr, Query};
+use uuid::Uuid;
+
+use super::{
+    queue, receiver_health,
+    state::{LEASED, PENDING},
+};
+
+use crate::{
+    ConnectionTrait, Error,
+    entity::{
+        instant::Instant,
+        notification::{Column, Entity},
+    },
+    events as event_log, lease_clock,
+    webhooks::{self, Target},
+};
+
+/// A notification before its insert.
+#[derive(Clone, Debug)]
+pub struct NewNotification {
+    pub id: NotificationId,
+    pub event_id: EventId,
+    pub event: EventName,
+    pub store_id: StoreId,
+    pub delivery_id: DeliveryId,
+    pub receiver_health: ReceiverHealth,
+    /// Whether earlier notifications of its webhook are due, which are sent first.
+    pub has_backlog: bool,
+    pub target: Target,
+}
+
+/// Inserts events of a delivery. Returns a notification for each enabled webhook that subscribes
+/// to one of them, for [`insert`].
+pub async fn record_events(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    delivery_id: DeliveryId,
+    events: &[EventName],
+    now: Timestamp,
+) -> Result<Vec<NewNotification>, Error> {
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    let events: Vec<_> = events.iter().map(|name| (EventId::new(), *name)).collect();
+    let object = Object::Delivery(delivery_id);
+    let rows = events
+        .iter()
+        .map(|(id, name)| (store_id, *id, name.as_str(), object));
+    event_log::insert(transaction, rows, now).await?;
+
+    let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
+    let subscribers = webhooks::for_events(transaction, store_id, &names).await?;
+    Ok(subscribers
+        .into_iter()
+        .filter_map(|subscriber| {
+            let (event_id, event) = *events.iter().find(|(_, name)| *name == subscriber.event)?;
+            Some(NewNotification {
+                id: NotificationId::new(),
+                event_id,
+                event,
+                store_id,
+                delivery_id,
+                receiver_health: receiver_health::from_was_slow(subscriber.was_slow),
+                has_backlog: subscriber
+                    .next_due_at
+                    .is_some_and(|due| due <= Instant::from(now)),
+                target: subscriber.target,
+            })
+        })
+        .collect())
+}
+
+/// Inserts notifications: pre-leased if they come with a lease token, else pending. Returns
+/// whether any is pending.
+pub async fn insert(
+    transaction: &impl ConnectionTrait,
+    notifications: &[(NewNotification, Option<Uuid>)],
+    lease: Duration,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let pending: Vec<_> = notifications
+        .iter()
+        .filter(|(_, lease_token)| lease_token.is_none())
+        .map(|(notification, _)| (notification.store_id, notification.target.webhook_id))
+        .collect();
+    let enabled = if pending.is_empty() {
+        HashSet::new()
+    } else {
+        queue::lock_and_enqueue(transaction, &pending, now).await?
+    };
+    let now = Instant::from(now);
+    let mut insert = Query::insert();
+    insert.into_table(Entity).columns([
+        Column::StoreId,
+        Column::Id,
+        Column::EventId,
+        Column::WebhookId,
+        Column::Event,
+        Column::DeliveryId,
+        Column::State,
+        Column::Attempts,
+        Column::DueAt,
+        Column::LeaseToken,
+        Column::LeaseExpiresAt,
+        Column::CreatedAt,
+    ]);
+    let mut is_empty = true;
+    for (notification, lease_token) in notifications {
+        let webhook_id = notification.target.webhook_id;
+        let state = match lease_token {
+            Some(_) => LEASED,
+            // The webhook was deleted or disabled in the meantime.
+            None if !enabled.contains(&webhook_id) => continue,
+            None => PENDING,
+        };
+        // One statement text for any mix of leased and pending notifications.
+        let lease_expires_at = CaseStatement::new()
+            .case(
+                Expr::value(lease_token.is_some()),
+                lease_clock::expiry(transaction, lease),
+            )
+            .finally(Expr::value(None::<i64>));
+        is_empty = false;
+        insert.values_panic([
+            Expr::value(notification.store_id.0),
+            Expr::value(notification.id.0),
+            Expr::value(notification.event_id.0),
+            Expr::value(webhook_id.0),
+            Expr::value(notification.event.as_str()),
+            Expr::value(notification.delivery_id.0),
+            Expr::value(state),
+            Expr::value(0_i64),
+            Expr::value(now),
+            Expr::value(*lease_token),
+            lease_expires_at.into(),
+            Expr::value(now),
+        ]);
+    }
+    if !is_empty {
+        transaction.execute(&insert).await?;
+    }
+    Ok(!enabled.is_empty())
+}

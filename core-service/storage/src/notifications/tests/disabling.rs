@@ -1,0 +1,213 @@
+//! Webhooks are disabled, enabled or deleted while transactions change their notifications, in
+//! `PostgreSQL`: the transactions don't deadlock.
+
+use sea_orm::Condition;
+
+use super::{
+    super::{cancellation::lock_skip_locked, queue::enqueue},
+    deadlocks::{WebhookPair, gone, lock},
+    *,
+};
+use crate::webhook_notifications::resend;
+
+/// A transaction that has locked a notification to report or release it also cancels it. The
+/// transaction that changes the webhook skips it.
+#[tokio::test]
+async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_flight() {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Change {
+        Disabled,
+        Enabled,
+        Deleted,
+    }
+
+    let Some(store) = TestStore::on_postgres().await else {
+        return;
+    };
+    for change in [Change::Disabled, Change::Enabled, Change::Deleted] {
+        for is_reported in [true, false] {
+            let pair = WebhookPair::of(&store).await;
+            let [[one, _], [other, _]] = &pair.leased;
+            let (store_id, id) = (pair.store.store_id, pair.ids[0]);
+            let client = pair.store.row(id).await.api_client_id;
+            let owner = (store_id, ApiClientId(client));
+            if change == Change::Enabled {
+                pair.store.disable_without_cancelling(id).await;
+            }
+
+            let changing = pair.store.begin(
+                move |transaction| {
+                    Box::pin(async move {
+                        if change == Change::Deleted {
+                            assert!(webhooks::delete(transaction, owner, id).await?);
+                            return Ok(());
+                        }
+                        let found = webhooks::find_and_lock(transaction, store_id, id).await?;
+                        let (mut webhook, _) = found.unwrap();
+                        let reason = DisabledReason::Client;
+                        let has_changed = match change {
+                            Change::Enabled => webhook.enable(NOW),
+                            _ => webhook.disable(Disabled { at: NOW, reason }),
+                        };
+                        assert!(has_changed);
+                        webhooks::save_disabled(transaction, &webhook).await?;
+                        Ok(())
+                    })
+                },
+                move |transaction| {
+                    Box::pin(async move {
+                        cancel_notifications(transaction, store_id, id, None, NOW).await
+                    })
+                },
+            );
+            let changing = changing.await;
+            let lease = [(one.1.id, one.0)];
+            let outcomes = [(one, server_error())];
+            let finishing = async {
+                if is_reported {
+                    let applied = pair.store.report(&outcomes, NOW).await;
+                    return u64::try_from(applied).unwrap();
+                }
+                let released = pair.store.write(move |transaction| {
+                    Box::pin(async move { release(transaction, &lease, NOW).await })
+                });
+                released.await
+            };
+            let (count, ()) = store.commit_once_waiting(finishing, changing).await;
+
+            let case = format!("{change:?}, {is_reported}");
+            assert_eq!(count, 1, "{case}");
+            assert_eq!(store.retries(), 0, "{case}");
+            let states = [one, other].map(|leased| pair.state(leased.1.id));
+            let expected = if change == Change::Enabled && is_reported {
+                // The report finds the webhook enabled, so the notification is retried.
+                ["pending", "cancelled"]
+            } else {
+                ["cancelled", "cancelled"]
+            };
+            let [one, other] = states;
+            assert_eq!([one.await, other.await], expected, "{case}");
+        }
+    }
+}
+
+/// Outcomes are reported while expired leases are released: each transaction may have locked
+/// notifications that the other needs.
+#[tokio::test]
+async fn expired_leases_are_released_without_waiting_for_outcomes() {
+    let Some(store) = TestStore::on_postgres().await else {
+        return;
+    };
+    let webhook_id = store.add_webhook().await;
+    store.make_healthy(NOW).await;
+    store.complete(2, NOW).await;
+    let leased = store.claim_for(Duration::ZERO, 2, NOW).await;
+    let (reported, other) = (leased[0].1.id, leased[1].1.id);
+
+    let reporting = store.begin(
+        move |transaction| {
+            Box::pin(async move {
+                let condition = Condition::all().add(notification::Column::Id.eq(reported.0));
+                assert_eq!(
+                    lock_skip_locked(transaction, condition).await?,
+                    [reported.0]
+                );
+                Ok(())
+            })
+        },
+        |_| Box::pin(async { Ok(()) }),
+    );
+    let reporting = reporting.await;
+    let (released, ()) = store
+        .commit_once_waiting(store.release_expired(), reporting)
+        .await;
+
+    assert_eq!(released, 1);
+    assert_eq!(store.position(webhook_id).await, Some(NOW));
+    assert_eq!(store.claim(NOW).await[0].1.id, other);
+    assert_eq!(store.release_expired().await, 1, "the next run");
+}
+
+/// The notification was cancelled in flight.
+#[tokio::test]
+async fn a_cancelled_notification_is_resent_while_its_outcome_is_reported() {
+    let Some(store) = TestStore::on_postgres().await else {
+        return;
+    };
+    for outcome in [Outcome::Delivered, server_error(), gone()] {
+        for is_resent_first in [true, false] {
+            let pair = WebhookPair::of(&store).await;
+            let [[one, _], [other, _]] = &pair.leased;
+            let (store_id, id) = (pair.store.store_id, pair.ids[0]);
+            pair.store.set_enabled(id, false, NOW).await;
+            pair.store.set_enabled(id, true, NOW).await;
+            let ids = [one.1.id, other.1.id];
+
+            let resending = pair.store.begin(
+                move |transaction| {
+                    Box::pin(async move {
+                        webhooks::find_and_lock(transaction, store_id, id).await?;
+                        Ok(())
+                    })
+                },
+                move |transaction| {
+                    Box::pin(async move { resend(transaction, (store_id, id), ids, NOW).await })
+                },
+            );
+            let outcomes = [(one, outcome.clone()), (other, outcome.clone())];
+            let case = format!("{outcome:?}, {is_resent_first}");
+            if is_resent_first {
+                let resending = resending.await;
+                let reporting = pair.store.report(&outcomes, NOW);
+                let done = store.commit_once_waiting(reporting, resending).await;
+                assert_eq!(done, (0, 2), "{case}");
+                assert_eq!(pair.state(ids[0]).await, "pending", "{case}");
+            } else {
+                assert_eq!(pair.store.report(&outcomes, NOW).await, 2, "{case}");
+                assert_eq!(resending.await.commit().await, 2, "{case}");
+                assert_eq!(pair.state(ids[0]).await, "pending", "{case}");
+            }
+            assert_eq!(store.retries(), 0, "{case}");
+        }
+    }
+}
+
+/// A transaction that enqueues takes a shared lock, then updates the position. A transaction that
+/// waits to disable the webhook does not block the update.
+#[tokio::test]
+async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward() {
+    let Some(store) = TestStore::on_postgres().await else {
+        return;
+    };
+    for is_gone in [true, false] {
+        let pair = WebhookPair::of(&store).await;
+        let (store_id, id) = (pair.store.store_id, pair.ids[0]);
+        let (outcome, now) = if is_gone {
+            (gone(), NOW)
+        } else {
+            let first = &pair.leased[1][0];
+            pair.store.report(&[(first, server_error())], NOW).await;
+            (server_error(), later(6 * 86_400))
+        };
+
+        let enqueueing = pair.store.begin(
+            move |transaction| lock(transaction, id, "KEY SHARE"),
+            move |transaction| {
+                Box::pin(async move {
+                    let due = std::collections::BTreeMap::from([((store_id, id), NOW)]);
+                    enqueue(transaction, &due).await?;
+                    Ok(())
+                })
+            },
+        );
+        let enqueueing = enqueueing.await;
+        let outcomes = [(&pair.leased[0][0], outcome)];
+        let reporting = pair.store.report(&outcomes, now);
+        let (applied, ()) = store.commit_once_waiting(reporting, enqueueing).await;
+
+        assert_eq!(applied, 1, "{is_gone}");
+        assert_eq!(store.retries(), 0, "{is_gone}");
+        let row = pair.store.row(id).await;
+        assert!(row.disabled_at.is_some(), "{is_gone}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The entry point: reads go to a pool, writes through [`Storage::write`].
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _};
+
+use super::{
+    Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, connect_error,
+    group_commit::GroupCommit, schema,
+};
+
+/// The database.
+#[derive(Debug)]
+pub struct Storage {
+    reader: Reader,
+    writer: Writer,
+}
+
+#[derive(Debug)]
+enum Writer {
+    /// `SQLite` has a single writer: concurrent writes share a commit.
+    GroupCommit(GroupCommit),
+    /// `PostgreSQL`: one transaction per write, retried after a serialization failure.
+    Concurrent(DatabaseConnection),
+}
+
+/// The timeout of a write, far beyond the duration of any while the database responds, and less
+/// than the gateway's 30 s, so that the caller still receives the error.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Storage {
+    /// Opens the database and migrates its schema to this version.
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        Self::connect_with(url, WRITE_TIMEOUT).await
+    }
+
+    /// As [`Storage::connect`], with another timeout for writes on `SQLite`.
+    pub(super) async fn connect_with(url: &str, write_timeout: Duration) -> Result<Self, Error> {
+        let (reader, writer) = connect::open(url)
+            .await
+            .map_err(|error| connect_error::explain(url, error))?;
+        schema::migrate(&writer).await?;
+        let writer = match writer.get_database_backend() {
+            DbBackend::Sqlite => {
+                Writer::GroupCommit(GroupCommit::start(url.to_owned(), writer, write_timeout))
+            }
+            _ => Writer::Concurrent(writer),
+        };
+        Ok(Self {
+            reader: Reader::new(reader),
+            writer,
+        })
+    }
+
+    /// For reads that need no transaction. It sees every write that has returned.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub fn health_check(&self) -> HealthCheck {
+        self.reader.health_check()
+    }
+
+    /// Whether the database serves only one process.
+    pub fn is_single_process(&self) -> bool {
+        matches!(self.writer, Writer::GroupCommit(_))
+    }
+
+    /// Runs work in a transaction, and returns when it is on disk. If the work fails, the
+    /// transaction is rolled back; after a timeout or a lost connection, the outcome is unknown.
+    ///
+    /// The work may run more than once: on `PostgreSQL` after a serialization failure, on `SQLite`
+    /// when another write of the same group commit failed. So it awaits nothing but SQL, and
+    /// receives what must not change (ids, now) from its caller.
+    pub async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    where
+        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>>
+            + Send
+            + Sync
+            + 'static,
+        T: Send + 'static,
+        E: WriteError,
+    {
+        match &self.writer {
+            Writer::GroupCommit(group_commit) => group_commit.write(work).await,
+            Writer::Concurrent(connection) => {
+                // A task: a caller that is cancelled does not interrupt the transaction.
+                tokio::spawn(write_with_retries(connection.clone(), work))
+                    .await
+                    .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
+            }
+        }
+    }
+
+    /// Waits for the writes in progress and closes the connections.
+    pub async fn close(self) -> Result<(), Error> {
+        match self.writer {
+            Writer::GroupCommit(group_commit) => group_commit.close().await?,
+            Writer::Concurrent(connection) => connection.close().await?,
+        }
+        self.reader.close().await.map_err(Error::from)
+    }
+}
+
+/// Retries after serialization failures, until the timeout.
+async fn write_with_retries<T, E, W>(connection: DatabaseConnection, work: W) -> Result<T, E>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Sync,
+    E: WriteError,
+{
+    let result = async {
+        let mut tries = 1;
+        loop {
+            match write_once(&connection, &work).await {
+                Err(error)
+                    if matches!(error.as_storage(), Some(Error::SerializationFailure(_))) =>
+                {
+                    tokio::time::sleep(jitter(tries)).await;
+                    tries += 1;
+                }
+                result => return result,
+            }
+        }
+    };
+    tokio::time::timeout(WRITE_TIMEOUT, result)
+        .await
+        .unwrap_or_else(|_| Err(Error::Timeout.into()))
+}
+
+async fn write_once<T, E, W>(connection: &DatabaseConnection, work: &W) -> Result<T, E>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Sync,
+    E: WriteError,
+{
+    let transaction = connection.begin().await.map_err(Error::from)?;
+    match work(&transaction).await {
+        Ok(value) => {
+            transaction.commit().await.map_err(Error::from)?;
+            Ok(value)
+        }
+        Err(error) => {
+            // The transaction is void in any case; the first error is the one to report.
+            let _ = transaction.rollback().await;
+            Err(error)
+        }
+    }
+}

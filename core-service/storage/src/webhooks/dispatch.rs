@@ -1,0 +1,187 @@
+//! Webhooks as the dispatch of notifications sees them: subscribers, targets, locks, and the
+//! automatic disabling.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{
+    event::EventName,
+    id::{StoreId, WebhookId},
+    webhook::DisabledReason,
+    webhook_secrets::Secrets,
+};
+use jiff::Timestamp;
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::{Expr, ExprTrait as _, LockType},
+};
+use uuid::Uuid;
+
+use super::parse_event;
+
+use crate::{
+    ConnectionTrait, Error,
+    bucketed_params::bucketed,
+    entity::{
+        instant::Instant,
+        webhook::{Column, Entity, Model},
+    },
+    webhook_secrets,
+};
+
+/// The primary key of a webhook.
+pub type WebhookKey = (StoreId, WebhookId);
+
+/// The URL of a webhook, and the secrets to sign with.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub webhook_id: WebhookId,
+    pub url: String,
+    pub secrets: Secrets,
+}
+
+#[cfg(any(test, feature = "fixture"))]
+impl Target {
+    /// A target for tests that only pass it on.
+    pub fn example(webhook_id: WebhookId) -> Self {
+        Self {
+            webhook_id,
+            url: "https://shop.example/hook".to_owned(),
+            secrets: Secrets::new(Vec::new()),
+        }
+    }
+}
+
+impl TryFrom<Model> for Target {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Error> {
+        Ok(Self {
+            webhook_id: WebhookId(row.id),
+            url: row.url.clone(),
+            secrets: webhook_secrets::of(row)?,
+        })
+    }
+}
+
+/// An enabled webhook that subscribes to an event, with its position in the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscriber {
+    pub(crate) event: EventName,
+    pub(crate) next_due_at: Option<Instant>,
+    pub(crate) was_slow: Option<bool>,
+    pub(crate) target: Target,
+}
+
+/// The enabled webhooks of a store, over all its clients, that subscribe to some events.
+pub(crate) async fn for_events(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    events: &[EventName],
+) -> Result<Vec<Subscriber>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
+        .filter(Column::DisabledAt.is_null())
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(Subscriber {
+                event: parse_event(&row.event)?,
+                next_due_at: row.next_due_at,
+                was_slow: row.was_slow,
+                target: row.try_into()?,
+            })
+        })
+        .collect()
+}
+
+/// Whether any of the webhooks is enabled and has had no success since an instant.
+pub(crate) async fn is_any_failing_since(
+    connection: &impl ConnectionTrait,
+    webhooks: impl IntoIterator<Item = WebhookKey>,
+    since: Timestamp,
+) -> Result<bool, Error> {
+    let found: Option<Uuid> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(any_of(webhooks))
+        .filter(Column::FailingSince.lte(Instant::from(since)))
+        .filter(Column::DisabledAt.is_null())
+        .limit(1)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Locks webhooks in the order that all transactions follow. Returns those that exist. A
+/// transaction calls this once, with the strongest lock that it needs: to lock more webhooks
+/// later, or the same ones more strongly, could deadlock.
+pub(crate) async fn lock(
+    transaction: &impl ConnectionTrait,
+    condition: Condition,
+    strength: LockType,
+) -> Result<BTreeSet<WebhookKey>, Error> {
+    let locked: Vec<(Uuid, Uuid)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id])
+        .filter(condition)
+        .order_by_asc(Column::StoreId)
+        .order_by_asc(Column::Id)
+        .lock(strength)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
+    Ok(locked.into_iter().map(key).collect())
+}
+
+/// Disables webhooks because of their receivers. They are locked against transactions that
+/// enqueue. Returns those that were enabled.
+pub(crate) async fn disable(
+    connection: &impl ConnectionTrait,
+    webhooks: impl IntoIterator<Item = WebhookKey>,
+    reason: DisabledReason,
+    now: Timestamp,
+) -> Result<Vec<WebhookKey>, Error> {
+    let enabled: Vec<(Uuid, Uuid)> = Entity::find()
+        .select_only()
+        .columns([Column::StoreId, Column::Id])
+        .filter(any_of(webhooks))
+        .filter(Column::DisabledAt.is_null())
+        .into_tuple()
+        .all(connection)
+        .await?;
+    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
+    let enabled: Vec<_> = enabled.into_iter().map(key).collect();
+    if enabled.is_empty() {
+        return Ok(enabled);
+    }
+    Entity::update_many()
+        .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
+        .col_expr(Column::DisabledReason, Expr::value(reason.as_str()))
+        .filter(any_of(enabled.iter().copied()))
+        .exec(connection)
+        .await?;
+    Ok(enabled)
+}
+
+pub(crate) fn any_of(webhooks: impl IntoIterator<Item = WebhookKey>) -> Condition {
+    let by_store = webhooks.into_iter().fold(
+        BTreeMap::<_, BTreeSet<_>>::new(),
+        |mut by_store, (store_id, id)| {
+            by_store.entry(store_id.0).or_default().insert(id.0);
+            by_store
+        },
+    );
+    bucketed(by_store)
+        .into_iter()
+        .fold(Condition::any(), |any, (store_id, ids)| {
+            any.add(
+                Column::StoreId
+                    .eq(store_id)
+                    .and(Column::Id.is_in(bucketed(ids))),
+            )
+        })
+}

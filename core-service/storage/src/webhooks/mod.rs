@@ -1,0 +1,229 @@
+//! Webhooks. Their secrets are encrypted.
+
+mod dispatch;
+
+use domain::{
+    event::EventName,
+    id::{ApiClientId, StoreId, WebhookId},
+    webhook::{Disabled, DisabledReason, Webhook},
+    webhook_secrets::Secrets,
+};
+use sea_orm::{
+    ActiveValue::{NotSet, Set},
+    ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+pub use self::dispatch::{Target, WebhookKey};
+pub(super) use self::dispatch::{any_of, disable, for_events, is_any_failing_since, lock};
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        instant,
+        webhook::{ActiveModel, Column, Entity, Model},
+    },
+    webhook_secrets,
+};
+
+pub async fn insert(
+    connection: &impl ConnectionTrait,
+    webhook: &Webhook,
+    secrets: &Secrets,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        api_client_id: Set(webhook.api_client_id.0),
+        event: Set(webhook.event.as_str().to_owned()),
+        url: Set(webhook.url.clone()),
+        encrypted_secret: Set(secrets.newest().to_vec()),
+        encrypted_retired_secrets: Set(webhook_secrets::pack(secrets.retired())?),
+        overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
+        created_at: Set(webhook.created_at.into()),
+        disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
+        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
+        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        ..Default::default()
+    };
+    Entity::insert(row)
+        .exec_without_returning(connection)
+        .await?;
+    Ok(())
+}
+
+/// A client's own webhook.
+pub async fn find(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+    id: WebhookId,
+) -> Result<Option<Webhook>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .one(connection)
+        .await?;
+    row.map(Webhook::try_from).transpose()
+}
+
+/// A webhook of any store: for operators, and to look up its store.
+pub async fn find_of_any_store(
+    connection: &impl ConnectionTrait,
+    id: WebhookId,
+) -> Result<Option<Webhook>, Error> {
+    let row = Entity::find()
+        .filter(Column::Id.eq(id.0))
+        .one(connection)
+        .await?;
+    row.map(Webhook::try_from).transpose()
+}
+
+/// A store's webhook with its secrets, locked until the transaction ends.
+pub async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: WebhookId,
+) -> Result<Option<(Webhook, Secrets)>, Error> {
+    let row = Entity::find_by_id((store_id.0, id.0))
+        .lock_exclusive()
+        .one(transaction)
+        .await?;
+    row.map(|row| Ok((Webhook::try_from(row.clone())?, webhook_secrets::of(row)?)))
+        .transpose()
+}
+
+/// Saves whether a webhook is enabled.
+pub async fn save_disabled(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
+        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
+        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        // Once enabled, its failures count from zero.
+        failing_since: if webhook.disabled.is_none() {
+            Set(None)
+        } else {
+            NotSet
+        },
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Saves the period in which a webhook was disabled.
+pub async fn save_disabled_period(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
+        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// The webhooks of all clients of a store, oldest first: for operators.
+pub async fn list_of_store(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+) -> Result<Vec<Webhook>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Webhook::try_from).collect()
+}
+
+/// A client's own webhooks, oldest first.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+) -> Result<Vec<Webhook>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Webhook::try_from).collect()
+}
+
+pub async fn count(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+) -> Result<u64, Error> {
+    let count = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .count(connection)
+        .await?;
+    Ok(count)
+}
+
+/// Deletes a client's own webhook. Returns whether there was one.
+pub async fn delete(
+    connection: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+    id: WebhookId,
+) -> Result<bool, Error> {
+    let deleted = Entity::delete_many()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .filter(Column::Id.eq(id.0))
+        .exec(connection)
+        .await?;
+    Ok(deleted.rows_affected > 0)
+}
+
+impl TryFrom<Model> for Webhook {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Self::Error> {
+        Ok(Self {
+            id: WebhookId(row.id),
+            store_id: StoreId(row.store_id),
+            api_client_id: ApiClientId(row.api_client_id),
+            event: parse_event(&row.event)?,
+            url: row.url,
+            created_at: row.created_at.try_into()?,
+            overlap_ends_at: instant::optional(row.overlap_ends_at)?,
+            disabled_period: instant::optional(row.disabled_from)?
+                .zip(instant::optional(row.disabled_until)?),
+            disabled: instant::optional(row.disabled_at)?.map(|at| Disabled {
+                at,
+                reason: row
+                    .disabled_reason
+                    .as_deref()
+                    .and_then(DisabledReason::named)
+                    // Absent, or stored by a newer version.
+                    .unwrap_or(DisabledReason::Gone),
+            }),
+        })
+    }
+}
+
+fn parse_event(text: &str) -> Result<EventName, Error> {
+    text.parse()
+        .map_err(|error| Error::inconsistent("webhooks", error))
+}
+
+fn reason(reason: DisabledReason) -> String {
+    reason.as_str().to_owned()
+}

@@ -1,0 +1,57 @@
+//! Settings of calls to cores: TLS files, and whether plain text is allowed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The heading of these flags in `--help`.
+const HEADING: &str = "Connection to cores";
+
+/// Settings of calls to cores. All files are PEM and are read again for the next connection after
+/// they change.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct CoreConfig {
+    /// Certificate authorities to trust for cores instead of the system's (PEM); repeatable.
+    /// Changed files are read again for the next connection
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_TLS_CA",
+        value_name = "FILE",
+        value_delimiter = ',',
+        global = true,
+        help_heading = HEADING
+    )]
+    pub core_tls_ca: Vec<PathBuf>,
+
+    /// Client certificate for cores that require one (PEM)
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_TLS_CERTIFICATE",
+        value_name = "FILE",
+        requires = "core_tls_key",
+        global = true,
+        help_heading = HEADING
+    )]
+    pub core_tls_certificate: Option<PathBuf>,
+
+    /// Private key of the client certificate (PEM), readable by its owner only
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_TLS_KEY",
+        value_name = "FILE",
+        requires = "core_tls_certificate",
+        global = true,
+        help_heading = HEADING
+    )]
+    pub core_tls_key: Option<PathBuf>,
+
+    /// Allow calls without TLS to a core on another machine: tokens and secrets are sent
+    /// unencrypted
+    #[arg(
+        long,
+        env = "DELIVERY_ALLOW_PLAINTEXT_CORE",
+        global = true,
+        help_heading = HEADING
+    )]
+    pub allow_plaintext_core: bool,
+}

@@ -1,0 +1,130 @@
+//! Connects to one address of a core, over TLS if its URL is `https`.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use process::tls::Reloading;
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+use tower::Service;
+
+use crate::{
+    core_url::CoreAddr,
+    error_chain::{causes, tls_advice},
+};
+
+/// Limit for connecting, including the TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long to wait for the first bytes of a core, which show that it accepted the client
+/// certificate.
+const FIRST_BYTES_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Why a connection could not be opened. No request was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ConnectError {
+    message: String,
+}
+
+impl ConnectError {
+    pub(crate) fn no_address(urls: &str) -> Self {
+        Self {
+            message: format!("{urls} has no address: check the host name"),
+        }
+    }
+
+    /// The connector's error inside a transport error, without the layers around it.
+    pub(crate) fn from_channel(error: &tonic::transport::Error) -> Self {
+        let message = causes(error)
+            .find_map(|cause| cause.downcast_ref::<Self>())
+            .map_or_else(|| error.to_string(), |found| found.message.clone());
+        Self { message }
+    }
+}
+
+/// Connects to one address of a core. Ignores the URI of the request.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    core: CoreAddr,
+    tls: Option<Arc<Reloading<ClientConfig>>>,
+}
+
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
+
+type Connection = TokioIo<Pin<Box<dyn Io>>>;
+
+impl Connector {
+    pub(crate) fn new(core: &CoreAddr, tls: Option<Arc<Reloading<ClientConfig>>>) -> Self {
+        Self {
+            core: core.clone(),
+            tls,
+        }
+    }
+
+    async fn connect(self) -> Result<Connection, ConnectError> {
+        let core = self.core.clone();
+        let connected = timeout(CONNECT_TIMEOUT, self.connect_without_timeout()).await;
+        let message = match connected {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => match tls_advice(&error) {
+                Some(advice) => format!("cannot connect to {core} over TLS: {advice}"),
+                None => format!("cannot connect to {core}: {error}"),
+            },
+            Err(_) => format!("cannot connect to {core} within {CONNECT_TIMEOUT:?}"),
+        };
+        Err(ConnectError { message })
+    }
+
+    async fn connect_without_timeout(self) -> io::Result<Connection> {
+        let stream = TcpStream::connect(self.core.addr).await?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = self.tls else {
+            return Ok(TokioIo::new(Box::pin(stream)));
+        };
+        let name = match self.core.url.ip() {
+            Some(ip) => ServerName::from(ip),
+            None => ServerName::try_from(self.core.url.host())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
+        };
+        let mut stream = TlsConnector::from(tls.current())
+            .connect(name, stream)
+            .await?;
+        // A server verifies the client certificate after the client has finished the handshake.
+        // If it rejects it, it closes the connection; data or silence counts as acceptance.
+        if let Ok(first) = timeout(FIRST_BYTES_TIMEOUT, stream.fill_buf()).await
+            && first?.is_empty()
+        {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(TokioIo::new(Box::pin(stream)))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Connection;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Connection, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        Box::pin(self.clone().connect())
+    }
+}

@@ -1,0 +1,203 @@
+//! Discovers cores: looks up the host names of their URLs periodically.
+
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::sync::{Notify, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::core_url::{CoreAddr, CoreUrl};
+
+/// How often host names are looked up.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The minimum time between lookups, however often a refresh is requested.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Resolves a host name.
+trait Resolve: Send + Sync + 'static {
+    fn resolve(
+        &self,
+        name: &str,
+        port: u16,
+    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
+}
+
+/// The system's resolver: hosts file and DNS.
+struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((name, port)).await?.collect())
+    }
+}
+
+/// The current addresses of the cores. Lookups stop when it is dropped.
+pub struct Discovery {
+    /// Each address once, even if several URLs resolve to it.
+    pub addresses: watch::Receiver<Vec<CoreAddr>>,
+    refresh: Arc<Notify>,
+    _lookups: AbortOnDropHandle<()>,
+}
+
+impl Discovery {
+    /// Starts looking up the hosts of the URLs.
+    pub(crate) fn start(urls: Vec<Arc<CoreUrl>>) -> Self {
+        Self::start_with(urls, SystemResolver, INTERVAL)
+    }
+
+    fn start_with(urls: Vec<Arc<CoreUrl>>, resolver: impl Resolve, interval: Duration) -> Self {
+        let mut lookups = Lookups::new(urls);
+        let (sender, addresses) = watch::channel(lookups.addresses());
+        let refresh = Arc::new(Notify::new());
+        let refresh_requested = Arc::clone(&refresh);
+        let running = tokio::spawn(async move {
+            while lookups.urls.iter().any(|url| url.ip().is_none()) {
+                lookups.look_up(&resolver).await;
+                let addresses = lookups.addresses();
+                sender.send_if_modified(|current| {
+                    let changed = *current != addresses;
+                    if changed {
+                        *current = addresses;
+                    }
+                    changed
+                });
+                tokio::time::sleep(MIN_INTERVAL.min(interval)).await;
+                let remaining = interval.saturating_sub(MIN_INTERVAL);
+                let _ = tokio::time::timeout(remaining, refresh_requested.notified()).await;
+            }
+            // Keeps the sender open: without host names the addresses never change.
+            std::future::pending::<()>().await;
+            drop(sender);
+        });
+        Self {
+            addresses,
+            refresh,
+            _lookups: AbortOnDropHandle::new(running),
+        }
+    }
+
+    /// Requests a lookup, because a core cannot be reached and its address may have changed.
+    pub fn refresh(&self) {
+        self.refresh.notify_one();
+    }
+}
+
+/// The addresses of the URLs, looked up once.
+pub(crate) async fn addresses(urls: &[Arc<CoreUrl>]) -> Vec<CoreAddr> {
+    let mut lookups = Lookups::new(urls.to_vec());
+    lookups.look_up(&SystemResolver).await;
+    lookups.addresses()
+}
+
+struct Lookups {
+    urls: Vec<Arc<CoreUrl>>,
+    /// The result of the last successful lookup for each URL, by its index.
+    last_found: BTreeMap<usize, Vec<SocketAddr>>,
+}
+
+impl Lookups {
+    fn new(urls: Vec<Arc<CoreUrl>>) -> Self {
+        Self {
+            urls,
+            last_found: BTreeMap::new(),
+        }
+    }
+
+    async fn look_up(&mut self, resolver: &impl Resolve) {
+        for (index, url) in self.urls.iter().enumerate() {
+            if url.ip().is_some() {
+                continue;
+            }
+            let found = match resolver.resolve(&url.host(), url.port()).await {
+                Ok(found) if found.is_empty() => Err(io::ErrorKind::NotFound.into()),
+                found => found,
+            };
+            match found {
+                Ok(mut found) => {
+                    found.sort_unstable();
+                    if self.last_found.get(&index) != Some(&found) {
+                        tracing::info!(core.url = %url, addresses = ?found, "addresses of core changed");
+                    }
+                    self.last_found.insert(index, found);
+                }
+                // The previous addresses stay valid while the name server is unavailable.
+                Err(error) => {
+                    tracing::warn!(core.url = %url, %error, "cannot resolve host name of core");
+                }
+            }
+        }
+    }
+
+    fn addresses(&self) -> Vec<CoreAddr> {
+        let mut addresses: Vec<CoreAddr> = Vec::new();
+        for (index, url) in self.urls.iter().enumerate() {
+            let literal = url.ip().map(|ip| SocketAddr::new(ip, url.port()));
+            let found = self.last_found.get(&index).into_iter().flatten().copied();
+            for addr in literal.into_iter().chain(found) {
+                if !addresses.iter().any(|known| known.addr == addr) {
+                    addresses.push(CoreAddr {
+                        url: Arc::clone(url),
+                        addr,
+                    });
+                }
+            }
+        }
+        addresses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    /// Returns the results sent to it, one for each lookup.
+    struct ScriptedResolver(
+        tokio::sync::Mutex<mpsc::UnboundedReceiver<io::Result<Vec<SocketAddr>>>>,
+    );
+
+    impl Resolve for ScriptedResolver {
+        async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+            assert_eq!((name, port), ("core.example", 50051));
+            match self.0.lock().await.recv().await {
+                Some(found) => found,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn addr(last: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], 50051))
+    }
+
+    #[tokio::test]
+    async fn cores_are_added_and_removed_with_the_addresses_of_their_names() {
+        let urls = ["https://192.0.2.9:50051", "https://core.example"]
+            .map(|url| Arc::new(url.parse().unwrap()))
+            .to_vec();
+        let (results, received) = mpsc::unbounded_channel();
+        let resolver = ScriptedResolver(tokio::sync::Mutex::new(received));
+        let discovery = Discovery::start_with(urls, resolver, Duration::from_millis(1));
+        let mut addresses = discovery.addresses.clone();
+        let addrs = |addresses: &Vec<CoreAddr>| -> Vec<_> {
+            addresses.iter().map(CoreAddr::addr).collect()
+        };
+        assert_eq!(addrs(&addresses.borrow_and_update()), [addr(9)]);
+
+        for (found, expected) in [
+            (vec![addr(2), addr(1)], vec![addr(9), addr(1), addr(2)]),
+            (
+                vec![addr(3), addr(9), addr(2)],
+                vec![addr(9), addr(2), addr(3)],
+            ),
+        ] {
+            // A failed or empty lookup changes nothing.
+            results.send(Err(io::ErrorKind::TimedOut.into())).unwrap();
+            results.send(Ok(Vec::new())).unwrap();
+            results.send(Ok(found)).unwrap();
+            addresses.changed().await.unwrap();
+            assert_eq!(addrs(&addresses.borrow_and_update()), expected);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Parses durations in flags and environment variables: `500ms`, `15s`, `1h 30m`, `30d`.
+
+use std::time::Duration;
+
+use jiff::{Span, SpanRelativeTo};
+
+/// Reads a duration above zero. A day is 24 hours; months and years have no fixed length and are
+/// rejected.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    text.parse::<Span>()
+        .ok()
+        .and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok())
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "not a duration above zero: write it as `500ms`, `15s` or `30d`".to_owned())
+}
+
+/// As [`parse`], up to and including a limit.
+pub fn parse_up_to(limit: Duration, text: &str) -> Result<Duration, String> {
+    let duration = parse(text)?;
+    if duration > limit {
+        let limit = jiff::SignedDuration::try_from(limit)
+            .map_or_else(|_| format!("{limit:?}"), |limit| format!("{limit:#}"));
+        return Err(format!("longer than the maximum of {limit}"));
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        for (text, expected) in [
+            ("500ms", Duration::from_millis(500)),
+            ("1.5s", Duration::from_millis(1500)),
+            ("15s", Duration::from_secs(15)),
+            ("1h 30m", Duration::from_mins(90)),
+            ("30d", Duration::from_hours(30 * 24)),
+        ] {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_but_a_fixed_duration_above_zero_is_rejected() {
+        for text in ["", "15", "0s", "-1s", "soon", "1 month", "1y"] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(
+                error, "not a duration above zero: write it as `500ms`, `15s` or `30d`",
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_is_included() {
+        let day = Duration::from_hours(24);
+        assert_eq!(parse_up_to(day, "1d"), Ok(day));
+        assert_eq!(
+            parse_up_to(day, "25h"),
+            Err("longer than the maximum of 24h".to_owned())
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! A value read from files and read again when they change: certificates are renewed while
+//! programs run.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::Error;
+
+/// A value, the files it depends on, and the function that loads it.
+pub struct Reloading<T> {
+    paths: Vec<PathBuf>,
+    load: Box<dyn Fn() -> Result<T, Error> + Send + Sync>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    value: Arc<T>,
+    /// The versions of the files at the last attempt to load, whether it succeeded or not.
+    attempted: Vec<Option<FileVersion>>,
+}
+
+/// Inode, size and time of last change, which differ after a file is written or replaced.
+type FileVersion = (u64, u64, i64, i64);
+
+impl<T> Reloading<T> {
+    /// Loads the initial value.
+    pub fn open(
+        paths: Vec<PathBuf>,
+        load: impl Fn() -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        // Taken before reading, so that a change in between causes another load.
+        let attempted = versions(&paths);
+        let value = Arc::new(load()?);
+        Ok(Self {
+            paths,
+            load: Box::new(load),
+            state: Mutex::new(State { value, attempted }),
+        })
+    }
+
+    /// The value of the current files; the previous value if they cannot be loaded.
+    pub fn current(&self) -> Arc<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = versions(&self.paths);
+        if found != state.attempted {
+            state.attempted = found;
+            match (self.load)() {
+                Ok(value) => {
+                    tracing::info!(files = ?self.paths, "TLS files reloaded");
+                    state.value = Arc::new(value);
+                }
+                Err(error) => tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot reload TLS files, the previous ones stay in use"
+                ),
+            }
+        }
+        Arc::clone(&state.value)
+    }
+}
+
+/// The version of each file; `None` if it does not exist.
+fn versions(paths: &[PathBuf]) -> Vec<Option<FileVersion>> {
+    let version = |path: &PathBuf| {
+        let file = fs::metadata(path).ok()?;
+        Some((file.ino(), file.size(), file.ctime(), file.ctime_nsec()))
+    };
+    paths.iter().map(version).collect()
+}
+
+impl<T> std::fmt::Debug for Reloading<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reloading")
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The length of a file's text, if it is even.
+    fn even_length(path: &Path) -> Result<usize, Error> {
+        let wrong = || Error::NotPem {
+            path: path.to_owned(),
+            expected: "an even length",
+        };
+        let length = fs::read(path).map_err(|_| wrong())?.len();
+        (length % 2 == 0).then_some(length).ok_or_else(wrong)
+    }
+
+    #[test]
+    fn a_changed_file_is_reloaded_if_it_is_valid() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, "12").unwrap();
+        let loaded_path = path.clone();
+        let reloading =
+            Reloading::open(vec![path.clone()], move || even_length(&loaded_path)).unwrap();
+        assert_eq!(*reloading.current(), 2);
+
+        for (text, expected) in [("123", 2), ("1234", 4), ("123456", 6)] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(*reloading.current(), expected, "{text}");
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(*reloading.current(), 6);
+    }
+
+    #[test]
+    fn opening_fails_without_an_initial_value() {
+        let nowhere = PathBuf::from("/nowhere/file");
+
+        assert!(Reloading::open(vec![nowhere.clone()], move || even_length(&nowhere)).is_err());
+    }
+}

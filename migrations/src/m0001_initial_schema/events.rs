@@ -1,0 +1,75 @@
+//! The event log and its sequencer.
+
+use sea_orm_migration::prelude::*;
+
+use crate::columns::{
+    id, index, instant, integer, optional_id, optional_integer, partial_index, table, text,
+};
+
+pub(super) fn tables() -> Vec<TableCreateStatement> {
+    vec![
+        table(
+            "events",
+            [
+                id("store_id"),
+                id("id"),
+                text("name"),
+                text("object_collection").default("deliveries").take(),
+                id("object_id"),
+                instant("created_at"),
+                // The sequence number within the store. Assigned by the sequencer after the
+                // commit; readers see numbered events only.
+                optional_integer("number"),
+                // The sequence number over all stores, assigned with `number`.
+                optional_integer("position"),
+            ],
+            &["store_id", "id"],
+        ),
+        table(
+            "event_counters",
+            [
+                id("store_id"),
+                integer("last_number"),
+                // The newest number that retention has removed; 0 if none.
+                integer("retained_after"),
+            ],
+            &["store_id"],
+        ),
+        // One row: the lease of the core that assigns numbers.
+        table(
+            "event_sequencers",
+            [
+                integer("id"),
+                optional_id("lease_owner"),
+                // By the database's clock.
+                instant("lease_expires_at"),
+                integer("last_position"),
+                integer("retained_after"),
+            ],
+            &["id"],
+        ),
+    ]
+}
+
+pub(super) fn indexes() -> Vec<IndexCreateStatement> {
+    let unique = |name, columns| index(name, "events", columns).unique().take();
+    vec![
+        // Unique, so that no number is ever assigned twice.
+        unique("events_by_number", &["store_id", "number"]),
+        unique("events_by_position", &["position"]),
+        partial_index(
+            "events_unnumbered",
+            "events",
+            &["created_at", "id"],
+            "number IS NULL",
+        ),
+    ]
+}
+
+pub(super) fn sequencer_row() -> InsertStatement {
+    Query::insert()
+        .into_table("event_sequencers")
+        .columns(["id", "lease_expires_at", "last_position", "retained_after"])
+        .values_panic([1.into(), 0.into(), 0.into(), 0.into()])
+        .take()
+}

@@ -1,0 +1,122 @@
+//! Webhooks, their notifications, and the attempts to deliver them.
+
+use sea_orm_migration::prelude::*;
+
+use crate::columns::{
+    bytes, id, index, instant, integer, optional_bytes, optional_flag, optional_id,
+    optional_instant, optional_integer, optional_text, partial_index, table, text,
+};
+
+pub(super) fn tables() -> Vec<TableCreateStatement> {
+    vec![
+        table(
+            "webhooks",
+            [
+                id("store_id"),
+                id("id"),
+                id("api_client_id"),
+                text("event"),
+                text("url"),
+                bytes("encrypted_secret"),
+                // Each prefixed with its length in two bytes, oldest first.
+                optional_bytes("encrypted_retired_secrets"),
+                optional_instant("overlap_ends_at"),
+                // The queue position: not later than the earliest pending notification is due,
+                // nor than the last claim; null if none is pending.
+                optional_instant("next_due_at"),
+                // Whether the last attempt was slow; null before the first.
+                optional_flag("was_slow"),
+                // The first failure since the last success.
+                optional_instant("failing_since"),
+                instant("created_at"),
+                optional_instant("disabled_at"),
+                optional_text("disabled_reason"),
+                // The period in which it was disabled, until its missed events are enqueued.
+                optional_instant("disabled_from"),
+                optional_instant("disabled_until"),
+            ],
+            &["store_id", "id"],
+        ),
+        table(
+            "notifications",
+            [
+                id("store_id"),
+                id("id"),
+                id("event_id"),
+                id("webhook_id"),
+                text("event"),
+                id("delivery_id"),
+                text("state"),
+                integer("attempts"),
+                // The number of attempts made before the retry schedule last started.
+                integer("resent_at_attempt").default(0).take(),
+                instant("due_at"),
+                optional_id("lease_token"),
+                optional_instant("lease_expires_at"),
+                instant("created_at"),
+                optional_instant("finished_at"),
+            ],
+            &["store_id", "id"],
+        ),
+        table(
+            "attempts",
+            [
+                id("store_id"),
+                id("notification_id"),
+                integer("number"),
+                optional_text("failure"),
+                optional_integer("status"),
+                // Microseconds.
+                integer("duration"),
+                text("response_body"),
+                instant("recorded_at"),
+            ],
+            &["store_id", "notification_id", "number"],
+        ),
+    ]
+}
+
+/// Most stored notifications are finished: the partial indexes leave those out, so that claims
+/// and recovery read few rows.
+pub(super) fn indexes() -> Vec<IndexCreateStatement> {
+    let by_creation = &["store_id", "webhook_id", "created_at", "id"];
+    vec![
+        index("webhooks_by_event", "webhooks", &["store_id", "event"]),
+        // Operators address a webhook without its store.
+        index("webhooks_by_id", "webhooks", &["id"]),
+        partial_index(
+            "webhooks_by_next_due",
+            "webhooks",
+            &["next_due_at"],
+            "next_due_at IS NOT NULL",
+        ),
+        index("notifications_by_id", "notifications", &["id"]),
+        // The order of lists, newest first.
+        index("notifications_by_creation", "notifications", by_creation),
+        partial_index(
+            "notifications_failed",
+            "notifications",
+            by_creation,
+            "state <> 'delivered' AND (attempts > 0 OR state = 'cancelled')",
+        ),
+        partial_index(
+            "notifications_pending",
+            "notifications",
+            &["store_id", "webhook_id", "due_at"],
+            "state = 'pending'",
+        ),
+        partial_index(
+            "notifications_leased",
+            "notifications",
+            &["store_id", "webhook_id", "lease_expires_at"],
+            "state = 'leased'",
+        ),
+        // For retention.
+        partial_index(
+            "notifications_finished",
+            "notifications",
+            &["finished_at"],
+            "finished_at IS NOT NULL",
+        ),
+    ]
+}

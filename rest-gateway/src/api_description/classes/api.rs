@@ -1,0 +1,164 @@
+//! The entrypoint, the settings, errors and collections.
+
+use super::{
+    deliveries::{DELIVERY, TASK},
+    prices::{CALCULATION, RETAIL_PRICE},
+    stores::TIME_SLOT,
+    webhooks::{EVENT, NOTIFICATION, WEBHOOK},
+};
+use crate::api_description::{
+    Class, Field,
+    Iri::{Api, Hydra},
+    Presence,
+    Range::{AnyOf, Boolean, Collection, Integer, Link, Object, Text},
+    TypeName,
+};
+
+pub(in crate::api_description) static ENTRYPOINT: Class = Class {
+    name: "Entrypoint",
+    iri: Api("Entrypoint"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "The entrypoint of the API.",
+    fields: &[
+        Field::new("delivery", Collection(&DELIVERY))
+            .iri(Api("Entrypoint/delivery"))
+            .description("The deliveries of the client's store."),
+        Field::new("event", Collection(&EVENT))
+            .iri(Api("Entrypoint/event"))
+            .description("The events of the client's store."),
+        Field::new("retailPrice", Collection(&RETAIL_PRICE))
+            .iri(Api("Entrypoint/retailPrice"))
+            .description("The retail prices of deliveries."),
+        Field::new("task", Collection(&TASK))
+            .iri(Api("Entrypoint/task"))
+            .description("The tasks of deliveries."),
+        Field::new("timeSlot", Collection(&TIME_SLOT))
+            .iri(Api("Entrypoint/timeSlot"))
+            .description("The time slots of the client's store."),
+        Field::new("webhook", Collection(&WEBHOOK))
+            .iri(Api("Entrypoint/webhook"))
+            .description("The client's webhooks."),
+    ],
+};
+
+pub(in crate::api_description) static SETTINGS: Class = Class {
+    name: "Settings",
+    iri: Api("Settings"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "The platform's settings.",
+    fields: &[
+        Field::new("brand_name", Text).description("The platform's name."),
+        Field::new("country", Text).description("ISO 3166-1 alpha-2."),
+        Field::new("locale", Text).description("BCP 47."),
+        Field::new("timezone", Text).description("A name in the IANA time zone database."),
+        Field::new("currency_code", Text).description("ISO 4217."),
+        Field::new("latlng", Text)
+            .description("The centre of the platform's maps: latitude, comma, longitude."),
+    ],
+};
+
+pub(in crate::api_description) static ERROR: Class = Class {
+    name: "Error",
+    iri: Hydra("Error"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Never,
+    description: "The failure of a request.",
+    fields: &error_fields(CALCULATION.optional()),
+};
+
+pub(in crate::api_description) static CONSTRAINT_VIOLATION_LIST: Class = Class {
+    name: "ConstraintViolationList",
+    iri: Api("ConstraintViolationList"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "Every violation in a request.",
+    fields: &error_fields(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
+};
+
+/// The members of every error, and one that only this class has.
+const fn error_fields(specific: Field) -> [Field; 11] {
+    [
+        Field::new("hydra:title", Text).iri(Hydra("title")),
+        Field::new("hydra:description", Text).iri(Hydra("description")),
+        Field::new("type", Link(None))
+            .iri(Api("Error/type"))
+            .description("The page that explains the code."),
+        Field::new("title", Text),
+        Field::new("status", Integer)
+            .iri(Hydra("statusCode"))
+            .description("The HTTP status."),
+        Field::new("detail", Text),
+        Field::new("code", Text).description("The kind of error, for programs."),
+        Field::new("retryable", Boolean).description("Whether the same request may succeed later."),
+        Field::new("requestId", Text),
+        Field::new("existing", Link(None))
+            .optional()
+            .description("The conflicting resource."),
+        specific,
+    ]
+}
+
+pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
+    name: "ConstraintViolation",
+    iri: Api("ConstraintViolation"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "A violation in a request.",
+    fields: &[
+        Field::new("propertyPath", Text)
+            .description("The invalid part of the request, such as `dropoff.before`."),
+        Field::new("message", Text),
+        Field::new("code", Text),
+    ],
+};
+
+pub(in crate::api_description) static COLLECTION: Class = Class {
+    name: "Collection",
+    iri: Hydra("Collection"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Always,
+    description: "A page of resources.",
+    fields: &[
+        Field::new(
+            "hydra:member",
+            AnyOf(&[&DELIVERY, &WEBHOOK, &EVENT, &NOTIFICATION]),
+        )
+        .iri(Hydra("member"))
+        .set(),
+        Field::new("hydra:totalItems", Integer)
+            .iri(Hydra("totalItems"))
+            .optional(),
+        Field::new("hydra:view", Object(&COLLECTION_VIEW)).iri(Hydra("view")),
+        Field::new("firstNumber", Integer).optional().description(
+            "In events: the number of the oldest stored event, or of the next one \
+                if none is stored.",
+        ),
+        Field::new("lastNumber", Integer)
+            .optional()
+            .description("In events: the number of the newest event; 0 before the first."),
+    ],
+};
+
+pub(in crate::api_description) static COLLECTION_VIEW: Class = Class {
+    name: "PartialCollectionView",
+    iri: Hydra("PartialCollectionView"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Always,
+    description: "Links to the other pages.",
+    fields: &[
+        Field::new("hydra:first", Link(None))
+            .iri(Hydra("first"))
+            .optional(),
+        Field::new("hydra:previous", Link(None))
+            .iri(Hydra("previous"))
+            .optional(),
+        Field::new("hydra:next", Link(None))
+            .iri(Hydra("next"))
+            .optional(),
+        Field::new("hydra:last", Link(None))
+            .iri(Hydra("last"))
+            .optional(),
+    ],
+};

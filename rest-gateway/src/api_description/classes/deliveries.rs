@@ -1,0 +1,272 @@
+//! Deliveries, tasks, addresses and packages.
+
+use super::{
+    ID, NAME,
+    prices::{DISTANCE_SOURCE, PRICE, QUOTE},
+};
+use crate::api_description::{
+    Class, Field,
+    Iri::{Api, SchemaOrg},
+    Presence,
+    Range::{Decimal, Instant, Integer, Json, Object, Text, Url},
+    TypeName,
+};
+
+/// The JSON Schema of a time in a request.
+const TIME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 128}"#;
+
+pub(in crate::api_description) static DELIVERY: Class = Class {
+    name: "Delivery",
+    iri: SchemaOrg("ParcelDelivery"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Optional,
+    description: "The transport of a parcel from its pickup to its dropoff.",
+    fields: &[
+        ID.optional(),
+        Field::new("pickup", Object(&TASK))
+            .writable()
+            .request_schema(
+                r##"{"oneOf": [{"$ref": "#/components/schemas/TaskDraft"}, {"type": "null"}]}"##,
+            )
+            .description(
+                "Where and when to pick up the parcel; by default, at the store's \
+                address.",
+            ),
+        Field::new("dropoff", Object(&TASK))
+            .writable()
+            .required()
+            .request_schema(
+                r##"{
+                    "$ref": "#/components/schemas/TaskDraft",
+                    "required": ["address"],
+                    "anyOf": [
+                        {"required": ["before"]},
+                        {"required": ["timeSlot"]},
+                        {"required": ["doneBefore"]}
+                    ]
+                }"##,
+            )
+            .description("Where and when to drop off the parcel."),
+        Field::new("distance", Integer).description("Metres."),
+        Field::new("duration", Integer).description("Seconds."),
+        DISTANCE_SOURCE,
+        Field::new("trackingUrl", Url)
+            .schema_org()
+            .nullable()
+            .description("The page for tracking the parcel."),
+        Field::new("price", Object(&PRICE))
+            .nullable()
+            .description("The price, if the store has a price list."),
+        QUOTE.write_only(),
+        Field::new("cancelledAt", Instant).nullable(),
+        Field::new("externalReference", Text)
+            .writable()
+            .nullable()
+            .description(
+                "The store's own reference, such as an order number; unique in the \
+                store.",
+            ),
+    ],
+};
+
+pub(in crate::api_description) static TASK: Class = Class {
+    name: "Task",
+    iri: Api("Task"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Optional,
+    description: "One of the two stops of a delivery.",
+    fields: &[
+        ID.optional(),
+        Field::new("type", Text)
+            .values(&["PICKUP", "DROPOFF"])
+            .description("`PICKUP` or `DROPOFF`."),
+        Field::new("status", Text)
+            .values(&["TODO", "DONE"])
+            .description("`TODO` or `DONE`."),
+        Field::new("address", Object(&ADDRESS))
+            .schema_org()
+            .writable()
+            .request_schema(
+                r##"{
+                    "oneOf": [
+                        {"type": "string", "minLength": 1, "maxLength": 500},
+                        {"$ref": "#/components/schemas/AddressDraft"},
+                        {"type": "null"}
+                    ]
+                }"##,
+            )
+            .description("The address; a string or an object in requests. Required in a dropoff."),
+        Field::new("after", Instant)
+            .writable()
+            .request_schema(TIME_SCHEMA)
+            .description("The earliest time; in requests, also in natural language."),
+        Field::new("before", Instant)
+            .writable()
+            .request_schema(TIME_SCHEMA)
+            .description("The latest time; in requests, also in natural language, such as `tomorrow 13:00`."),
+        Field::new("timeSlot", Text)
+            .iri(Api("Task/timeSlot"))
+            .write_only()
+            .request_schema(r#"{"type": ["string", "null"]}"#)
+            .description("The `value` of a time slot choice, or a date and a time range; instead \
+                of `before`."),
+        Field::new("doneAfter", Instant)
+            .writable()
+            .request_schema(TIME_SCHEMA)
+            .description("The former name of `after`."),
+        Field::new("doneBefore", Instant)
+            .writable()
+            .request_schema(TIME_SCHEMA)
+            .description("The former name of `before`."),
+        Field::new("comments", Text)
+            .writable()
+            .request_schema(r#"{"type": ["string", "null"], "maxLength": 5000}"#)
+            .description("Comments for the courier; may be empty."),
+        Field::new("weight", Integer)
+            .writable()
+            .nullable()
+            .request_schema(r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 100000000}"#)
+            .description("Grams."),
+        Field::new("packages", Object(&PACKAGE))
+            .set()
+            .writable()
+            .request_schema(
+                r##"{
+                    "type": ["array", "null"],
+                    "items": {"$ref": "#/components/schemas/PackageDraft"},
+                    "maxItems": 100
+                }"##,
+            )
+            .description("The packages, by type."),
+        Field::new("tags", Text)
+            .set()
+            .writable()
+            .request_schema(
+                r#"{
+                    "oneOf": [
+                        {"type": "array", "items": {"type": "string", "maxLength": 64}, "maxItems": 50},
+                        {"type": "string"},
+                        {"type": "null"}
+                    ]
+                }"#,
+            )
+            .description("Tags of the store; in requests, also one string of tags separated by spaces."),
+        Field::new("metadata", Json)
+            .writable()
+            .request_schema(
+                r#"{
+                    "type": ["object", "null"],
+                    "additionalProperties": {"type": "string"},
+                    "maxProperties": 50
+                }"#,
+            )
+            .description("Strings under keys chosen by the client, stored unchanged."),
+        Field::new("createdAt", Instant)
+            .iri(SchemaOrg("dateCreated"))
+            .nullable(),
+        Field::new("updatedAt", Instant)
+            .iri(SchemaOrg("dateModified"))
+            .nullable(),
+        Field::new("cancelledAt", Instant).nullable(),
+    ],
+};
+
+pub(in crate::api_description) static ADDRESS: Class = Class {
+    name: "Address",
+    iri: SchemaOrg("Place"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Optional,
+    description: "A postal address with its location and contact.",
+    fields: &[
+        Field::new("geo", Object(&GEO_COORDINATES))
+            .schema_org()
+            .writable()
+            .description("The location; in requests, `latLng` takes precedence."),
+        Field::new("streetAddress", Text)
+            .schema_org()
+            .writable()
+            .description("The complete postal address in one string."),
+        Field::new("latLng", Decimal)
+            .list()
+            .write_only()
+            .request_schema(
+                r#"{
+                    "type": ["array", "null"],
+                    "prefixItems": [
+                        {"type": "number", "minimum": -90, "maximum": 90},
+                        {"type": "number", "minimum": -180, "maximum": 180}
+                    ],
+                    "items": false,
+                    "minItems": 2
+                }"#,
+            )
+            .description("The location, latitude first. An address with `latLng` is not geocoded."),
+        Field::new("telephone", Text)
+            .schema_org()
+            .writable()
+            .nullable()
+            .request_schema(r#"{"oneOf": [{"type": ["string", "null"]}, {"const": false}]}"#)
+            .description("In E.164 format; in requests, also in the country's national format."),
+        NAME.writable().nullable(),
+        Field::new("contactName", Text)
+            .writable()
+            .nullable()
+            .description("The contact's name."),
+        Field::new("description", Text)
+            .schema_org()
+            .writable()
+            .nullable()
+            .description("Directions for the courier, such as an access code."),
+        Field::new("postalCode", Text)
+            .schema_org()
+            .writable()
+            .nullable(),
+        Field::new("addressLocality", Text)
+            .schema_org()
+            .writable()
+            .nullable()
+            .description("The town or city."),
+        Field::new("addressCountry", Text)
+            .schema_org()
+            .writable()
+            .nullable()
+            .description("ISO 3166-1 alpha-2."),
+    ],
+};
+
+pub(in crate::api_description) static GEO_COORDINATES: Class = Class {
+    name: "GeoCoordinates",
+    iri: SchemaOrg("GeoCoordinates"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "A location (WGS 84).",
+    fields: &[
+        Field::new("latitude", Decimal)
+            .schema_org()
+            .writable()
+            .required(),
+        Field::new("longitude", Decimal)
+            .schema_org()
+            .writable()
+            .required(),
+    ],
+};
+
+pub(in crate::api_description) static PACKAGE: Class = Class {
+    name: "Package",
+    iri: Api("Package"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "Packages of one type.",
+    fields: &[
+        Field::new("type", Text)
+            .writable()
+            .required()
+            .request_schema(r#"{"type": "string", "minLength": 1, "maxLength": 64}"#)
+            .description("A type of the store's price list, such as `XL`."),
+        Field::new("quantity", Integer)
+            .writable()
+            .required()
+            .request_schema(r#"{"type": "integer", "minimum": 1, "maximum": 10000}"#),
+    ],
+};

@@ -1,0 +1,84 @@
+//! Prices and their calculation.
+
+use crate::api_description::{
+    Class, Field,
+    Iri::{Api, SchemaOrg},
+    Presence,
+    Range::{Boolean, Instant, Integer, Link, Object, Text},
+    TypeName,
+};
+
+pub(in crate::api_description) static PRICE: Class = Class {
+    name: "Price",
+    iri: Api("Price"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "An amount of money with its tax.",
+    fields: &[AMOUNT, CURRENCY, TAX_PART, QUOTE.nullable()],
+};
+
+pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
+    name: "RetailPrice",
+    iri: Api("RetailPrice"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "The quoted price of a delivery.",
+    fields: &[
+        AMOUNT,
+        CURRENCY,
+        TAX_PART,
+        Field::new("expiresAt", Instant).iri(SchemaOrg("expires")),
+        Field::new("distance", Integer).description("Metres."),
+        Field::new("duration", Integer).description("Seconds."),
+        DISTANCE_SOURCE,
+        CALCULATION,
+    ],
+};
+
+/// Shared with deliveries.
+pub(super) const DISTANCE_SOURCE: Field =
+    Field::new("distanceSource", Text).nullable().description(
+        "The source of the distance: `osrm` (road network) or `straight_line` (estimate).",
+    );
+/// In a delivery's price, and in the request that uses the quote.
+pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE))).description(
+    "The quote that sets the delivery's price. A quote can be used once, before it \
+        expires.",
+);
+const AMOUNT: Field =
+    Field::new("amount", Integer).description("In the minor unit of the currency.");
+const CURRENCY: Field = Field::new("currency", Text)
+    .schema_org()
+    .description("ISO 4217.");
+const TAX_PART: Field = Field::new("tax", Object(&TAX));
+
+pub(in crate::api_description) static TAX: Class = Class {
+    name: "Tax",
+    iri: Api("Tax"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "The tax in a price.",
+    fields: &[
+        AMOUNT,
+        Field::new("included", Boolean)
+            .description("Whether the price's `amount` includes the tax."),
+    ],
+};
+
+pub(super) const CALCULATION: Field = Field::new("calculation", Object(&RULE_OUTCOME))
+    .list()
+    .description("The result of each rule of the price list.");
+
+pub(in crate::api_description) static RULE_OUTCOME: Class = Class {
+    name: "RuleOutcome",
+    iri: Api("RuleOutcome"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "The result of one rule of a price list.",
+    fields: &[
+        Field::new("rule", Text).description("The rule's name."),
+        Field::new("matched", Boolean),
+        Field::new("reason", Text),
+        AMOUNT,
+    ],
+};

@@ -1,0 +1,114 @@
+//! Stores, their API clients and time slots.
+
+use super::{ID, NAME, deliveries::ADDRESS};
+use crate::api_description::{
+    Class, Field,
+    Iri::{Api, SchemaOrg},
+    Presence,
+    Range::{Boolean, DayOfWeek, Link, Object, Text},
+    TypeName,
+};
+
+pub(in crate::api_description) static API_APP: Class = Class {
+    name: "ApiApp",
+    iri: SchemaOrg("SoftwareApplication"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Always,
+    description: "An API client.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("store", Link(Some(&STORE)))
+            .nullable()
+            .description("Null for the platform's own programs."),
+        Field::new("shop", Link(None))
+            .nullable()
+            .description("Always null."),
+    ],
+};
+
+pub(in crate::api_description) static STORE: Class = Class {
+    name: "Store",
+    iri: SchemaOrg("Store"),
+    type_name: TypeName::Iri,
+    iri_presence: Presence::Always,
+    description: "A store.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("enabled", Boolean),
+        Field::new("address", Object(&ADDRESS))
+            .schema_org()
+            .nullable(),
+        Field::new("timeSlot", Link(Some(&TIME_SLOT)))
+            .nullable()
+            .description("The default time slot."),
+        Field::new("timeSlots", Link(Some(&TIME_SLOT))).set(),
+    ],
+};
+
+pub(in crate::api_description) static TIME_SLOT: Class = Class {
+    name: "TimeSlot",
+    iri: Api("TimeSlot"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "The times at which a store offers deliveries.",
+    fields: &[
+        ID,
+        NAME,
+        Field::new("interval", Text)
+            .description("How far ahead choices are offered, such as `2 days`."),
+        Field::new("priorNotice", Text).nullable().description(
+            "The minimum time between the order and the start of a choice, such as \
+                `1 hour`.",
+        ),
+        Field::new("workingDaysOnly", Boolean),
+        Field::new("openingHoursSpecification", Object(&OPENING_HOURS))
+            .schema_org()
+            .list(),
+    ],
+};
+
+pub(in crate::api_description) static OPENING_HOURS: Class = Class {
+    name: "OpeningHoursSpecification",
+    iri: SchemaOrg("OpeningHoursSpecification"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "A time range on days of the week.",
+    fields: &[
+        Field::new("opens", Text).schema_org(),
+        Field::new("closes", Text).schema_org(),
+        Field::new("dayOfWeek", DayOfWeek).schema_org().set(),
+        Field::new("validFrom", Text)
+            .schema_org()
+            .nullable()
+            .description("The first closed date."),
+        Field::new("validThrough", Text)
+            .schema_org()
+            .nullable()
+            .description("The last closed date."),
+    ],
+};
+
+pub(in crate::api_description) static TIME_SLOT_CHOICES: Class = Class {
+    name: "TimeSlotChoices",
+    iri: Api("TimeSlotChoices"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "The choices a time slot offers now.",
+    fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE)).list()],
+};
+
+pub(in crate::api_description) static TIME_SLOT_CHOICE: Class = Class {
+    name: "TimeSlotChoice",
+    iri: Api("TimeSlotChoice"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "A time interval to choose.",
+    fields: &[
+        Field::new("value", Text)
+            .schema_org()
+            .description("An ISO 8601 interval in UTC, to send as a task's `timeSlot`."),
+        Field::new("label", Text).description("The interval in the response's language."),
+    ],
+};

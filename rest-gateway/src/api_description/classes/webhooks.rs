@@ -1,0 +1,195 @@
+//! Webhooks, events and notifications.
+
+use super::ID;
+use crate::api_description::{
+    Class, Field,
+    Iri::{Api, SchemaOrg},
+    Presence,
+    Range::{Boolean, Decimal, Instant, Integer, Link, Object, Text, Url},
+    TypeName,
+};
+
+pub(in crate::api_description) static WEBHOOK: Class = Class {
+    name: "Webhook",
+    iri: Api("Webhook"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "A subscription of a client to an event.",
+    fields: &[
+        ID,
+        Field::new("url", Url).schema_org().writable().required(),
+        Field::new("event", Text)
+            .writable()
+            .required()
+            .request_schema(
+                r#"{
+                    "type": "string",
+                    "enum": ["delivery.completed", "delivery.picked", "delivery.cancelled"]
+                }"#,
+            )
+            .description("The event's name, such as `delivery.completed`."),
+        Field::new("secret", Text)
+            .optional()
+            .description("The key of the signatures; only in the response that creates it."),
+        Field::new("secretOverlapEndsAt", Instant)
+            .nullable()
+            .description(
+                "The end of the period in which old secrets still sign; null if no old \
+                secret is active.",
+            ),
+        Field::new("enabled", Boolean),
+        Field::new("disabledAt", Instant).nullable(),
+        Field::new("disabledReason", Text)
+            .nullable()
+            .description("`client`, `operator`, `gone` (the receiver answered 410) or `failing`."),
+    ],
+};
+
+pub(in crate::api_description) static EVENT: Class = Class {
+    name: "Event",
+    iri: Api("Event"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "An event in a store.",
+    fields: &[
+        ID,
+        Field::new("number", Integer)
+            .description("The position in the store's event log: 1, 2, 3 and so on, without gaps."),
+        EVENT_NAME,
+        EVENT_OBJECT,
+        Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
+    ],
+};
+
+const EVENT_NAME: Field =
+    Field::new("event", Text).description("The event's name, such as `delivery.completed`.");
+const EVENT_OBJECT: Field =
+    Field::new("object", Link(None)).description("The resource the event is about.");
+
+pub(in crate::api_description) static SECRET_ROTATION: Class = Class {
+    name: "SecretRotation",
+    iri: Api("SecretRotation"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "The parameters of a secret rotation.",
+    fields: &[Field::new("overlap", Integer)
+        .write_only()
+        .request_schema(
+            r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 604800, "default": 86400}"#,
+        )
+        .description(
+            "Seconds for which the old secret stays active: 0 to 604800, by default 86400.",
+        )],
+};
+
+pub(in crate::api_description) static NOTIFICATION: Class = Class {
+    name: "Notification",
+    iri: Api("Notification"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Always,
+    description: "One event to be sent to one webhook.",
+    fields: &[
+        ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
+        Field::new("webhook", Link(Some(&WEBHOOK))),
+        EVENT_NAME,
+        EVENT_OBJECT,
+        Field::new("state", Text).values(&["pending", "failed", "delivered", "exhausted", "cancelled"]).description(
+            "`pending` (no attempt yet), `failed` (to be retried), `delivered`, `exhausted` (no \
+             attempts left) or `cancelled` (its webhook was disabled or deleted).",
+        ),
+        Field::new("attemptCount", Integer),
+        Field::new("nextAttemptAt", Instant).nullable().description("Null if none is scheduled."),
+        Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
+        Field::new("finishedAt", Instant).nullable(),
+        Field::new("attempts", Object(&ATTEMPT))
+            .list()
+            .optional()
+            .description("Oldest first; absent in lists."),
+    ],
+};
+
+pub(in crate::api_description) static ATTEMPT: Class = Class {
+    name: "NotificationAttempt",
+    iri: Api("NotificationAttempt"),
+    type_name: TypeName::None,
+    iri_presence: Presence::Never,
+    description: "One request to the webhook's receiver.",
+    fields: &[
+        Field::new("attemptNumber", Integer).description("Counts from 1."),
+        Field::new("endedAt", Instant),
+        MILLISECONDS,
+        FAILURE,
+        STATUS_CODE,
+        RESPONSE_BODY,
+    ],
+};
+
+const MILLISECONDS: Field =
+    Field::new("milliseconds", Integer).description("The duration of the request.");
+const FAILURE: Field = Field::new("failure", Text).nullable().description(
+    "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status` or `protocol`; null if \
+     delivered.",
+);
+const STATUS_CODE: Field = Field::new("statusCode", Integer)
+    .nullable()
+    .description("The HTTP status of the receiver's response; null without one.");
+const RESPONSE_BODY: Field = Field::new("answer", Text)
+    .description("The first bytes of the receiver's response body, as text.");
+
+pub(in crate::api_description) static RECOVERY: Class = Class {
+    name: "WebhookRecovery",
+    iri: Api("WebhookRecovery"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "The resending of a webhook's notifications.",
+    fields: &[
+        Field::new("since", Instant)
+            .writable()
+            .required()
+            .description(
+                "Resends what failed since this instant, and events missed while the webhook was \
+             disabled. Beyond the retention of notifications, events within 30 s of disabling or \
+             enabling are left out, because they may have been sent.",
+            ),
+        Field::new("recovered", Integer)
+            .description("The number of notifications that are resent."),
+    ],
+};
+
+pub(in crate::api_description) static TEST: Class = Class {
+    name: "WebhookTest",
+    iri: Api("WebhookTest"),
+    type_name: TypeName::Term,
+    iri_presence: Presence::Never,
+    description: "The result of a test request to a webhook's receiver.",
+    fields: &[
+        Field::new("webhook", Link(Some(&WEBHOOK))),
+        Field::new("url", Url).description("The URL the sample was sent to."),
+        Field::new("webhookId", Text)
+            .description("The header `webhook-id` of the sample; unique per test."),
+        EVENT_NAME,
+        EVENT_OBJECT.description(
+            "A delivery that never exists: `/api/deliveries/00000000-0000-0000-0000-000000000000`.",
+        ),
+        Field::new("delivered", Boolean).description("Whether the receiver accepted the sample."),
+        FAILURE,
+        Field::new("failureDetail", Text)
+            .nullable()
+            .description("A description of the failure."),
+        Field::new("dnsMilliseconds", Decimal)
+            .nullable()
+            .description("The duration of the DNS resolution; null if it failed."),
+        Field::new("connectMilliseconds", Decimal)
+            .nullable()
+            .description("The duration of the TCP connect; null if not reached."),
+        Field::new("tlsMilliseconds", Decimal)
+            .nullable()
+            .description("The duration of the TLS handshake; null if not reached, and for `http`."),
+        Field::new("tlsVersion", Text)
+            .nullable()
+            .description("Such as `TLSv1.3`."),
+        MILLISECONDS,
+        STATUS_CODE,
+        RESPONSE_BODY,
+    ],
+};

@@ -1,0 +1,159 @@
+//! JSON-LD 1.1 contexts: the IRIs and types of all terms in a resource and in embedded resources.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{Cardinality, Class, Field, HYDRA, Iri, Range, TypeName, XSD, classes, object};
+
+pub(super) const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+
+/// The document at `/api/contexts/<name>`; none unless a class with an `@type` has the name.
+pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
+    let class = classes::ALL
+        .iter()
+        .find(|class| class.name == name && class.type_name != TypeName::None)?;
+    let mut terms = object([("@version", json!(1.1)), ("hydra", json!(HYDRA))]);
+    for class in reachable(class) {
+        add_terms(class, public_url, &mut terms);
+    }
+    Some(json!({ "@context": terms }))
+}
+
+/// The classes of all objects embedded in an object of a class, and the collection classes, as
+/// every resource can be a member of a collection.
+fn reachable(class: &'static Class) -> Vec<&'static Class> {
+    let mut names = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut pending = vec![class];
+    while let Some(class) = pending.pop() {
+        if !names.insert(class.name) {
+            continue;
+        }
+        found.push(class);
+        for field in class.fields {
+            match field.range {
+                Range::Object(class) => pending.push(class),
+                Range::AnyOf(classes) => pending.extend(classes),
+                _ => {}
+            }
+        }
+    }
+    found.extend(
+        [&classes::api::COLLECTION, &classes::api::COLLECTION_VIEW]
+            .into_iter()
+            .filter(|class| !names.contains(class.name)),
+    );
+    found
+}
+
+fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
+    if class.type_name == TypeName::Term {
+        terms.insert(class.name.to_owned(), json!(class.iri.expand(public_url)));
+    }
+    for field in class.fields {
+        terms.insert(field.name.to_owned(), definition(field, public_url));
+        if matches!(field.range, Range::DayOfWeek) {
+            for day in DAYS {
+                let iri = Iri::SchemaOrg(day).expand(public_url);
+                terms.insert(day.to_owned(), json!(iri));
+            }
+        }
+    }
+}
+
+fn definition(field: &Field, public_url: &str) -> Value {
+    let iri = json!(field.iri.expand(public_url));
+    let value_type = match field.range {
+        Range::Instant => Some(format!("{XSD}dateTime")),
+        Range::Url => Some(format!("{XSD}anyURI")),
+        Range::Link(_) | Range::Collection(_) => Some("@id".to_owned()),
+        Range::DayOfWeek => Some("@vocab".to_owned()),
+        Range::Json => Some("@json".to_owned()),
+        Range::Text
+        | Range::Boolean
+        | Range::Integer
+        | Range::Decimal
+        | Range::Object(_)
+        | Range::AnyOf(_) => None,
+    };
+    let container = match field.cardinality {
+        Cardinality::One => None,
+        Cardinality::Set => Some("@set"),
+        Cardinality::List => Some("@list"),
+    };
+    if value_type.is_none() && container.is_none() {
+        return iri;
+    }
+    let mut definition = object([("@id", iri)]);
+    definition.extend(value_type.map(|iri| ("@type".to_owned(), json!(iri))));
+    definition.extend(container.map(|container| ("@container".to_owned(), json!(container))));
+    Value::Object(definition)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const PUBLIC_URL: &str = "https://delivery.example";
+
+    #[test]
+    fn in_a_context_each_term_has_one_definition_and_each_iri_one_term() {
+        for root in classes::ALL {
+            let mut definitions = BTreeMap::new();
+            let mut terms = BTreeMap::new();
+            for class in reachable(root) {
+                for field in class.fields {
+                    let definition = definition(field, PUBLIC_URL).to_string();
+                    let iri = field.iri.expand(PUBLIC_URL);
+                    let first = definitions
+                        .entry(field.name)
+                        .or_insert_with(|| definition.clone());
+                    assert_eq!(*first, definition, "{} in {}", field.name, root.name);
+                    let term = terms.entry(iri).or_insert(field.name);
+                    assert_eq!(*term, field.name, "in {}", root.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn class_names_are_unique_and_listed() {
+        let names: BTreeSet<_> = classes::ALL.iter().map(|class| class.name).collect();
+
+        assert_eq!(names.len(), classes::ALL.len());
+        for root in classes::ALL {
+            for class in reachable(root) {
+                assert!(names.contains(class.name), "{} is not listed", class.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_term_defines_the_type_and_container_of_its_values() {
+        let context = context("Store", PUBLIC_URL).unwrap();
+        let terms = &context["@context"];
+
+        assert_eq!(terms["name"], "http://schema.org/name");
+        assert_eq!(
+            terms["timeSlots"],
+            json!({
+                "@id": "https://delivery.example/api/docs.jsonld#timeSlots",
+                "@type": "@id",
+                "@container": "@set",
+            })
+        );
+        assert_eq!(terms["streetAddress"], "http://schema.org/streetAddress");
+        assert_eq!(super::context("Package", PUBLIC_URL), None);
+    }
+}

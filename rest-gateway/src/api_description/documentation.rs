@@ -1,0 +1,225 @@
+//! The Hydra documentation of every class, field and operation.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA_ORG, XSD, classes, object,
+    operations::{self, Expects, HydraTarget, Operation, Returns},
+};
+
+/// The document at `/api/docs.jsonld`.
+pub(crate) fn api_documentation(platform_name: &str, public_url: &str) -> Value {
+    let classes: Vec<_> = classes::ALL.iter().map(|class| describe(class)).collect();
+    json!({
+        "@context": context(public_url),
+        "@id": DOCUMENTATION,
+        "@type": "hydra:ApiDocumentation",
+        "hydra:title": format!("{platform_name} API"),
+        "hydra:description": "Deliveries with their prices, time slots, events and webhooks.",
+        "hydra:entrypoint": "/api",
+        "hydra:supportedClass": classes,
+    })
+}
+
+fn context(public_url: &str) -> Value {
+    let link = json!({ "@type": "@id" });
+    json!({
+        "@version": 1.1,
+        "hydra": HYDRA,
+        "owl": "http://www.w3.org/2002/07/owl#",
+        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+        "schema": SCHEMA_ORG,
+        "vocab": format!("{public_url}{DOCUMENTATION}#"),
+        "xsd": XSD,
+        "hydra:entrypoint": link,
+        "hydra:expects": link,
+        "hydra:possibleStatus": { "@container": "@set" },
+        "hydra:returns": link,
+        "hydra:supportedClass": { "@container": "@set" },
+        "hydra:supportedOperation": { "@container": "@set" },
+        "hydra:supportedProperty": { "@container": "@set" },
+        "owl:allValuesFrom": link,
+        "owl:onProperty": link,
+        "rdfs:domain": link,
+        "rdfs:range": link,
+        "rdfs:subClassOf": link,
+    })
+}
+
+fn describe(class: &Class) -> Value {
+    let properties: Vec<_> = class
+        .fields
+        .iter()
+        .map(|field| supported_property(class, field))
+        .collect();
+    let operations: Vec<_> = operations::all()
+        .filter(|operation| match operation.target {
+            HydraTarget::Resource(target) | HydraTarget::Path(target) => target.name == class.name,
+            HydraTarget::Collection(_) | HydraTarget::None => false,
+        })
+        .map(supported_operation)
+        .collect();
+    json!({
+        "@id": shorten(class.iri),
+        "@type": "hydra:Class",
+        "rdfs:label": class.name,
+        "hydra:title": class.name,
+        "hydra:description": class.description,
+        "hydra:supportedProperty": properties,
+        "hydra:supportedOperation": operations,
+    })
+}
+
+fn supported_property(class: &Class, field: &Field) -> Value {
+    let mut described = object([
+        ("@type", json!("hydra:SupportedProperty")),
+        ("hydra:property", property(class, field)),
+        ("hydra:title", json!(field.name)),
+        ("hydra:required", json!(field.required)),
+        ("hydra:readable", json!(field.access != Access::Write)),
+        ("hydra:writeable", json!(field.access != Access::Read)),
+    ]);
+    if !field.description.is_empty() {
+        described.insert("hydra:description".to_owned(), json!(field.description));
+    }
+    Value::Object(described)
+}
+
+fn property(class: &Class, field: &Field) -> Value {
+    let kind = match field.range {
+        Range::Link(_) | Range::Collection(_) => "hydra:Link",
+        _ => "rdf:Property",
+    };
+    let mut property = object([
+        ("@id", json!(shorten(field.iri))),
+        ("@type", json!(kind)),
+        ("rdfs:label", json!(field.name)),
+        ("rdfs:domain", json!(shorten(class.iri))),
+    ]);
+    property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
+    if let Range::Collection(_) = field.range {
+        let operations: Vec<_> = operations::all()
+            .filter(|operation| matches!(operation.target, HydraTarget::Collection(link) if link == field.name))
+            .map(supported_operation)
+            .collect();
+        property.insert("hydra:supportedOperation".to_owned(), json!(operations));
+    }
+    Value::Object(property)
+}
+
+fn range(range: Range) -> Option<Value> {
+    let range = match range {
+        Range::Text => json!("xsd:string"),
+        Range::Boolean => json!("xsd:boolean"),
+        Range::Integer => json!("xsd:integer"),
+        Range::Decimal => json!("xsd:double"),
+        Range::Instant => json!("xsd:dateTime"),
+        Range::Url => json!("xsd:anyURI"),
+        Range::Json => json!("rdf:JSON"),
+        Range::DayOfWeek => json!("schema:DayOfWeek"),
+        Range::Object(class) | Range::Link(Some(class)) => json!(shorten(class.iri)),
+        // Hydra clients find the class of a collection's members by this.
+        Range::Collection(class) => json!([
+            "hydra:Collection",
+            {
+                "owl:equivalentClass": {
+                    "owl:onProperty": "hydra:member",
+                    "owl:allValuesFrom": shorten(class.iri),
+                },
+            },
+        ]),
+        Range::Link(None) | Range::AnyOf(_) => return None,
+    };
+    Some(range)
+}
+
+fn supported_operation(operation: &Operation) -> Value {
+    let mut statuses = vec![status(operation.returns.status())];
+    statuses.extend(
+        operations::error_codes_by_status(operation)
+            .into_keys()
+            .map(status),
+    );
+    let mut described: Map<_, _> = object([
+        ("@type", json!("hydra:Operation")),
+        ("rdfs:label", json!(operation.summary)),
+        ("hydra:title", json!(operation.summary)),
+        ("hydra:method", json!(operation.method)),
+        (
+            "hydra:returns",
+            class_or_nothing(returned(operation.returns)),
+        ),
+        ("hydra:possibleStatus", json!(statuses)),
+    ]);
+    if operation.method == "POST" {
+        let expected = match operation.expects {
+            Expects::Resource(class, _) | Expects::Optional(class, _) => Some(class),
+            Expects::Nothing | Expects::EmptyObject | Expects::Form => None,
+        };
+        described.insert("hydra:expects".to_owned(), class_or_nothing(expected));
+    }
+    if let HydraTarget::Path(_) = operation.target {
+        let target = json!({
+            "@type": "schema:EntryPoint",
+            "schema:urlTemplate": operation.path,
+        });
+        described.insert("schema:target".to_owned(), target);
+    }
+    Value::Object(described)
+}
+
+fn returned(returns: Returns) -> Option<&'static Class> {
+    match returns {
+        Returns::Resource(class) | Returns::Created(class) | Returns::Preview(class) => Some(class),
+        Returns::Collection(_) => Some(&classes::api::COLLECTION),
+        Returns::Nothing | Returns::JsonLd(_) | Returns::Document(..) | Returns::Health => None,
+    }
+}
+
+fn class_or_nothing(class: Option<&Class>) -> Value {
+    json!(class.map_or("owl:Nothing".to_owned(), |class| shorten(class.iri)))
+}
+
+fn status(code: u16) -> Value {
+    let title = http::StatusCode::from_u16(code)
+        .ok()
+        .and_then(|status| status.canonical_reason());
+    json!({
+        "@type": "hydra:Status",
+        "hydra:statusCode": code,
+        "hydra:title": title,
+    })
+}
+
+fn shorten(iri: Iri) -> String {
+    match iri {
+        Iri::SchemaOrg(term) => format!("schema:{term}"),
+        Iri::Hydra(term) => format!("hydra:{term}"),
+        Iri::Api(term) => format!("vocab:{term}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_link_names_its_member_class_and_operations() {
+        let field = &classes::api::ENTRYPOINT.fields[0];
+
+        let property = property(&classes::api::ENTRYPOINT, field);
+
+        assert_eq!(property["@id"], "vocab:Entrypoint/delivery");
+        assert_eq!(
+            property["rdfs:range"][1]["owl:equivalentClass"]["owl:allValuesFrom"],
+            "schema:ParcelDelivery"
+        );
+        let operations = property["hydra:supportedOperation"].as_array().unwrap();
+        let methods: Vec<_> = operations
+            .iter()
+            .map(|operation| &operation["hydra:method"])
+            .collect();
+        assert_eq!(methods, ["POST", "GET"]);
+    }
+}

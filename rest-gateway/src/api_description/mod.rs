@@ -1,0 +1,237 @@
+//! The API's description of itself: tables of classes, fields and operations, from which the
+//! JSON-LD contexts, the Hydra documentation and the OpenAPI document are generated.
+
+mod classes;
+mod context;
+mod documentation;
+mod openapi;
+mod operations;
+
+use serde_json::{Map, Value};
+
+pub(crate) use context::context;
+pub(crate) use documentation::api_documentation;
+pub(crate) use openapi::openapi;
+#[cfg(test)]
+pub(crate) use operations::{hydra_method_and_path, method_and_path};
+
+const SCHEMA_ORG: &str = "http://schema.org/";
+const HYDRA: &str = "http://www.w3.org/ns/hydra/core#";
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
+/// Path of the Hydra documentation; the IRIs of the API's own terms begin with it.
+pub(crate) const DOCUMENTATION: &str = "/api/docs.jsonld";
+
+/// Path of the OpenAPI document.
+pub(crate) const OPENAPI: &str = "/api/docs.json";
+
+/// A class of JSON objects in responses.
+#[derive(Debug)]
+struct Class {
+    /// Name, and last segment of the path of its JSON-LD context.
+    name: &'static str,
+    iri: Iri,
+    type_name: TypeName,
+    /// Whether its objects have an `@id`.
+    iri_presence: Presence,
+    description: &'static str,
+    fields: &'static [Field],
+}
+
+/// The form of `@type` in the objects of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TypeName {
+    /// The class's name.
+    Term,
+    /// The class's IRI, expanded or with a prefix.
+    Iri,
+    /// The objects have no `@type`.
+    None,
+}
+
+/// The IRI of a class or a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Iri {
+    /// A term of schema.org.
+    SchemaOrg(&'static str),
+    /// A term of Hydra.
+    Hydra(&'static str),
+    /// A term of the API's own vocabulary.
+    Api(&'static str),
+}
+
+/// A member of the objects of a class.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    name: &'static str,
+    iri: Iri,
+    range: Range,
+    cardinality: Cardinality,
+    access: Access,
+    /// Required in requests.
+    required: bool,
+    /// In responses.
+    presence: Presence,
+    /// In responses.
+    nullable: bool,
+    /// The permitted values in responses; empty: any.
+    values: &'static [&'static str],
+    /// The JSON Schema of the member in requests, where it differs from responses.
+    request_schema: Option<&'static str>,
+    description: &'static str,
+}
+
+/// The type of a field's values.
+#[derive(Clone, Copy, Debug)]
+enum Range {
+    Text,
+    Boolean,
+    Integer,
+    Decimal,
+    /// A string such as `2020-04-02T12:00:00+02:00`.
+    Instant,
+    /// A string with a URL, stored unchanged.
+    Url,
+    /// A string with the IRI of a resource.
+    Link(Option<&'static Class>),
+    /// A string with the IRI of a collection of resources of a class.
+    Collection(&'static Class),
+    /// An object of a class.
+    Object(&'static Class),
+    /// An object of one of these classes.
+    AnyOf(&'static [&'static Class]),
+    /// The English name of a day of the week, a term of schema.org.
+    DayOfWeek,
+    /// JSON with keys chosen by the client.
+    Json,
+}
+
+/// Whether a field has one value, an unordered set or an ordered list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cardinality {
+    One,
+    Set,
+    List,
+}
+
+/// Whether a member is in responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Always,
+    /// In some responses, and never null there.
+    Optional,
+    Never,
+}
+
+/// Whether a field is in responses, in requests, or in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    Both,
+}
+
+impl Iri {
+    fn expand(self, public_url: &str) -> String {
+        match self {
+            Self::SchemaOrg(term) => format!("{SCHEMA_ORG}{term}"),
+            Self::Hydra(term) => format!("{HYDRA}{term}"),
+            Self::Api(term) => format!("{public_url}{DOCUMENTATION}#{term}"),
+        }
+    }
+}
+
+impl Field {
+    const fn new(name: &'static str, range: Range) -> Self {
+        Self {
+            name,
+            iri: Iri::Api(name),
+            range,
+            cardinality: Cardinality::One,
+            access: Access::Read,
+            required: false,
+            presence: Presence::Always,
+            nullable: false,
+            values: &[],
+            request_schema: None,
+            description: "",
+        }
+    }
+
+    const fn iri(mut self, iri: Iri) -> Self {
+        self.iri = iri;
+        self
+    }
+
+    /// Uses the term of schema.org with the field's name.
+    const fn schema_org(self) -> Self {
+        let name = self.name;
+        self.iri(Iri::SchemaOrg(name))
+    }
+
+    const fn set(mut self) -> Self {
+        self.cardinality = Cardinality::Set;
+        self
+    }
+
+    const fn list(mut self) -> Self {
+        self.cardinality = Cardinality::List;
+        self
+    }
+
+    const fn writable(mut self) -> Self {
+        self.access = Access::Both;
+        self
+    }
+
+    const fn write_only(mut self) -> Self {
+        self.access = Access::Write;
+        self
+    }
+
+    const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// Absent from some responses.
+    const fn optional(mut self) -> Self {
+        self.presence = Presence::Optional;
+        self
+    }
+
+    /// Null in responses without a value.
+    const fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    const fn values(mut self, values: &'static [&'static str]) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Sets the JSON Schema of the member in requests.
+    const fn request_schema(mut self, schema: &'static str) -> Self {
+        self.request_schema = Some(schema);
+        self
+    }
+
+    const fn description(mut self, description: &'static str) -> Self {
+        self.description = description;
+        self
+    }
+}
+
+/// Builds a JSON object.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Parses a JSON text of the tables; a test parses every one.
+fn parse_json(text: &str) -> Value {
+    serde_json::from_str(text).expect("a test parses every JSON text of the tables")
+}

@@ -1,0 +1,90 @@
+//! Query, path and header parameters.
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_description::{TypeName, classes, operations::Operation, parse_json},
+    error_codes,
+    resources::docs_page::FILES,
+};
+
+/// The parameters shared by many operations.
+pub(super) fn shared() -> Value {
+    json!({
+        "If-None-Match": {
+            "name": "If-None-Match",
+            "in": "header",
+            "description": "The `ETag` of the last response. If the resource is unchanged, the response is 304.",
+            "schema": {"type": "string"},
+        },
+        "X-Request-Id": {
+            "name": "X-Request-Id",
+            "in": "header",
+            "description": "An ID for this request; generated if absent.",
+            "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~:/+=@-]{1,128}$"},
+        },
+    })
+}
+
+/// The parameters of an operation.
+pub(super) fn of(operation: &Operation) -> Vec<Value> {
+    let in_path = operation
+        .path
+        .split('/')
+        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+        .map(path_parameter);
+    let others = operation.parameters.iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "in": parameter.location,
+            "description": parameter.description,
+            "schema": parse_json(parameter.schema),
+        })
+    });
+    let if_none_match = json!({"$ref": "#/components/parameters/If-None-Match"});
+    let conditional = operation.has_etag().then_some(if_none_match);
+    in_path.chain(others).chain(conditional).collect()
+}
+
+fn path_parameter(name: &str) -> Value {
+    let (description, schema) = match name {
+        "id" => (
+            "The last segment of the resource's `@id`.",
+            json!({"type": "string", "format": "uuid"}),
+        ),
+        "token" => (
+            "The last segment of the price's `@id`.",
+            json!({"type": "string"}),
+        ),
+        "name" => {
+            let names: Vec<_> = classes::ALL
+                .iter()
+                .filter(|class| class.type_name != TypeName::None)
+                .map(|class| class.name)
+                .collect();
+            (
+                "The name of a class.",
+                json!({"type": "string", "enum": names}),
+            )
+        }
+        "code" => {
+            let codes: Vec<_> = error_codes::ALL.iter().map(|code| code.code).collect();
+            (
+                "The `code` of an error.",
+                json!({"type": "string", "enum": codes}),
+            )
+        }
+        "file" => {
+            let names: Vec<_> = FILES.iter().map(|(name, ..)| *name).collect();
+            ("The file's name.", json!({"type": "string", "enum": names}))
+        }
+        _ => ("", json!({"type": "string"})),
+    };
+    json!({
+        "name": name,
+        "in": "path",
+        "required": true,
+        "description": description,
+        "schema": schema,
+    })
+}

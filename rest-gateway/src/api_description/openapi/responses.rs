@@ -1,0 +1,149 @@
+//! Successful responses, and the headers of every response.
+
+use serde_json::{Map, Value, json};
+
+use super::schemas;
+use crate::api_description::{
+    operations::{Auth, Operation, Returns},
+    parse_json,
+};
+
+/// Example bodies by operation ID, recorded by an end-to-end test.
+pub(super) struct Examples(Map<String, Value>);
+
+impl Examples {
+    pub(super) fn read() -> Self {
+        match parse_json(include_str!("examples.json")) {
+            Value::Object(examples) => Self(examples),
+            _ => Self(Map::new()),
+        }
+    }
+
+    pub(super) fn get(&self, operation_id: &str) -> Option<&Value> {
+        self.0.get(operation_id)
+    }
+}
+
+/// The response of an operation that succeeds.
+pub(super) fn success(operation: &Operation, examples: &Examples) -> Value {
+    let schema = match operation.returns {
+        Returns::Resource(class) | Returns::Created(class) => Some(schemas::top_level(class)),
+        Returns::Preview(class) => Some(schemas::reference(class)),
+        Returns::Collection(class) => Some(schemas::collection(class)),
+        Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(parse_json(schema)),
+        Returns::Health => Some(json!({"const": "ok\n"})),
+        Returns::Nothing => None,
+    };
+    let media_types: &[&str] = match operation.returns {
+        Returns::Nothing => &[],
+        Returns::Document(media_types, _) => media_types,
+        Returns::Health => &["text/plain"],
+        _ => &["application/ld+json", "application/json"],
+    };
+    let example = examples.get(operation.operation_id);
+    let content: Map<_, _> = media_types
+        .iter()
+        .map(|media_type| {
+            let mut content = json!({"schema": schema});
+            if let Some(example) = example {
+                content["example"] = example.clone();
+            }
+            ((*media_type).to_owned(), content)
+        })
+        .collect();
+
+    let mut header_names = Vec::new();
+    if matches!(operation.returns, Returns::Created(_)) {
+        header_names.push("Location");
+    }
+    if operation.accepts_idempotency_key() {
+        header_names.push("Idempotent-Replayed");
+    }
+    if operation.has_etag() {
+        header_names.extend(["Cache-Control", "ETag"]);
+    }
+    if operation.auth == Auth::ClientCredentials {
+        header_names.push("Cache-Control");
+    }
+    if operation
+        .parameters
+        .iter()
+        .any(|parameter| parameter.name == "Accept-Language")
+    {
+        header_names.push("Content-Language");
+    }
+    let mut response = json!({
+        "description": description(operation.returns),
+        "headers": header_references(&header_names),
+    });
+    if !content.is_empty() {
+        response["content"] = Value::Object(content);
+    }
+    response
+}
+
+/// The response to a conditional request for an unchanged resource.
+pub(super) fn not_modified() -> Value {
+    json!({
+        "description": "The resource is unchanged since the response with that `ETag`.",
+        "headers": header_references(&["Cache-Control", "ETag"]),
+    })
+}
+
+fn description(returns: Returns) -> String {
+    match returns {
+        Returns::Resource(class) => class.description.to_owned(),
+        Returns::Created(class) => format!("Created. {}", class.description),
+        Returns::Preview(class) => format!("The delivery is valid. {}", class.description),
+        Returns::Collection(class) => format!("A collection. {}", class.description),
+        Returns::Nothing => "The operation succeeded.".to_owned(),
+        Returns::Health => "The check succeeded.".to_owned(),
+        Returns::JsonLd(_) | Returns::Document(..) => "The document.".to_owned(),
+    }
+}
+
+/// Every header that responses refer to.
+pub(super) fn headers() -> Value {
+    let text = |description: &str, required: bool| {
+        json!({
+            "description": description,
+            "required": required,
+            "schema": {"type": "string"},
+        })
+    };
+    let seconds = json!({
+        "description": "Seconds to wait before the next request.",
+        "required": true,
+        "schema": {"type": "integer", "minimum": 1},
+    });
+    let mut optional_seconds = seconds.clone();
+    optional_seconds["required"] = json!(false);
+    json!({
+        "Allow": text("The methods of the resource.", true),
+        "Cache-Control": text("Whether the response may be cached.", true),
+        "Content-Language": text("The language of the labels.", false),
+        "ETag": text("The version of the resource. Send it as `If-None-Match` to get the resource only if it has changed.", true),
+        "Idempotent-Replayed": text("`true` if this is the stored response to an earlier request with the same `Idempotency-Key`.", false),
+        "Link": text("Link to the Hydra documentation.", true),
+        "Location": text("The absolute URL of the new resource.", true),
+        "RateLimit": text("The remaining quota, if rate limits apply (draft-ietf-httpapi-ratelimit-headers).", false),
+        "RateLimit-Policy": text("The rate limits that apply.", false),
+        "Retry-After": seconds,
+        "Retry-After-Optional": optional_seconds,
+        "WWW-Authenticate": text("The authentication scheme or the missing scope (RFC 6750).", true),
+        "X-Request-Id": text("The ID of the request in the platform's logs; include it in support requests.", true),
+    })
+}
+
+/// References to the named headers and to those of every response.
+pub(super) fn header_references(names: &[&str]) -> Value {
+    ["Link", "RateLimit", "RateLimit-Policy", "X-Request-Id"]
+        .iter()
+        .chain(names)
+        .map(|name| {
+            let reference = json!({"$ref": format!("#/components/headers/{name}")});
+            let name = name.strip_suffix("-Optional").unwrap_or(name);
+            (name.to_owned(), reference)
+        })
+        .collect()
+}

@@ -1,0 +1,123 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+const PUBLIC_URL: &str = "https://delivery.example";
+
+#[test]
+fn every_reference_resolves() {
+    fn check(document: &Value, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                    assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
+                }
+                members.values().for_each(|member| check(document, member));
+            }
+            Value::Array(elements) => elements.iter().for_each(|element| check(document, element)),
+            _ => {}
+        }
+    }
+    let document = openapi("Service", PUBLIC_URL);
+
+    check(&document, &document);
+}
+
+#[test]
+fn operation_ids_are_unique_and_every_operation_has_a_summary() {
+    let mut names = BTreeSet::new();
+    for operation in operations::all() {
+        assert!(
+            names.insert(operation.operation_id),
+            "{}",
+            operation.operation_id
+        );
+        for text in [operation.summary, operation.tag] {
+            assert!(!text.is_empty(), "{}", operation.operation_id);
+        }
+        assert!(
+            operation.path.starts_with('/'),
+            "{}",
+            operation.operation_id
+        );
+    }
+}
+
+/// `POST` operations that write nothing.
+const READ_ONLY_POSTS: &[&str] = &["assertDelivery", "calculateRetailPrice", "testWebhook"];
+
+#[test]
+fn every_post_that_writes_accepts_an_idempotency_key() {
+    let document = openapi("Service", PUBLIC_URL);
+    let mut read_only = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let post = &operations["post"];
+        if post.is_null() || !path.starts_with("/api/") {
+            continue;
+        }
+        let parameters = post["parameters"].as_array().into_iter().flatten();
+        let keys: Vec<_> = parameters
+            .filter(|parameter| parameter["name"] == "Idempotency-Key")
+            .collect();
+        let id = post["operationId"].as_str().unwrap();
+        if READ_ONLY_POSTS.contains(&id) {
+            assert_eq!(keys.len(), 0, "{id}");
+            read_only.push(id);
+            continue;
+        }
+        assert_eq!(keys.len(), 1, "{id} writes, so it takes an Idempotency-Key");
+        assert_eq!(keys[0]["in"], "header");
+        for (status, code) in [("409", "in_use"), ("422", "reused")] {
+            let reference = post["responses"][status]["$ref"].as_str().unwrap();
+            let code = format!("idempotency_key_{code}");
+            assert!(reference.contains(&code), "{id} has no response {code}");
+        }
+        let (_, success) = post["responses"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))
+            .unwrap();
+        let headers = &success["headers"];
+        assert!(headers.get("Idempotent-Replayed").is_some(), "{id}");
+    }
+    read_only.sort_unstable();
+    assert_eq!(read_only, READ_ONLY_POSTS);
+}
+
+#[test]
+fn exactly_the_operations_that_need_an_example_have_one() {
+    let examples: BTreeSet<_> = parse_json(include_str!("examples.json"))
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect();
+    let needed: BTreeSet<_> = operations::all()
+        .filter(|operation| needs_example(operation))
+        .map(|operation| operation.operation_id.to_owned())
+        .collect();
+
+    assert_eq!(
+        examples, needed,
+        "regenerate them: UPDATE_EXAMPLES=1 cargo test --test e2e examples"
+    );
+}
+
+/// Whether the response is JSON. Excludes the API's own documents, and resources that background
+/// tasks change at any time.
+fn needs_example(operation: &Operation) -> bool {
+    if ["Events", "Notifications"].contains(&operation.tag) {
+        return false;
+    }
+    match operation.returns {
+        Returns::Nothing | Returns::JsonLd(_) | Returns::Health => false,
+        Returns::Document(media_types, _) => {
+            media_types[0].ends_with("json") && operation.path != crate::api_description::OPENAPI
+        }
+        Returns::Resource(_)
+        | Returns::Created(_)
+        | Returns::Preview(_)
+        | Returns::Collection(_) => true,
+    }
+}

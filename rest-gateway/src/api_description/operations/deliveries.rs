@@ -1,0 +1,225 @@
+//! Deliveries, tasks and retail prices.
+
+use super::{Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns};
+use crate::{
+    api_description::classes::{
+        deliveries::{DELIVERY, TASK},
+        prices::RETAIL_PRICE,
+    },
+    error_codes::{self as codes, ErrorCode},
+};
+
+const DELIVERY_EXAMPLE: &str = r#"{
+    "dropoff": {
+        "address": {
+            "streetAddress": "48 Rue de Rivoli, 75004 Paris",
+            "contactName": "Ada Martin",
+            "telephone": "+33612345678",
+            "description": "Second floor, on the left"
+        },
+        "before": "tomorrow 13:00",
+        "comments": "Fragile"
+    }
+}"#;
+
+const DRAFT_ERRORS: &[&ErrorCode] = &[
+    &codes::EXTERNAL_REFERENCE_TAKEN,
+    &codes::PRICE_MISMATCH,
+    &codes::PRICE_EXPIRED,
+    &codes::PRICE_USED,
+];
+
+const TAX: &[Parameter] = &[Parameter {
+    name: "tax",
+    location: "query",
+    description: "Whether `amount` includes the tax.",
+    schema: r#"{"type": "string", "enum": ["included", "excluded"], "default": "included"}"#,
+}];
+
+pub(super) static DELIVERIES: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Collection("delivery"),
+        method: "POST",
+        path: "/api/deliveries",
+        operation_id: "createDelivery",
+        summary: "Creates a delivery",
+        description: "The dropoff requires an address and a time: `before` or `timeSlot`. The \
+            pickup defaults to the store's address. An invalid request is answered with all its \
+            violations at once.",
+        tag: "Deliveries",
+        auth: Auth::Scope("deliveries"),
+        expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        returns: Returns::Created(&DELIVERY),
+        error_codes: DRAFT_ERRORS,
+    },
+    Operation {
+        target: HydraTarget::Collection("delivery"),
+        path: "/api/deliveries",
+        operation_id: "listDeliveries",
+        summary: "Lists the store's deliveries, newest first",
+        description: "Paginated: `hydra:view` links to the other pages. Deliveries created in \
+            the meantime do not shift the pages.",
+        tag: "Deliveries",
+        auth: Auth::Scope("deliveries"),
+        parameters: &[
+            Parameter {
+                name: "itemsPerPage",
+                location: "query",
+                description: "The number of deliveries per page.",
+                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
+            },
+            Parameter {
+                name: "cursor",
+                location: "query",
+                description: "The start of the page, from a link in `hydra:view`.",
+                schema: r#"{"type": "string"}"#,
+            },
+            Parameter {
+                name: "externalReference",
+                location: "query",
+                description: "Only the delivery with this reference.",
+                schema: r#"{"type": "string", "minLength": 1}"#,
+            },
+            Parameter {
+                name: "createdAt[after]",
+                location: "query",
+                description: "Only deliveries created at or after this time; also in natural \
+                    language, such as `yesterday`.",
+                schema: r#"{"type": "string"}"#,
+            },
+            Parameter {
+                name: "createdAt[before]",
+                location: "query",
+                description: "Only deliveries created at or before this time.",
+                schema: r#"{"type": "string"}"#,
+            },
+            Parameter {
+                name: "dropoff.before[after]",
+                location: "query",
+                description: "Only deliveries with the dropoff's `before` at or after this time.",
+                schema: r#"{"type": "string"}"#,
+            },
+            Parameter {
+                name: "dropoff.before[before]",
+                location: "query",
+                description: "Only deliveries with the dropoff's `before` at or before this time.",
+                schema: r#"{"type": "string"}"#,
+            },
+            Parameter {
+                name: "status",
+                location: "query",
+                description: "`DONE`: only deliveries with both tasks done; `TODO`: only the \
+                    others.",
+                schema: r#"{"type": "string", "enum": ["TODO", "DONE"]}"#,
+            },
+            Parameter {
+                name: "exists[cancelledAt]",
+                location: "query",
+                description: "Only cancelled deliveries (`true`), or only the others (`false`).",
+                schema: r#"{"type": "string", "enum": ["true", "false", "1", "0"]}"#,
+            },
+        ],
+        returns: Returns::Collection(&DELIVERY),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&DELIVERY),
+        method: "POST",
+        path: "/api/deliveries/assert",
+        operation_id: "assertDelivery",
+        summary: "Validates a delivery without creating it",
+        description: "The response is the delivery as it would be created, without `@id`.",
+        tag: "Deliveries",
+        auth: Auth::Scope("deliveries"),
+        expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
+        returns: Returns::Preview(&DELIVERY),
+        error_codes: DRAFT_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&DELIVERY),
+        path: "/api/deliveries/{id}",
+        operation_id: "getDelivery",
+        summary: "Gets a delivery",
+        tag: "Deliveries",
+        auth: Auth::Scope("deliveries"),
+        returns: Returns::Resource(&DELIVERY),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&DELIVERY),
+        method: "DELETE",
+        path: "/api/deliveries/{id}",
+        operation_id: "cancelDelivery",
+        summary: "Cancels a delivery",
+        description: "Possible until one of its tasks is done. Cancelling a cancelled delivery \
+            has no effect.",
+        tag: "Deliveries",
+        auth: Auth::Scope("deliveries"),
+        returns: Returns::Nothing,
+        error_codes: &[&codes::TASK_DONE],
+        ..DEFAULT
+    },
+];
+
+pub(super) static TASKS: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Resource(&TASK),
+        path: "/api/tasks/{id}",
+        operation_id: "getTask",
+        summary: "Gets a task",
+        description: "The `status` of a completed task is `DONE`. Prefer a webhook to polling; \
+            when polling, send the last `ETag` as `If-None-Match`.",
+        tag: "Tasks",
+        auth: Auth::Scope("tasks"),
+        returns: Returns::Resource(&TASK),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&TASK),
+        method: "PUT",
+        path: "/api/tasks/{id}/done",
+        operation_id: "completeTask",
+        summary: "Completes a task",
+        description: "For the platform's own programs. Completing a completed task has no effect.",
+        tag: "Tasks",
+        auth: Auth::Scope("tasks:all"),
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&TASK),
+        error_codes: &[&codes::DELIVERY_CANCELLED],
+        ..DEFAULT
+    },
+];
+
+pub(super) static RETAIL_PRICES: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Path(&RETAIL_PRICE),
+        method: "POST",
+        path: "/api/retail_prices/calculate",
+        operation_id: "calculateRetailPrice",
+        summary: "Calculates the price of a delivery",
+        description: "Creates no delivery. The price stays available at its `@id` until it \
+            expires.",
+        tag: "Retail prices",
+        auth: Auth::Scope("deliveries"),
+        parameters: TAX,
+        expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
+        returns: Returns::Resource(&RETAIL_PRICE),
+        error_codes: &[
+            &codes::PRICE_NOT_CALCULATED,
+            &codes::EXTERNAL_REFERENCE_TAKEN,
+        ],
+    },
+    Operation {
+        target: HydraTarget::Resource(&RETAIL_PRICE),
+        path: "/api/retail_prices/{token}",
+        operation_id: "getRetailPrice",
+        summary: "Gets a calculated price",
+        tag: "Retail prices",
+        auth: Auth::Scope("deliveries"),
+        parameters: TAX,
+        returns: Returns::Resource(&RETAIL_PRICE),
+        ..DEFAULT
+    },
+];

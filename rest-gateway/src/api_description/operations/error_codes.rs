@@ -1,0 +1,108 @@
+//! The error codes of an operation: those that the table lists, and those derived from its other
+//! fields.
+
+use std::collections::BTreeMap;
+
+use super::{Auth, Expects, Operation, Returns};
+use crate::error_codes::{self as codes, ErrorCode};
+
+/// The error codes of an operation, by HTTP status.
+pub(in crate::api_description) fn error_codes_by_status(
+    operation: &Operation,
+) -> BTreeMap<u16, Vec<&'static ErrorCode>> {
+    let mut by_status: BTreeMap<u16, Vec<_>> = BTreeMap::new();
+    for code in operation
+        .error_codes
+        .iter()
+        .copied()
+        .chain(derived(operation))
+    {
+        let codes = by_status.entry(code.status.as_u16()).or_default();
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    by_status
+}
+
+/// The error codes that follow from the credentials, body, parameters, path and response.
+fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
+    let mut derived: Vec<&'static ErrorCode> = Vec::new();
+    match operation.auth {
+        Auth::None => {}
+        // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
+        Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
+        Auth::Token => derived.extend(TOKEN_ERRORS),
+        Auth::Scope(_) => derived.extend(TOKEN_ERRORS.iter().chain(SCOPE_ERRORS)),
+    }
+    match operation.expects {
+        Expects::Nothing => {}
+        Expects::Resource(..) | Expects::Optional(..) | Expects::EmptyObject => {
+            derived.extend(BODY_ERRORS)
+        }
+        Expects::Form => derived.extend([&codes::REQUEST_TIMEOUT, &codes::PAYLOAD_TOO_LARGE]),
+    }
+    if operation.is_rate_limited() {
+        derived.push(&codes::TOO_MANY_REQUESTS);
+    }
+    if operation.accepts_idempotency_key() {
+        derived.extend([
+            &codes::IDEMPOTENCY_KEY_IN_USE,
+            &codes::IDEMPOTENCY_KEY_REUSED,
+        ]);
+    }
+    if operation.path.contains('{') {
+        derived.push(&codes::NOT_FOUND);
+    }
+    if matches_path_without_method(operation) {
+        derived.push(&codes::METHOD_NOT_ALLOWED);
+    }
+    if operation
+        .parameters
+        .iter()
+        .any(|parameter| parameter.location == "query")
+    {
+        derived.push(&codes::VALIDATION_FAILED);
+    }
+    if operation.returns.is_negotiated() {
+        derived.extend([&codes::NOT_ACCEPTABLE, &codes::OVERLOADED]);
+    }
+    if !matches!(
+        (operation.auth, operation.returns),
+        (Auth::None, Returns::Document(..) | Returns::Health)
+    ) {
+        derived.extend([&codes::INTERNAL, &codes::DEADLINE_EXCEEDED]);
+    }
+    derived
+}
+
+/// Whether the path matches a literal path that lacks the operation's method: `GET` with
+/// `/api/deliveries/{id}` matches `/api/deliveries/assert`, which has only `POST`.
+fn matches_path_without_method(operation: &Operation) -> bool {
+    let segments = || operation.path.split('/');
+    super::all().any(|other| {
+        !other.path.contains('{')
+            && other.method != operation.method
+            && other.path.split('/').count() == segments().count()
+            && segments()
+                .zip(other.path.split('/'))
+                .all(|(ours, theirs)| ours == theirs || ours.starts_with('{'))
+            && other.path != operation.path
+    })
+}
+
+const TOKEN_ERRORS: &[&ErrorCode] = &[
+    &codes::TOKEN_MISSING,
+    &codes::TOKEN_INVALID,
+    &codes::TOKEN_EXPIRED,
+    &codes::UNAVAILABLE,
+];
+
+const SCOPE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
+
+const BODY_ERRORS: &[&ErrorCode] = &[
+    &codes::VALIDATION_FAILED,
+    &codes::REQUEST_TIMEOUT,
+    &codes::PAYLOAD_TOO_LARGE,
+    &codes::UNSUPPORTED_MEDIA_TYPE,
+];

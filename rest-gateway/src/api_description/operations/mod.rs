@@ -1,0 +1,208 @@
+//! The table of the API's operations. A test compares it with the routes.
+
+mod api;
+mod deliveries;
+mod error_codes;
+mod stores;
+mod webhooks;
+
+use super::Class;
+use crate::error_codes::ErrorCode;
+
+pub(super) use error_codes::error_codes_by_status;
+
+/// Every operation, by tag, in the order of the documentation.
+pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
+    [
+        api::ACCESS_TOKENS,
+        deliveries::DELIVERIES,
+        deliveries::TASKS,
+        deliveries::RETAIL_PRICES,
+        stores::TIME_SLOTS,
+        webhooks::WEBHOOKS,
+        webhooks::NOTIFICATIONS,
+        webhooks::EVENTS,
+        stores::STORES,
+        api::API,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// An operation of the API: a method on a path.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) target: HydraTarget,
+    pub(super) method: &'static str,
+    /// With `{…}` for each parameter.
+    pub(super) path: &'static str,
+    /// A verb and its object; generated clients name their functions by it.
+    pub(super) operation_id: &'static str,
+    /// What it does, in one line.
+    pub(super) summary: &'static str,
+    /// Details; may be empty.
+    pub(super) description: &'static str,
+    /// The heading it is listed under.
+    pub(super) tag: &'static str,
+    pub(super) auth: Auth,
+    /// Parameters in the query and the headers; `path` lists those in the path.
+    pub(super) parameters: &'static [Parameter],
+    pub(super) expects: Expects,
+    pub(super) returns: Returns,
+    /// Error codes in addition to those derived from the other fields; see `error_codes.rs`.
+    pub(super) error_codes: &'static [&'static ErrorCode],
+}
+
+/// Where the Hydra documentation lists an operation.
+#[derive(Debug)]
+pub(super) enum HydraTarget {
+    /// Under the class: its target is the `@id` of the resource.
+    Resource(&'static Class),
+    /// Under the entrypoint's link to a collection.
+    Collection(&'static str),
+    /// Under the class, with the path as an explicit target.
+    Path(&'static Class),
+    /// Nowhere.
+    None,
+}
+
+/// The credentials an operation requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Auth {
+    None,
+    /// An API key and its secret.
+    ClientCredentials,
+    /// An access token with any scope.
+    Token,
+    /// An access token with this scope.
+    Scope(&'static str),
+}
+
+/// A query parameter or a request header.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    /// `query` or `header`.
+    pub(super) location: &'static str,
+    pub(super) description: &'static str,
+    /// A JSON Schema.
+    pub(super) schema: &'static str,
+}
+
+impl Parameter {
+    /// For every `POST` that writes.
+    const IDEMPOTENCY_KEY: Self = Self {
+        name: "Idempotency-Key",
+        location: "header",
+        description: "A unique key for this request, such as a random UUID. Within 7 days, a request \
+                      with the same key is not executed again; it gets the stored response.",
+        schema: r#"{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}"#,
+    };
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expects {
+    /// No body.
+    Nothing,
+    /// A resource, with an example.
+    Resource(&'static Class, &'static str),
+    /// A resource, with an example; or no body.
+    Optional(&'static Class, &'static str),
+    /// `{}`, or no body.
+    EmptyObject,
+    /// The form of a token request.
+    Form,
+}
+
+/// The response of a successful request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Returns {
+    /// 200.
+    Resource(&'static Class),
+    /// 201, and `Location`.
+    Created(&'static Class),
+    /// 200, a resource that is not stored.
+    Preview(&'static Class),
+    /// 200, a collection of resources of this class.
+    Collection(&'static Class),
+    /// 204.
+    Nothing,
+    /// 200, JSON-LD with this JSON Schema.
+    JsonLd(&'static str),
+    /// 200, without content negotiation: the media types and the JSON Schema.
+    Document(&'static [&'static str], &'static str),
+    /// 200, plain text of a health check.
+    Health,
+}
+
+impl Returns {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Created(_) => 201,
+            Self::Nothing => 204,
+            Self::Resource(_)
+            | Self::Preview(_)
+            | Self::Collection(_)
+            | Self::JsonLd(_)
+            | Self::Document(..)
+            | Self::Health => 200,
+        }
+    }
+
+    /// Whether `Accept` chooses the media type.
+    pub(super) fn is_negotiated(self) -> bool {
+        !matches!(self, Self::Document(..) | Self::Health)
+    }
+}
+
+impl Operation {
+    /// Whether it counts against the caller's rate limits.
+    pub(super) fn is_rate_limited(&self) -> bool {
+        self.auth == Auth::ClientCredentials
+            || self.path == "/api"
+            || self.path.starts_with("/api/")
+    }
+
+    /// Whether it takes an `Idempotency-Key`.
+    pub(super) fn accepts_idempotency_key(&self) -> bool {
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.name == Parameter::IDEMPOTENCY_KEY.name)
+    }
+
+    /// Whether its response has an `ETag`.
+    pub(super) fn has_etag(&self) -> bool {
+        self.method == "GET" && !matches!(self.returns, Returns::Health)
+    }
+}
+
+/// The members that most operations share.
+const DEFAULT: Operation = Operation {
+    target: HydraTarget::None,
+    method: "GET",
+    path: "",
+    operation_id: "",
+    summary: "",
+    description: "",
+    tag: "",
+    auth: Auth::None,
+    parameters: &[],
+    expects: Expects::Nothing,
+    returns: Returns::Nothing,
+    error_codes: &[],
+};
+
+/// Method and path of every operation.
+#[cfg(test)]
+pub(crate) fn method_and_path() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all().map(|operation| (operation.method, operation.path))
+}
+
+/// Method and path of every operation in the Hydra documentation.
+#[cfg(test)]
+pub(crate) fn hydra_method_and_path() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all()
+        .filter(|operation| !matches!(operation.target, HydraTarget::None))
+        .map(|operation| (operation.method, operation.path))
+}

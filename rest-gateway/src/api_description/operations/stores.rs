@@ -1,0 +1,87 @@
+//! Time slots, stores, the calling client and the platform's settings.
+
+use super::{Auth, DEFAULT, HydraTarget, Operation, Parameter, Returns};
+use crate::{
+    api_description::classes::{
+        api::SETTINGS,
+        stores::{API_APP, STORE, TIME_SLOT, TIME_SLOT_CHOICES},
+    },
+    error_codes as codes,
+};
+
+const LANGUAGE: &[Parameter] = &[Parameter {
+    name: "Accept-Language",
+    location: "header",
+    description: "The preferred languages of labels. If none is supported, labels are in the \
+        platform's language.",
+    schema: r#"{"type": "string", "examples": ["fr"]}"#,
+}];
+
+pub(super) static TIME_SLOTS: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Path(&TIME_SLOT_CHOICES),
+        path: "/api/time_slots/choices",
+        operation_id: "listDefaultTimeSlotChoices",
+        summary: "Lists the choices of the store's default time slot",
+        description: "Send the `value` of a choice as the `timeSlot` of a task.",
+        tag: "Time slots",
+        auth: Auth::Scope("deliveries"),
+        parameters: LANGUAGE,
+        returns: Returns::Resource(&TIME_SLOT_CHOICES),
+        error_codes: &[&codes::NOT_FOUND],
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&TIME_SLOT_CHOICES),
+        path: "/api/time_slots/{id}/choices",
+        operation_id: "listTimeSlotChoices",
+        summary: "Lists the choices of a time slot",
+        tag: "Time slots",
+        auth: Auth::Scope("deliveries"),
+        parameters: LANGUAGE,
+        returns: Returns::Resource(&TIME_SLOT_CHOICES),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&TIME_SLOT),
+        path: "/api/time_slots/{id}",
+        operation_id: "getTimeSlot",
+        summary: "Gets a time slot",
+        tag: "Time slots",
+        auth: Auth::Scope("deliveries"),
+        returns: Returns::Resource(&TIME_SLOT),
+        ..DEFAULT
+    },
+];
+
+pub(super) static STORES: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Path(&API_APP),
+        path: "/api/me",
+        operation_id: "getMe",
+        summary: "Gets the calling client",
+        tag: "Stores",
+        auth: Auth::Token,
+        returns: Returns::Resource(&API_APP),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&STORE),
+        path: "/api/stores/{id}",
+        operation_id: "getStore",
+        summary: "Gets the client's store",
+        tag: "Stores",
+        auth: Auth::Scope("deliveries"),
+        returns: Returns::Resource(&STORE),
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&SETTINGS),
+        path: "/api/settings",
+        operation_id: "getSettings",
+        summary: "Gets the platform's settings",
+        tag: "Stores",
+        returns: Returns::Resource(&SETTINGS),
+        ..DEFAULT
+    },
+];

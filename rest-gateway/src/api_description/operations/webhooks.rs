@@ -1,0 +1,275 @@
+//! Webhooks, their notifications, and the event log.
+
+use super::{Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns};
+use crate::{
+    api_description::classes::webhooks::{
+        EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST, WEBHOOK,
+    },
+    error_codes::{self as codes, ErrorCode},
+};
+
+/// Errors of resources that belong to a store.
+pub(super) const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
+
+pub(super) static WEBHOOKS: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Collection("webhook"),
+        method: "POST",
+        path: "/api/webhooks",
+        operation_id: "createWebhook",
+        summary: "Creates a webhook",
+        description: "Each time the event occurs in the store, the platform sends a signed \
+            `POST` to `url`. The response shows `secret`, the key of the signatures, for the \
+            only time.",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        expects: Expects::Resource(
+            &WEBHOOK,
+            r#"{"event": "delivery.completed", "url": "https://shop.example/webhooks"}"#,
+        ),
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        returns: Returns::Created(&WEBHOOK),
+        error_codes: &[&codes::TOO_MANY_WEBHOOKS, &codes::NO_STORE],
+    },
+    Operation {
+        target: HydraTarget::Collection("webhook"),
+        path: "/api/webhooks",
+        operation_id: "listWebhooks",
+        summary: "Lists the client's webhooks",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        returns: Returns::Collection(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&WEBHOOK),
+        path: "/api/webhooks/{id}",
+        operation_id: "getWebhook",
+        summary: "Gets a webhook",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        returns: Returns::Resource(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&WEBHOOK),
+        method: "DELETE",
+        path: "/api/webhooks/{id}",
+        operation_id: "deleteWebhook",
+        summary: "Deletes a webhook",
+        description: "Cancels its outstanding notifications.",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        returns: Returns::Nothing,
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&WEBHOOK),
+        method: "POST",
+        path: "/api/webhooks/{id}/enable",
+        operation_id: "enableWebhook",
+        summary: "Enables a webhook",
+        description: "Events that occurred while it was disabled are not sent; `recover` sends \
+            them.",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+    },
+    Operation {
+        target: HydraTarget::Path(&WEBHOOK),
+        method: "POST",
+        path: "/api/webhooks/{id}/disable",
+        operation_id: "disableWebhook",
+        summary: "Disables a webhook",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&WEBHOOK),
+        method: "POST",
+        path: "/api/webhooks/{id}/rotate_secret",
+        operation_id: "rotateWebhookSecret",
+        summary: "Rotates a webhook's secret",
+        description: "The response shows the new `secret` for the only time. During the overlap, \
+            notifications are signed with the old secret too.",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::Optional(&SECRET_ROTATION, r#"{"overlap": 3600}"#),
+        returns: Returns::Resource(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+    },
+    Operation {
+        target: HydraTarget::Path(&WEBHOOK),
+        method: "POST",
+        path: "/api/webhooks/{id}/confirm_secret",
+        operation_id: "confirmWebhookSecret",
+        summary: "Confirms the new secret and retires the old ones",
+        description: "Ends the overlap: notifications are signed with the newest secret only.",
+        tag: "Webhooks",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&WEBHOOK),
+        error_codes: STORE_ERRORS,
+    },
+];
+
+pub(super) static NOTIFICATIONS: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Path(&NOTIFICATION),
+        path: "/api/webhooks/{id}/notifications",
+        operation_id: "listNotifications",
+        summary: "Lists a webhook's notifications, newest first",
+        tag: "Notifications",
+        auth: Auth::Token,
+        parameters: &[
+            Parameter {
+                name: "state",
+                location: "query",
+                description: "Only notifications in this state; repeatable.",
+                schema: r#"{
+                    "type": "string",
+                    "enum": ["pending", "failed", "delivered", "exhausted", "cancelled"]
+                }"#,
+            },
+            Parameter {
+                name: "itemsPerPage",
+                location: "query",
+                description: "The number of items per page.",
+                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
+            },
+            Parameter {
+                name: "cursor",
+                location: "query",
+                description: "The start of the page, from a link in `hydra:view`.",
+                schema: r#"{"type": "string"}"#,
+            },
+        ],
+        returns: Returns::Collection(&NOTIFICATION),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&RECOVERY),
+        method: "POST",
+        path: "/api/webhooks/{id}/recover",
+        operation_id: "recoverWebhook",
+        summary: "Resends a webhook's failed and missed notifications",
+        tag: "Notifications",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::Resource(&RECOVERY, r#"{"since": "2020-04-01T00:00:00+02:00"}"#),
+        returns: Returns::Resource(&RECOVERY),
+        error_codes: &[
+            &codes::INSUFFICIENT_SCOPE,
+            &codes::NO_STORE,
+            &codes::WEBHOOK_DISABLED,
+        ],
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&TEST),
+        method: "POST",
+        path: "/api/webhooks/{id}/test",
+        operation_id: "testWebhook",
+        summary: "Sends a webhook a signed test request",
+        description: "Sends one sample notification with the webhook's `event` and reports the \
+            receiver's response. Its `object` names a delivery that never exists, so that a \
+            receiver can recognise the test. The status is 200 whether or not the receiver \
+            accepts the sample; the response takes up to 15 s. Works for disabled webhooks too. \
+            Never retried.",
+        tag: "Notifications",
+        auth: Auth::Token,
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&TEST),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&NOTIFICATION),
+        path: "/api/notifications/{id}",
+        operation_id: "getNotification",
+        summary: "Gets a notification with its attempts",
+        tag: "Notifications",
+        auth: Auth::Token,
+        returns: Returns::Resource(&NOTIFICATION),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Path(&NOTIFICATION),
+        method: "POST",
+        path: "/api/notifications/{id}/resend",
+        operation_id: "resendNotification",
+        summary: "Resends a notification",
+        tag: "Notifications",
+        auth: Auth::Token,
+        parameters: &[Parameter::IDEMPOTENCY_KEY],
+        expects: Expects::EmptyObject,
+        returns: Returns::Resource(&NOTIFICATION),
+        error_codes: &[
+            &codes::INSUFFICIENT_SCOPE,
+            &codes::NO_STORE,
+            &codes::WEBHOOK_DISABLED,
+        ],
+        ..DEFAULT
+    },
+];
+
+pub(super) static EVENTS: &[Operation] = &[
+    Operation {
+        target: HydraTarget::Collection("event"),
+        path: "/api/events",
+        operation_id: "listEvents",
+        summary: "Lists a store's events, oldest first",
+        description: "Events are numbered 1, 2, 3 without gaps: remember the last number and \
+            continue after it.",
+        tag: "Events",
+        auth: Auth::Token,
+        parameters: &[
+            Parameter {
+                name: "after",
+                location: "query",
+                description: "Only events with a greater number; without it, the page starts at \
+                    the oldest stored event.",
+                schema: r#"{"type": "integer", "minimum": 0}"#,
+            },
+            Parameter {
+                name: "itemsPerPage",
+                location: "query",
+                description: "The number of items per page.",
+                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
+            },
+        ],
+        returns: Returns::Collection(&EVENT),
+        error_codes: &[
+            &codes::INSUFFICIENT_SCOPE,
+            &codes::NO_STORE,
+            &codes::EVENTS_EXPIRED,
+        ],
+        ..DEFAULT
+    },
+    Operation {
+        target: HydraTarget::Resource(&EVENT),
+        path: "/api/events/{id}",
+        operation_id: "getEvent",
+        summary: "Gets an event",
+        tag: "Events",
+        auth: Auth::Token,
+        returns: Returns::Resource(&EVENT),
+        error_codes: STORE_ERRORS,
+        ..DEFAULT
+    },
+];

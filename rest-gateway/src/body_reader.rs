@@ -1,0 +1,315 @@
+//! Reads the members of a JSON body, and collects violations instead of failing at the first:
+//! core adds its own, and the client gets all of them in one response.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    error::{Error, Violation},
+    field_names::FieldNames,
+    json::{self, Document},
+};
+
+/// A client needs no more, and core returns them in response headers of limited size.
+const MAX_VIOLATIONS: usize = 100;
+/// In characters. A client's keys may have any length.
+const MAX_FIELD: usize = 200;
+const MAX_DESCRIPTION: usize = 500;
+
+/// The violations found in a request so far, and the names of its fields.
+#[derive(Debug, Default)]
+pub struct ViolationCollector {
+    violations: Vec<proto::Violation>,
+    names: FieldNames,
+}
+
+/// A JSON object, and the path of the message that it becomes.
+pub(crate) struct Object<'v> {
+    members: Option<&'v Map<String, Value>>,
+    path: String,
+}
+
+impl ViolationCollector {
+    /// Parses a body that must be a JSON object. Returns null, and a violation, if it is not.
+    pub(crate) fn parse(&mut self, body: &[u8]) -> Value {
+        if body.trim_ascii().is_empty() {
+            self.add(
+                "",
+                "REQUIRED",
+                "the body is empty; it must be a JSON object",
+            );
+            return Value::Null;
+        }
+        let Document { value, repeated } = match json::parse(body) {
+            Ok(document) => document,
+            Err(error) => {
+                self.add("", "INVALID_JSON", format!("the body is not JSON: {error}"));
+                return Value::Null;
+            }
+        };
+        for path in repeated {
+            self.add_verbatim(&path, "REPEATED", "must occur only once");
+        }
+        if !value.is_object() {
+            let wrong = format!("the body must be a JSON object, not {}", kind(&value));
+            self.add("", "WRONG_TYPE", wrong);
+            return Value::Null;
+        }
+        value
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        field: impl AsRef<str>,
+        reason: &str,
+        description: impl AsRef<str>,
+    ) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(proto::Violation {
+                field: shorten(field.as_ref(), MAX_FIELD),
+                description: shorten(description.as_ref(), MAX_DESCRIPTION),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    /// Like [`ViolationCollector::add`], for a name that is the client's own.
+    pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
+        self.names.add_verbatim(shorten(name, MAX_FIELD));
+        self.add(name, reason, description);
+    }
+
+    pub(crate) fn add_wrong_type(&mut self, field: impl AsRef<str>, expected: &str, value: &Value) {
+        let wrong = format!("must be {expected}, not {}", kind(value));
+        self.add(field, "WRONG_TYPE", wrong);
+    }
+
+    /// Records the member that the client used for a field with several names.
+    pub(crate) fn name_field(&mut self, field: String, member: &'static str) {
+        self.names.add_alias(field, member);
+    }
+
+    /// A field's path in the client's names, such as `dropoff.address.latLng`.
+    pub fn path(&self, field: &str) -> String {
+        self.names.path(field)
+    }
+
+    /// The violations, in core's names.
+    pub fn to_proto(&self) -> Vec<proto::Violation> {
+        self.violations.clone()
+    }
+
+    /// Translates the paths of core's violations into the client's names.
+    pub(crate) fn translate(&self, error: Error) -> Error {
+        let Error::Invalid {
+            code,
+            mut violations,
+        } = error
+        else {
+            return error;
+        };
+        // For an unreadable body, core reports every required field as missing: noise.
+        if self.violations.iter().any(|ours| ours.field.is_empty()) {
+            violations.retain(|violation| violation.path.is_empty());
+        }
+        for violation in &mut violations {
+            violation.path = self.names.path(&violation.path);
+        }
+        Error::Invalid { code, violations }
+    }
+
+    /// The violations as an error, for requests that are rejected without a call to core.
+    pub(crate) fn into_error(self) -> Option<Error> {
+        if self.violations.is_empty() {
+            return None;
+        }
+        let violations = self
+            .violations
+            .iter()
+            .map(|violation| Violation {
+                path: violation.field.clone(),
+                message: violation.description.clone(),
+                code: violation.reason.to_ascii_lowercase(),
+            })
+            .collect();
+        Some(self.translate(Error::Invalid {
+            code: String::new(),
+            violations,
+        }))
+    }
+}
+
+impl<'v> Object<'v> {
+    /// The object of a whole body.
+    pub(crate) fn root(value: &'v Value) -> Self {
+        Self {
+            members: value.as_object(),
+            path: String::new(),
+        }
+    }
+
+    /// Reads an object. An empty array counts as an empty object: PHP encodes both alike.
+    pub(crate) fn of(
+        value: &'v Value,
+        path: String,
+        violations: &mut ViolationCollector,
+    ) -> Option<Self> {
+        let members = match value {
+            Value::Object(members) => Some(members),
+            Value::Array(elements) if elements.is_empty() => None,
+            _ => {
+                violations.add_wrong_type(path, "an object", value);
+                return None;
+            }
+        };
+        Some(Self { members, path })
+    }
+
+    /// The path of a field of this object.
+    pub(crate) fn path(&self, field: &str) -> String {
+        if self.path.is_empty() {
+            field.to_owned()
+        } else {
+            format!("{}.{field}", self.path)
+        }
+    }
+
+    /// A member's value; none if it is absent or null.
+    pub(crate) fn get(&self, member: &str) -> Option<&'v Value> {
+        self.members?.get(member).filter(|value| !value.is_null())
+    }
+
+    /// All members that are not null.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'v String, &'v Value)> {
+        self.members
+            .into_iter()
+            .flatten()
+            .filter(|(_, value)| !value.is_null())
+    }
+
+    /// Reads a string member into a field.
+    pub(crate) fn text(
+        &self,
+        member: &str,
+        field: &str,
+        violations: &mut ViolationCollector,
+    ) -> Option<String> {
+        let value = self.get(member)?;
+        let text = value.as_str();
+        if text.is_none() {
+            violations.add_wrong_type(self.path(field), "a string", value);
+        }
+        text.map(str::to_owned)
+    }
+
+    /// Like `text`, but falls back to the member's old name.
+    pub(crate) fn renamed_text(
+        &self,
+        (member, old): (&str, &'static str),
+        violations: &mut ViolationCollector,
+    ) -> Option<String> {
+        if self.get(member).is_some() || self.get(old).is_none() {
+            return self.text(member, member, violations);
+        }
+        violations.name_field(self.path(member), old);
+        self.text(old, member, violations)
+    }
+
+    /// Reads an array member; empty if it is absent.
+    pub(crate) fn array(
+        &self,
+        member: &str,
+        field: &str,
+        violations: &mut ViolationCollector,
+    ) -> &'v [Value] {
+        match self.get(member) {
+            Some(Value::Array(elements)) => elements,
+            Some(other) => {
+                violations.add_wrong_type(self.path(field), "an array", other);
+                &[]
+            }
+            None => &[],
+        }
+    }
+
+    /// Reads an object member.
+    pub(crate) fn object(
+        &self,
+        member: &str,
+        field: &str,
+        violations: &mut ViolationCollector,
+    ) -> Option<Object<'v>> {
+        Object::of(self.get(member)?, self.path(field), violations)
+    }
+
+    /// Reads an integer member, with or without a fraction of zero (`500`, `500.0`).
+    pub(crate) fn integer(
+        &self,
+        member: &str,
+        field: &str,
+        violations: &mut ViolationCollector,
+    ) -> Option<i64> {
+        let value = self.get(member)?;
+        let integer = as_integer(value);
+        if integer.is_none() {
+            violations.add_wrong_type(self.path(field), "a whole number", value);
+        }
+        integer
+    }
+}
+
+fn shorten(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn as_integer(value: &Value) -> Option<i64> {
+    /// Every integer up to 2^53 has an exact `f64`.
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+    if let Some(integer) = value.as_i64() {
+        return Some(integer);
+    }
+    let double = value.as_f64()?;
+    if double.fract() != 0.0 || double.abs() > MAX_EXACT || value.is_u64() {
+        return None;
+    }
+    format!("{double:.0}").parse().ok()
+}
+
+/// The name of a value's type, for messages.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_integer_may_have_a_fraction_of_zero() {
+        for (value, integer) in [
+            (json!(0), Some(0)),
+            (json!(-5), Some(-5)),
+            (json!(500.0), Some(500)),
+            (json!(i64::MAX), Some(i64::MAX)),
+            (json!(u64::MAX), None),
+            (json!(1e300), None),
+            (json!(0.5), None),
+            (json!("5"), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(as_integer(&value), integer, "{value}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One client connection: HTTP/1 and HTTP/2, idle timeout, graceful close.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Version, header::CONNECTION};
+use hyper::service::{Service as _, service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
+use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+use crate::{activity::Activity, rate_limits::PeerAddr, stack::Stack};
+
+const MAX_HEADERS: usize = 100;
+const MAX_HEADER_BYTES: usize = 64 * 1024;
+const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
+const MAX_STREAMS: u32 = 200;
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// What every connection of a gateway has in common.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) stack: Stack,
+    pub(crate) read_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    /// HTTP/1 responses ask the client to reconnect (`Connection: close`).
+    pub(crate) draining: CancellationToken,
+    /// Connections close after the responses in flight.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Connection {
+    /// Serves a connection until it closes, then releases its permit.
+    pub(crate) async fn serve(self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+        // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        // Fails only if the connection is closed already.
+        let Ok(peer) = stream.peer_addr() else { return };
+        let activity = Arc::new(Activity::default());
+        let builder = builder(self.read_timeout);
+        let service = {
+            let activity = Arc::clone(&activity);
+            let stack = TowerToHyperService::new(self.stack);
+            let draining = self.draining;
+            service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+                let in_flight = activity.begin();
+                request.extensions_mut().insert(PeerAddr(peer.ip()));
+                let is_http1 = request.version() < Version::HTTP_2;
+                let response = stack.call(request);
+                let draining = draining.clone();
+                async move {
+                    let mut response = response.await.unwrap_or_else(|never| match never {});
+                    if is_http1 && draining.is_cancelled() {
+                        response
+                            .headers_mut()
+                            .insert(CONNECTION, HeaderValue::from_static("close"));
+                    }
+                    drop(in_flight);
+                    Ok::<_, Infallible>(response)
+                }
+            })
+        };
+
+        let connection = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let mut connection = std::pin::pin!(connection);
+        let mut is_closing = false;
+        let result = loop {
+            tokio::select! {
+                result = connection.as_mut() => break result,
+                () = self.closing.cancelled(), if !is_closing => {}
+                () = activity.idle_for(self.idle_timeout), if !is_closing => {}
+                // hyper's header timeout starts once the HTTP version is known; a client that
+                // sends less than that would keep its connection open forever.
+                () = activity.no_request_within(self.read_timeout) => return,
+            }
+            is_closing = true;
+            connection.as_mut().graceful_shutdown();
+        };
+        if let Err(error) = result {
+            tracing::debug!(error, "connection closed early");
+        }
+        drop(permit);
+    }
+}
+
+fn builder(read_timeout: Duration) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(MAX_HEADER_LIST_BYTES)
+        .max_concurrent_streams(MAX_STREAMS)
+        .keep_alive_interval(KEEP_ALIVE_INTERVAL);
+    builder
+}

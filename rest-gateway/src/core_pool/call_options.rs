@@ -1,0 +1,53 @@
+//! Options of a call to core: metadata, deadline, and whether it may be retried.
+
+use tokio::time::Instant;
+use tonic::metadata::{Ascii, MetadataValue};
+
+use crate::rate_limits::UnverifiedToken;
+
+/// What a call sends beside its message.
+#[derive(Clone)]
+pub(crate) struct CallOptions {
+    pub(crate) authorization: Option<MetadataValue<Ascii>>,
+    pub(crate) request_id: Option<MetadataValue<Ascii>>,
+    pub(crate) deadline: Instant,
+    /// The token in `authorization`, to record its client once core accepts it.
+    pub(crate) token: Option<UnverifiedToken>,
+}
+
+/// Whether a call may be retried on another core after its response was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// Two executions have the same effect as one.
+    Safe,
+    /// Retried only if core certainly did not process the call.
+    Unsafe,
+}
+
+impl Retry {
+    /// Of a call that creates something: core executes it once per idempotency key.
+    pub(crate) fn with_key(idempotency: Option<&proto::Idempotency>) -> Self {
+        match idempotency {
+            Some(_) => Self::Safe,
+            None => Self::Unsafe,
+        }
+    }
+}
+
+impl CallOptions {
+    /// A request with these options. Core sees the remaining time too.
+    pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
+        let mut request = tonic::Request::new(message);
+        request.set_timeout(self.deadline.saturating_duration_since(Instant::now()));
+        let metadata = request.metadata_mut();
+        if let Some(authorization) = &self.authorization {
+            let mut authorization = authorization.clone();
+            authorization.set_sensitive(true);
+            metadata.insert("authorization", authorization);
+        }
+        if let Some(request_id) = &self.request_id {
+            metadata.insert("x-request-id", request_id.clone());
+        }
+        request
+    }
+}

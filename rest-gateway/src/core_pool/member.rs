@@ -1,0 +1,126 @@
+//! One core of the pool: its channel and its health.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use core_client::{CoreAddr, Cores};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+use tonic::transport::Channel;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use super::transport_failure::TransportFailure;
+
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Together with the interval below two seconds: the longest that a call waits for an unreachable
+/// core, even if packets are dropped silently.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// All members; their order has no meaning.
+pub(super) type Members = Vec<Arc<Member>>;
+
+/// A core at one address.
+pub(super) struct Member {
+    addr: CoreAddr,
+    channel: Channel,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Up,
+    /// Finishes calls in flight, accepts no new ones.
+    Draining,
+    Down,
+}
+
+impl Member {
+    /// Starts as up, and checks the health until the member is dropped.
+    pub(super) fn new(cores: &Cores, addr: &CoreAddr) -> Arc<Self> {
+        let member = Arc::new(Self {
+            addr: addr.clone(),
+            channel: cores.channel(addr),
+            state: watch::Sender::new(State::Up),
+        });
+        tokio::spawn(check_periodically(Arc::downgrade(&member)));
+        member
+    }
+
+    pub(super) fn addr(&self) -> &CoreAddr {
+        &self.addr
+    }
+
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        *self.state.borrow() == State::Up
+    }
+
+    /// Makes the member the last choice until a health check succeeds.
+    pub(super) fn mark_down(&self) {
+        self.set_state(State::Down);
+    }
+
+    /// Waits for a response; none if the member goes down first. For a member that is down
+    /// already, waits for the response alone.
+    pub(super) async fn unless_down<T>(&self, response: impl Future<Output = T>) -> Option<T> {
+        let mut state = self.state.subscribe();
+        let down = async {
+            if *state.borrow_and_update() == State::Down {
+                std::future::pending::<()>().await;
+            }
+            let _ = state.wait_for(|state| *state == State::Down).await;
+        };
+        tokio::select! {
+            biased;
+            response = response => Some(response),
+            () = down => None,
+        }
+    }
+
+    async fn check(&self) {
+        let mut health = HealthClient::new(self.channel());
+        let response = timeout(CHECK_TIMEOUT, health.check(HealthCheckRequest::default())).await;
+        self.set_state(match response {
+            Ok(Ok(response)) => match response.get_ref().status() {
+                ServingStatus::NotServing => State::Draining,
+                _ => State::Up,
+            },
+            // Reachable, but without the health service.
+            Ok(Err(status)) if TransportFailure::of(&status).is_none() => State::Up,
+            Ok(Err(_)) | Err(_) => State::Down,
+        });
+    }
+
+    fn set_state(&self, state: State) {
+        let changed = self.state.send_if_modified(|before| {
+            let changed = *before != state;
+            *before = state;
+            changed
+        });
+        let core = &self.addr;
+        match state {
+            _ if !changed => {}
+            State::Up => tracing::info!(%core, "core is up"),
+            State::Draining => tracing::info!(%core, "core is shutting down"),
+            State::Down => tracing::warn!(%core, "core unreachable, retrying"),
+        }
+    }
+}
+
+async fn check_periodically(member: Weak<Member>) {
+    while let Some(member) = member.upgrade() {
+        member.check().await;
+        drop(member);
+        sleep(CHECK_INTERVAL).await;
+    }
+}

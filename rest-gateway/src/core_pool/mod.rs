@@ -1,0 +1,185 @@
+//! Calls the cores: round robin over all of them, with failover.
+
+mod call_options;
+mod member;
+mod transport_failure;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use core_client::{CoreAddr, Cores, Discovery};
+use tokio::{sync::watch, time::timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Response, Status, transport::Channel};
+
+pub(crate) use self::call_options::{CallOptions, Retry};
+use self::{
+    member::{Member, Members},
+    transport_failure::TransportFailure,
+};
+use crate::error::Error;
+
+/// The cores that discovery finds.
+pub(crate) struct CorePool {
+    members: watch::Receiver<Members>,
+    discovery: Arc<Discovery>,
+    /// The round-robin counter.
+    next: AtomicUsize,
+    _updates: AbortOnDropHandle<()>,
+}
+
+impl CorePool {
+    /// Connects to a core at its first call.
+    pub(crate) fn new(cores: Cores) -> Self {
+        let discovery = Arc::new(cores.discover());
+        let mut addrs = discovery.addresses.clone();
+        let initial = members_at(&cores, &Members::default(), &addrs.borrow_and_update());
+        let (sender, members) = watch::channel(initial);
+        let updates = tokio::spawn(async move {
+            while addrs.changed().await.is_ok() {
+                let updated = members_at(&cores, &sender.borrow(), &addrs.borrow_and_update());
+                sender.send_replace(updated);
+            }
+        });
+        Self {
+            members,
+            discovery,
+            next: AtomicUsize::new(0),
+            _updates: AbortOnDropHandle::new(updates),
+        }
+    }
+
+    /// Calls a read-only rpc.
+    pub(crate) async fn read<M, R, F>(
+        &self,
+        options: CallOptions,
+        message: M,
+        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        self.call(options, Retry::Safe, message, rpc).await
+    }
+
+    /// Calls an rpc on one core, and retries on the others if it is unreachable.
+    pub(crate) async fn call<M, R, F>(
+        &self,
+        options: CallOptions,
+        retry: Retry,
+        message: M,
+        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let response = self
+            .call_with_metadata(options, retry, message, rpc)
+            .await?;
+        Ok(response.into_inner())
+    }
+
+    /// Like [`CorePool::call`], with the metadata of the response.
+    pub(crate) async fn call_with_metadata<M, R, F>(
+        &self,
+        options: CallOptions,
+        retry: Retry,
+        message: M,
+        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    ) -> Result<Response<R>, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let mut last_status = None;
+        let mut candidates = self.candidates(&options).await.into_iter().peekable();
+        while let Some(member) = candidates.next() {
+            // Boxed to keep the futures of handlers small.
+            let response = Box::pin(rpc(member.channel(), options.request(message.clone())));
+            let result = match retry {
+                Retry::Safe if candidates.peek().is_some() => member.unless_down(response).await,
+                // An unsafe call may have taken effect although the core seems down: only the end
+                // of the connection or the deadline ends the wait for its response.
+                Retry::Safe | Retry::Unsafe => Some(response.await),
+            };
+            match result {
+                None => {}
+                Some(Ok(response)) => {
+                    if let Some(token) = &options.token {
+                        token.record_accepted();
+                    }
+                    return Ok(response);
+                }
+                Some(Err(status)) => {
+                    let failure = TransportFailure::of(&status);
+                    if failure == Some(TransportFailure::NotProcessed) {
+                        member.mark_down();
+                        self.discovery.refresh();
+                    }
+                    last_status = Some(status);
+                    match (failure, retry) {
+                        (Some(TransportFailure::NotProcessed), _)
+                        | (Some(TransportFailure::ResponseLost), Retry::Safe) => {}
+                        (Some(TransportFailure::ResponseLost), Retry::Unsafe) | (None, _) => break,
+                    }
+                }
+            }
+        }
+        let status = last_status.unwrap_or_else(|| {
+            Status::unavailable("no host name of a core resolves to an address")
+        });
+        Err(Error::from(status))
+    }
+
+    /// All cores in the order to try them. Waits until the deadline if no address is known yet.
+    async fn candidates(&self, options: &CallOptions) -> Vec<Arc<Member>> {
+        let mut members = self.members.clone();
+        let known = members.wait_for(|members| !members.is_empty());
+        let members = match timeout_at(options.deadline, known).await {
+            Ok(Ok(members)) => members.clone(),
+            Ok(Err(_)) | Err(_) => return Vec::new(),
+        };
+        let start = self.next.fetch_add(1, Ordering::Relaxed);
+        round_robin(&members, start, |member| member.is_up())
+    }
+}
+
+/// The members at these addresses; those that existed before are reused with their state.
+fn members_at(cores: &Cores, before: &Members, addrs: &[CoreAddr]) -> Members {
+    let members = addrs.iter().map(|addr| {
+        let known = before.iter().find(|member| member.addr() == addr);
+        known.map_or_else(|| Member::new(cores, addr), Arc::clone)
+    });
+    members.collect()
+}
+
+/// All members, rotated by `start`, with those that are down last.
+fn round_robin<T: Clone>(members: &[T], start: usize, is_up: impl Fn(&T) -> bool) -> Vec<T> {
+    let mut order = members.to_vec();
+    if !order.is_empty() {
+        order.rotate_left(start % members.len());
+    }
+    // The sort is stable, so both groups keep the rotated order.
+    order.sort_by_cached_key(|member| !is_up(member));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_rotate_and_those_that_are_down_come_last() {
+        let order = |start| round_robin(&['a', 'b', 'c', 'd'], start, |member| *member != 'b');
+
+        assert_eq!(order(0), ['a', 'c', 'd', 'b']);
+        assert_eq!(order(1), ['c', 'd', 'a', 'b']);
+        assert_eq!(order(2), ['c', 'd', 'a', 'b']);
+        assert_eq!(order(usize::MAX), ['d', 'a', 'c', 'b']);
+        assert_eq!(round_robin(&[0_u8; 0], 1, |_| true), [0_u8; 0]);
+    }
+}

@@ -1,0 +1,180 @@
+//! The layer that turns errors into responses: those of handlers and of other layers, and panics.
+
+use std::{
+    any::Any,
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, Request, Response, header::ACCEPT};
+use http_body_util::{BodyExt, Full};
+use tower::{BoxError, Layer, Service, layer::layer_fn, timeout};
+
+use crate::{
+    body::ResponseBody,
+    error::Error,
+    problem::{self, RequestContext},
+    request_id::REQUEST_ID,
+};
+
+/// Marks the response of a panic, for the layer to render as an error.
+#[derive(Clone, Copy)]
+struct Panicked;
+
+/// Logs a panic. The response is empty; the layer renders its body.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "`CatchPanicLayer` passes the panic by value"
+)]
+pub(crate) fn panic_response(panic: Box<dyn Any + Send>) -> Response<Full<Bytes>> {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = message, "handler panicked");
+    let mut response = Response::new(Full::default());
+    response.extensions_mut().insert(Panicked);
+    response
+}
+
+pub(crate) fn layer<S>(public_url: Arc<str>) -> impl Layer<S, Service = ErrorResponse<S>> + Clone {
+    layer_fn(move |inner| ErrorResponse {
+        inner,
+        public_url: Arc::clone(&public_url),
+    })
+}
+
+#[derive(Clone)]
+pub(crate) struct ErrorResponse<S> {
+    inner: S,
+    public_url: Arc<str>,
+}
+
+impl<S, B, R> Service<Request<B>> for ErrorResponse<S>
+where
+    S: Service<Request<B>, Response = Response<R>, Error = BoxError>,
+    S::Future: Send + 'static,
+    R: hyper::body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<ResponseBody>, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // The inner services shed load; they are always ready.
+        self.inner.poll_ready(cx).map(|_| Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let context = context_of(&request);
+        let public_url = Arc::clone(&self.public_url);
+        let response = self.inner.call(request);
+        Box::pin(async move {
+            let result = match response.await {
+                Ok(response) if response.extensions().get::<Panicked>().is_some() => {
+                    Err(Error::Panic)
+                }
+                Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
+                Err(error) => Err(from_layer(error)),
+            };
+            Ok(result.unwrap_or_else(|error| {
+                log(&error);
+                problem::render(&error, &context, &public_url)
+            }))
+        })
+    }
+}
+
+fn context_of<B>(request: &Request<B>) -> RequestContext {
+    let mut accept = HeaderMap::new();
+    for value in request.headers().get_all(ACCEPT) {
+        accept.append(ACCEPT, value.clone());
+    }
+    let request_id = request
+        .headers()
+        .get(&REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    RequestContext { accept, request_id }
+}
+
+fn from_layer(error: BoxError) -> Error {
+    let error = match error.downcast::<Error>() {
+        Ok(error) => return *error,
+        Err(error) => error,
+    };
+    if error.is::<timeout::error::Elapsed>() {
+        Error::Timeout
+    } else {
+        Error::Internal(error)
+    }
+}
+
+/// Logs an error, at the level that fits its cause. Errors are logged only here.
+fn log(error: &Error) {
+    match error {
+        Error::Internal(source) => {
+            let source: &(dyn std::error::Error + 'static) = source.as_ref();
+            tracing::error!(error = source, "request failed");
+        }
+        Error::Unavailable { status, .. } => {
+            tracing::warn!(error = %status, "core unreachable");
+        }
+        Error::Timeout | Error::Overloaded { .. } => {
+            tracing::warn!(%error, "request not served");
+        }
+        Error::Panic => {}
+        _ => tracing::debug!(%error, "request rejected"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use serde_json::{Value, json};
+    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error_without_its_message() {
+        let service = ServiceBuilder::new()
+            .layer(layer("https://delivery.example".into()))
+            .layer(CatchPanicLayer::custom(panic_response))
+            .service(service_fn(async |_: Request<()>| match "a secret" {
+                "" => Ok::<_, BoxError>(Response::new(Full::<Bytes>::default())),
+                secret => panic!("{secret}"),
+            }));
+        let request = Request::get("/")
+            .header("x-request-id", "7")
+            .body(())
+            .unwrap();
+
+        let response = service.oneshot(request).await.unwrap();
+
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            body,
+            json!({
+                "@context": "/api/contexts/Error",
+                "@type": "hydra:Error",
+                "hydra:title": "An error occurred",
+                "hydra:description": "something went wrong on our side",
+                "type": "https://delivery.example/errors/internal",
+                "title": "Internal error",
+                "status": 500,
+                "detail": "something went wrong on our side",
+                "code": "internal",
+                "retryable": false,
+                "requestId": "7",
+            })
+        );
+    }
+}

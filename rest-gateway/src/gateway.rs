@@ -1,0 +1,26 @@
+//! The state that all handlers share, and the result that each of them returns.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use tokio_util::sync::CancellationToken;
+
+use crate::{core_pool::CorePool, error::Error, platform::PlatformConfig, rate_limits::RateLimits};
+
+/// State shared by all handlers.
+pub(crate) struct Gateway {
+    pub(crate) core: CorePool,
+    /// Without a trailing slash.
+    pub(crate) public_url: Arc<str>,
+    pub(crate) platform_name: String,
+    pub(crate) platform: PlatformConfig,
+    pub(crate) rate_limits: RateLimits,
+    /// Cancelled when the gateway starts to drain.
+    pub(crate) draining: CancellationToken,
+    /// The document at `/api/docs.json`.
+    pub(crate) openapi: Bytes,
+}
+
+/// A handler's response or error.
+pub(crate) type HandlerResult = Result<Response<Bytes>, Error>;

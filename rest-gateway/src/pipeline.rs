@@ -1,0 +1,173 @@
+//! The steps of every request: rate limit, route, read the body, run the handler, tag the response.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{
+    HeaderValue, Method, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, VARY},
+    request::Parts,
+};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
+use tower::{BoxError, Service};
+
+use crate::{
+    body::{self, Limits},
+    config::Config,
+    cors,
+    error::Error,
+    etag,
+    gateway::Gateway,
+    media_type::MediaType,
+    request::Request,
+    routes::{Negotiation, RouteMatch, RouteTable},
+};
+
+/// Memory for the bodies of all requests in flight, authenticated or not, in KiB.
+const BODY_MEMORY_KIB: usize = 64 * 1024;
+
+/// Runs requests; the innermost service of the stack.
+#[derive(Clone)]
+pub(crate) struct Pipeline(Arc<Inner>);
+
+struct Inner {
+    gateway: Arc<Gateway>,
+    routes: RouteTable,
+    limits: Limits,
+    /// One permit per request in flight.
+    concurrency: Semaphore,
+    request_timeout: Duration,
+}
+
+impl Pipeline {
+    pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
+        Self(Arc::new(Inner {
+            gateway: Arc::new(gateway),
+            routes: RouteTable::new(),
+            limits: Limits {
+                size: config.max_body,
+                time: config.read_timeout,
+                memory: Arc::new(Semaphore::new(BODY_MEMORY_KIB)),
+            },
+            concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
+            request_timeout: config.request_timeout,
+        }))
+    }
+
+    pub(crate) fn public_url(&self) -> Arc<str> {
+        Arc::clone(&self.0.gateway.public_url)
+    }
+}
+
+impl Service<http::Request<Incoming>> for Pipeline {
+    type Response = Response<Full<Bytes>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Full<Bytes>>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { Ok(inner.respond(request).await?) })
+    }
+}
+
+impl Inner {
+    async fn respond(
+        &self,
+        request: http::Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Error> {
+        let deadline = Instant::now() + self.request_timeout;
+        let (parts, body) = request.into_parts();
+        if parts.method == Method::OPTIONS {
+            body::discard(body, &self.limits).await;
+            return self.respond_to_options(&parts);
+        }
+        let rate_limits = &self.gateway.rate_limits;
+        let found = rate_limits
+            .check(&parts)
+            .and_then(|()| self.routes.find(&parts));
+        let RouteMatch {
+            route,
+            parameter,
+            media_type,
+        } = match found {
+            Ok(found) => found,
+            Err(error) => {
+                body::discard(body, &self.limits).await;
+                return Err(error);
+            }
+        };
+        let (body, _memory) = body::read(&parts.headers, body, &self.limits).await;
+        // Excess requests are rejected immediately; an unbounded queue would grow. Routes with a
+        // fixed media type are exempt: the health checks among them must always respond.
+        let _permit = match route.negotiation {
+            Negotiation::JsonLd => Some(self.acquire_permit()?),
+            Negotiation::Fixed => None,
+        };
+
+        let get_headers = (route.method == Method::GET).then(|| parts.headers.clone());
+        let request = Request {
+            parts,
+            body,
+            parameter,
+            deadline,
+            token_owners: rate_limits.token_owners().clone(),
+        };
+        let response = (route.handler)(Arc::clone(&self.gateway), request).await?;
+
+        let response = set_media_type(response, media_type);
+        let response = match get_headers {
+            Some(headers) => etag::apply(&headers, response),
+            None => response,
+        };
+        Ok(response.map(Full::new))
+    }
+
+    /// Lists a path's methods without authentication, which CORS preflight requests do not carry.
+    fn respond_to_options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
+        let path = request.uri.path();
+        let allow = self.routes.allowed_methods(path)?;
+        let allow = HeaderValue::from_str(&allow).map_err(|error| Error::Internal(error.into()))?;
+
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        let headers = response.headers_mut();
+        if cors::is_preflight(&request.headers) {
+            cors::add_preflight_headers(path, &allow, headers);
+        }
+        headers.insert(ALLOW, allow);
+        Ok(response)
+    }
+
+    fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, Error> {
+        self.concurrency
+            .try_acquire()
+            .map_err(|_| Error::overloaded())
+    }
+}
+
+/// Sets the negotiated `Content-Type`, and the `Vary` that negotiation requires.
+fn set_media_type(mut response: Response<Bytes>, media_type: Option<MediaType>) -> Response<Bytes> {
+    if let Some(media_type) = media_type {
+        let is_empty = response.body().is_empty();
+        let headers = response.headers_mut();
+        if !is_empty {
+            headers.insert(CONTENT_TYPE, media_type.content_type());
+        }
+        headers.append(VARY, HeaderValue::from_static("accept"));
+    }
+    response
+}

@@ -1,0 +1,100 @@
+//! The response headers `RateLimit-Policy` and `RateLimit`
+//! (draft-ietf-httpapi-ratelimit-headers, version 09 and later).
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use tower::{Layer, Service, layer::layer_fn};
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// A quota and what remains of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LimitStatus {
+    pub(super) policy: &'static str,
+    pub(super) quota: u32,
+    /// In seconds.
+    pub(super) window: u64,
+    pub(super) remaining: u32,
+    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is full.
+    pub(super) reset: u64,
+}
+
+/// The statuses of all limits that count a request. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LimitStatuses(Arc<Mutex<Vec<LimitStatus>>>);
+
+impl LimitStatuses {
+    pub(super) fn add(&self, status: LimitStatus) {
+        let mut statuses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        statuses.push(status);
+    }
+
+    fn write(&self, headers: &mut HeaderMap) {
+        let statuses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if statuses.is_empty() {
+            return;
+        }
+        let (mut policies, mut limits) = (String::new(), String::new());
+        for status in statuses.iter() {
+            let LimitStatus {
+                policy,
+                quota,
+                window,
+                remaining,
+                reset,
+            } = status;
+            let comma = if policies.is_empty() { "" } else { ", " };
+            // Writing to a `String` cannot fail.
+            let _ = write!(policies, "{comma}\"{policy}\";q={quota};w={window}");
+            let _ = write!(limits, "{comma}\"{policy}\";r={remaining};t={reset}");
+        }
+        for (name, value) in [(POLICY, policies), (LIMIT, limits)] {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
+    }
+}
+
+/// Adds the headers to every response whose request was counted.
+pub(crate) fn layer<S>() -> impl Layer<S, Service = RateLimitHeaders<S>> + Clone {
+    layer_fn(RateLimitHeaders)
+}
+
+#[derive(Clone)]
+pub(crate) struct RateLimitHeaders<S>(S);
+
+impl<S, B, R> Service<Request<B>> for RateLimitHeaders<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    R: Send + 'static,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<R>, S::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let statuses = LimitStatuses::default();
+        request.extensions_mut().insert(statuses.clone());
+        let response = self.0.call(request);
+        async move {
+            let mut response = response.await?;
+            statuses.write(response.headers_mut());
+            Ok(response)
+        }
+        .boxed()
+    }
+}

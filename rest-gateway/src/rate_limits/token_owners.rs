@@ -1,0 +1,105 @@
+//! Caches the clients of access tokens. The gateway cannot verify tokens, and trusting an
+//! unverified one would let any sender use up another client's quota. So a token's client is
+//! cached only after core has accepted the token.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+/// In tokens.
+const CAPACITY: u64 = 100_000;
+
+/// About the lifetime of tokens.
+const TIME_TO_LIVE: Duration = Duration::from_hours(1);
+
+/// The clients of accepted tokens, by the SHA-256 of the `Authorization` header.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenOwners(moka::sync::Cache<[u8; 32], Arc<str>>);
+
+/// A token that core has not accepted yet.
+#[derive(Clone, Debug)]
+pub(crate) struct UnverifiedToken {
+    token_owners: TokenOwners,
+    authorization: Arc<[u8]>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+}
+
+impl TokenOwners {
+    pub(super) fn new() -> Self {
+        Self(
+            moka::sync::Cache::builder()
+                .max_capacity(CAPACITY)
+                .time_to_live(TIME_TO_LIVE)
+                .build(),
+        )
+    }
+
+    pub(super) fn find(&self, authorization: &[u8]) -> Option<Arc<str>> {
+        self.0.get(&key(authorization))
+    }
+
+    pub(crate) fn unverified(&self, authorization: &[u8]) -> UnverifiedToken {
+        UnverifiedToken {
+            token_owners: self.clone(),
+            authorization: authorization.into(),
+        }
+    }
+}
+
+impl UnverifiedToken {
+    /// Caches the token's client. Call once core has accepted the token.
+    pub(crate) fn record_accepted(&self) {
+        let key = key(&self.authorization);
+        let owners = &self.token_owners.0;
+        if !owners.contains_key(&key)
+            && let Some(client) = client(&self.authorization)
+        {
+            owners.insert(key, client);
+        }
+    }
+}
+
+fn key(authorization: &[u8]) -> [u8; 32] {
+    Sha256::digest(authorization).into()
+}
+
+/// The subject of a JWT.
+fn client(authorization: &[u8]) -> Option<Arc<str>> {
+    let text = str::from_utf8(authorization).ok()?;
+    let mut parts = text.rsplit(' ').next()?.split('.');
+    let payload = BASE64_URL_SAFE_NO_PAD.decode(parts.nth(1)?).ok()?;
+    let claims: Claims = serde_json::from_slice(&payload).ok()?;
+    Some(claims.sub.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bearer(claims: &str) -> Vec<u8> {
+        let payload = BASE64_URL_SAFE_NO_PAD.encode(claims);
+        format!("Bearer e30.{payload}.c2lnbmF0dXJl").into_bytes()
+    }
+
+    #[test]
+    fn a_tokens_client_is_known_once_core_has_accepted_it() {
+        let token_owners = TokenOwners::new();
+        let (first, second) = (bearer(r#"{"sub":"a"}"#), bearer(r#"{"sub":"a","jti":"2"}"#));
+
+        assert_eq!(token_owners.find(&first), None);
+        token_owners.unverified(&first).record_accepted();
+        token_owners.unverified(b"Bearer opaque").record_accepted();
+        token_owners.unverified(&bearer("{}")).record_accepted();
+
+        assert_eq!(token_owners.find(&first).as_deref(), Some("a"));
+        assert_eq!(token_owners.find(&second), None);
+        assert_eq!(token_owners.find(b"Bearer opaque"), None);
+        assert_eq!(token_owners.find(&bearer("{}")), None);
+    }
+}

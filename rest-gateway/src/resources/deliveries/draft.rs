@@ -1,0 +1,318 @@
+//! Reads the body that creates or prices a delivery.
+
+use std::collections::HashMap;
+
+use proto::{DeliveryDraft, Package, TaskDraft, iri, task_draft};
+use serde_json::Value;
+
+use crate::{
+    body_reader::{Object, ViolationCollector},
+    resources::addresses,
+};
+
+/// Parses a delivery from a JSON body, and collects violations for unreadable members.
+pub fn read(body: &[u8], violations: &mut ViolationCollector) -> DeliveryDraft {
+    let value = violations.parse(body);
+    let delivery = Object::root(&value);
+    let mut task = |member| {
+        let task = delivery.object(member, member, violations)?;
+        Some(read_task(&task, violations))
+    };
+    DeliveryDraft {
+        pickup: task("pickup"),
+        dropoff: task("dropoff"),
+        external_reference: delivery.text("externalReference", "external_reference", violations),
+        retail_price: delivery
+            .text("retailPrice", "retail_price", violations)
+            .map(|iri| iri::name(&iri).to_owned()),
+    }
+}
+
+fn read_task(task: &Object<'_>, violations: &mut ViolationCollector) -> TaskDraft {
+    TaskDraft {
+        address: read_address(task, violations),
+        before: task.renamed_text(("before", "doneBefore"), violations),
+        after: task.renamed_text(("after", "doneAfter"), violations),
+        time_slot: task.text("timeSlot", "time_slot", violations),
+        comments: task.text("comments", "comments", violations),
+        weight: task.integer("weight", "weight", violations),
+        packages: read_packages(task, violations),
+        tags: read_tags(task, violations),
+        metadata: read_metadata(task, violations),
+    }
+}
+
+fn read_address(
+    task: &Object<'_>,
+    violations: &mut ViolationCollector,
+) -> Option<task_draft::Address> {
+    let field = task.path("address");
+    match task.get("address")? {
+        Value::String(text) => Some(task_draft::Address::AddressText(text.clone())),
+        value @ (Value::Object(_) | Value::Array(_)) => {
+            let address = Object::of(value, field, violations)?;
+            Some(task_draft::Address::AddressDraft(addresses::read(
+                &address, violations,
+            )))
+        }
+        other => {
+            violations.add_wrong_type(field, "a string or an object", other);
+            None
+        }
+    }
+}
+
+/// Keeps invalid packages as defaults, so that the indexes in core's violations match the body.
+fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<Package> {
+    let elements = task.array("packages", "packages", violations);
+    let mut packages = Vec::with_capacity(elements.len());
+    for (index, element) in elements.iter().enumerate() {
+        let path = task.path(&format!("packages[{index}]"));
+        let package = Object::of(element, path, violations);
+        packages.push(match package {
+            Some(package) => Package {
+                r#type: package.text("type", "type", violations).unwrap_or_default(),
+                quantity: read_quantity(&package, violations),
+            },
+            None => Package::default(),
+        });
+    }
+    packages
+}
+
+fn read_quantity(package: &Object<'_>, violations: &mut ViolationCollector) -> u32 {
+    let Some(quantity) = package.integer("quantity", "quantity", violations) else {
+        return 0;
+    };
+    u32::try_from(quantity).unwrap_or_else(|_| {
+        let description = format!("{quantity} is out of range: must be from 1 to {}", u32::MAX);
+        violations.add(package.path("quantity"), "OUT_OF_RANGE", description);
+        0
+    })
+}
+
+/// Reads an array of tags, or one string of tags separated by spaces.
+fn read_tags(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<String> {
+    let Some(value) = task.get("tags") else {
+        return Vec::new();
+    };
+    match value {
+        Value::String(tags) => tags.split_whitespace().map(str::to_owned).collect(),
+        Value::Array(elements) => {
+            let mut tags = Vec::with_capacity(elements.len());
+            for (index, element) in elements.iter().enumerate() {
+                if !element.is_string() {
+                    violations.add_wrong_type(
+                        task.path(&format!("tags[{index}]")),
+                        "a string",
+                        element,
+                    );
+                }
+                tags.push(element.as_str().unwrap_or_default().to_owned());
+            }
+            tags
+        }
+        other => {
+            violations.add_wrong_type(task.path("tags"), "an array or a string", other);
+            Vec::new()
+        }
+    }
+}
+
+fn read_metadata(
+    task: &Object<'_>,
+    violations: &mut ViolationCollector,
+) -> HashMap<String, String> {
+    let Some(metadata) = task.object("metadata", "metadata", violations) else {
+        return HashMap::new();
+    };
+    let mut texts = HashMap::new();
+    for (key, value) in metadata.members() {
+        match value {
+            Value::String(text) => {
+                texts.insert(key.clone(), text.clone());
+            }
+            other => violations.add_wrong_type(metadata.path(key), "a string", other),
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection, prelude::*, sample};
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn valid_members_are_read_despite_violations_and_paths_are_those_of_the_body() {
+        let body = br#"{"dropoff": {"address": 5, "doneBefore": "tomorrow"}}"#;
+        let mut violations = ViolationCollector::default();
+
+        let draft = read(body, &mut violations);
+
+        let dropoff = draft.dropoff.as_ref().unwrap();
+        assert_eq!(dropoff.before.as_deref(), Some("tomorrow"));
+        let found = violations.to_proto();
+        let fields: Vec<_> = found.iter().map(|violation| &violation.field).collect();
+        assert_eq!(fields, ["dropoff.address"]);
+        assert_eq!(violations.path("dropoff.before"), "dropoff.doneBefore");
+        assert_eq!(violations.path("dropoff.time_slot"), "dropoff.timeSlot");
+    }
+
+    /// Any JSON value, mostly with members that `read` supports.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let names = sample::select(vec![
+            "pickup",
+            "dropoff",
+            "address",
+            "latLng",
+            "geo",
+            "latitude",
+            "telephone",
+            "before",
+            "doneBefore",
+            "timeSlot",
+            "weight",
+            "packages",
+            "type",
+            "quantity",
+            "tags",
+            "metadata",
+        ]);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 64, 8, move |inner| {
+            prop_oneof![
+                collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                collection::hash_map(names.clone(), inner, 0..8).prop_map(|members| json!(members)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_unreadable_value_is_a_violation(
+            task in any_value(),
+        ) {
+            let body = json!({ "dropoff": task }).to_string();
+            let mut violations = ViolationCollector::default();
+
+            let draft = read(body.as_bytes(), &mut violations);
+
+            // PHP encodes an empty object as `[]`.
+            let is_readable = task.is_null() || task.is_object() || task == json!([]);
+            prop_assert_eq!(is_readable, violations.to_proto().iter().all(|v| v.field != "dropoff"));
+            prop_assert_eq!(
+                draft.dropoff.is_some(),
+                is_readable && !task.is_null()
+            );
+            for violation in violations.to_proto() {
+                prop_assert!(violation.field.starts_with("dropoff"));
+            }
+        }
+
+        /// The path of a violation exists in the body, or its parent does.
+        #[test]
+        fn violations_have_paths_in_the_body(body in any_value()) {
+            let mut violations = ViolationCollector::default();
+            read(body.to_string().as_bytes(), &mut violations);
+
+            let Some(Error::Invalid { violations, .. }) = violations.into_error() else {
+                return Ok(());
+            };
+            for violation in violations {
+                let path = violation.path;
+                let (parent, _) = path.rsplit_once('.').unwrap_or_default();
+                prop_assert!(
+                    find(&body, &path).or(find(&body, parent)).is_some(),
+                    "{path} is not in {body}"
+                );
+            }
+        }
+
+        #[test]
+        fn a_well_formed_task_is_read_unchanged(task in any_task()) {
+            let body = json!({ "pickup": to_json(&task), "externalReference": "42" });
+            let mut violations = ViolationCollector::default();
+
+            let draft = read(body.to_string().as_bytes(), &mut violations);
+
+            prop_assert_eq!(violations.to_proto(), vec![]);
+            prop_assert_eq!(draft.external_reference.as_deref(), Some("42"));
+            prop_assert_eq!(draft.pickup, Some(task));
+            prop_assert_eq!(draft.dropoff, None);
+        }
+
+        #[test]
+        fn arbitrary_bytes_cause_no_panic(body in any::<Vec<u8>>()) {
+            read(&body, &mut ViolationCollector::default());
+        }
+    }
+
+    /// The value at a path such as `dropoff.packages[0].type`.
+    fn find<'v>(body: &'v Value, path: &str) -> Option<&'v Value> {
+        path.split(['.', '['])
+            .filter(|step| !step.is_empty())
+            .try_fold(body, |value, step| match step.strip_suffix(']') {
+                Some(index) => value.get(index.parse::<usize>().ok()?),
+                None => value.get(step),
+            })
+    }
+
+    prop_compose! {
+        fn any_task()(
+            texts in collection::vec(proptest::option::of(any::<String>()), 5),
+            weight in any::<Option<i64>>(),
+            packages in collection::vec((any::<String>(), any::<u32>()), 0..4),
+            tags in collection::vec(any::<String>(), 0..4),
+            metadata in collection::hash_map(any::<String>(), any::<String>(), 0..4),
+        ) -> TaskDraft {
+            let [address, before, after, time_slot, comments] = texts.try_into().unwrap();
+            TaskDraft {
+                address: address.map(task_draft::Address::AddressText),
+                before,
+                after,
+                time_slot,
+                comments,
+                weight,
+                packages: packages
+                    .into_iter()
+                    .map(|(r#type, quantity)| Package { r#type, quantity })
+                    .collect(),
+                tags,
+                metadata,
+            }
+        }
+    }
+
+    fn to_json(task: &TaskDraft) -> Value {
+        let address = task.address.as_ref().map(|address| match address {
+            task_draft::Address::AddressText(text) => text,
+            task_draft::Address::AddressDraft(_) => {
+                unreachable!("the strategy creates text addresses only")
+            }
+        });
+        let packages = task.packages.iter();
+        json!({
+            "address": address,
+            "before": task.before,
+            "after": task.after,
+            "timeSlot": task.time_slot,
+            "comments": task.comments,
+            "weight": task.weight,
+            "packages": packages
+                .map(|package| json!({ "type": package.r#type, "quantity": package.quantity }))
+                .collect::<Vec<_>>(),
+            "tags": task.tags,
+            "metadata": task.metadata,
+        })
+    }
+}

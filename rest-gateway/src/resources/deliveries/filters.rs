@@ -1,0 +1,117 @@
+//! The query parameters of the list of deliveries: filters and pagination. The names are
+//! those of API Platform's filters, which existing clients send.
+
+use proto::{ListDeliveriesRequest, task::Status};
+use url::form_urlencoded;
+
+use crate::{body_reader::ViolationCollector, collection::read_once, request::Request};
+
+const CURSOR: &str = "cursor";
+
+/// Every supported parameter.
+const PARAMETERS: [&str; 9] = [
+    CURSOR,
+    "itemsPerPage",
+    "externalReference",
+    "createdAt[after]",
+    "createdAt[before]",
+    "dropoff.before[after]",
+    "dropoff.before[before]",
+    "status",
+    "exists[cancelledAt]",
+];
+
+/// Reads the query and collects violations. An unknown parameter is a violation too: a mistyped
+/// filter would otherwise match every delivery.
+pub(super) fn read(
+    request: &Request,
+    violations: &mut ViolationCollector,
+) -> ListDeliveriesRequest {
+    let mut read_parameter = |field, parameter| read_once(request, (field, parameter), violations);
+    let page_size = read_parameter("page_size", "itemsPerPage");
+    let cursor = read_parameter("page_token", CURSOR);
+    let external_reference = read_parameter("external_reference", "externalReference");
+    let created_from = read_parameter("created_from", "createdAt[after]");
+    let created_until = read_parameter("created_until", "createdAt[before]");
+    let dropoff_from = read_parameter("dropoff_from", "dropoff.before[after]");
+    let dropoff_until = read_parameter("dropoff_until", "dropoff.before[before]");
+    let status = read_parameter("status", "status");
+    let cancelled = read_parameter("cancelled", "exists[cancelledAt]");
+
+    for (name, _) in parameters(request) {
+        if !PARAMETERS.contains(&name.as_ref()) {
+            let known = PARAMETERS.join(", ");
+            violations.add_verbatim(
+                &name,
+                "UNKNOWN_PARAMETER",
+                format!("is unknown; the parameters are {known}"),
+            );
+        }
+    }
+    let page_size = page_size.and_then(|text| {
+        let size = text.parse().ok();
+        check(
+            size,
+            "page_size",
+            "must be a whole number from 1 to 100",
+            violations,
+        )
+    });
+    let status = status.and_then(|text| {
+        let status = match text.as_str() {
+            "TODO" => Some(Status::Todo.into()),
+            "DONE" => Some(Status::Done.into()),
+            _ => None,
+        };
+        check(status, "status", "must be TODO or DONE", violations)
+    });
+    let cancelled = cancelled.and_then(|text| {
+        let cancelled = match text.as_str() {
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ => None,
+        };
+        check(cancelled, "cancelled", "must be true or false", violations)
+    });
+    let external_reference = external_reference.and_then(|text| {
+        let text = Some(text).filter(|text| !text.is_empty());
+        check(text, "external_reference", "must not be empty", violations)
+    });
+    ListDeliveriesRequest {
+        page_size,
+        page_token: cursor.unwrap_or_default(),
+        external_reference,
+        created_from,
+        created_until,
+        dropoff_from,
+        dropoff_until,
+        status,
+        cancelled,
+        violations: violations.to_proto(),
+    }
+}
+
+/// The query without its cursor, for links to other pages.
+pub(super) fn without_cursor(request: &Request) -> String {
+    let others = parameters(request).filter(|(name, _)| name != CURSOR);
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(others)
+        .finish()
+}
+
+fn parameters(request: &Request) -> form_urlencoded::Parse<'_> {
+    form_urlencoded::parse(request.parts.uri.query().unwrap_or_default().as_bytes())
+}
+
+/// Adds a violation if the value is none.
+fn check<T>(
+    value: Option<T>,
+    field: &str,
+    requirement: &str,
+    violations: &mut ViolationCollector,
+) -> Option<T> {
+    if value.is_none() {
+        violations.add(field, "WRONG_TYPE", requirement);
+    }
+    value
+}

@@ -1,0 +1,52 @@
+//! The failures of a token request, in the form of RFC 6749 §5.2.
+
+use oauth2::{StandardErrorResponse, basic::BasicErrorResponseType};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// The body of an error response.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorResponse {
+    #[serde(flatten)]
+    pub(super) standard: StandardErrorResponse<BasicErrorResponseType>,
+    /// The description again, for older clients.
+    pub(super) message: String,
+}
+
+/// The failure of a token request.
+pub(super) enum TokenError {
+    Rejected(BasicErrorResponseType, String),
+    /// An error that RFC 6749 does not define.
+    Other(Error),
+}
+
+impl TokenError {
+    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
+        Self::Rejected(BasicErrorResponseType::InvalidRequest, message.into())
+    }
+
+    pub(super) fn invalid_client(message: impl Into<String>) -> Self {
+        Self::Rejected(BasicErrorResponseType::InvalidClient, message.into())
+    }
+}
+
+impl From<Error> for TokenError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unauthenticated(refusal) => Self::invalid_client(refusal.message),
+            Error::Invalid { code, violations } => {
+                let messages: Vec<_> = violations
+                    .into_iter()
+                    .map(|violation| violation.message)
+                    .collect();
+                let reason = match code.as_str() {
+                    "invalid_scope" => BasicErrorResponseType::InvalidScope,
+                    _ => BasicErrorResponseType::InvalidRequest,
+                };
+                Self::Rejected(reason, messages.join("; "))
+            }
+            other => Self::Other(other),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `/oauth2`: access tokens (RFC 6749, client credentials) and the keys that verify them.
+//! Errors of token requests have the form of RFC 6749 §5.2 instead of the API's.
+
+mod credentials;
+mod error;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
+};
+use oauth2::{
+    AccessToken, EmptyExtraTokenFields, Scope, StandardErrorResponse, StandardTokenResponse,
+    basic::BasicErrorResponseType,
+};
+use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
+use serde::{Deserialize, Serialize};
+
+use self::{
+    credentials::{Credentials, Form},
+    error::{ErrorResponse, TokenError},
+};
+use crate::{
+    core_pool::Retry,
+    error::Error,
+    gateway::{Gateway, HandlerResult},
+    media_type, problem,
+    request::Request,
+};
+
+type TokenResponse = StandardTokenResponse<EmptyExtraTokenFields, TokenType>;
+
+/// `Bearer`, as the specification spells it; the type in `oauth2` is lower case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum TokenType {
+    Bearer,
+}
+
+impl oauth2::TokenType for TokenType {}
+
+/// `POST /oauth2/token`
+pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    match try_issue(&gateway, request).await {
+        Ok(response) => json(StatusCode::OK, &response),
+        Err(TokenError::Other(error)) => Err(error),
+        Err(TokenError::Rejected(reason, message)) => error_response(reason, &message),
+    }
+}
+
+/// Allows caching for less than the minute between the publication and first use of a key.
+const KEYS_CACHE_CONTROL: &str = "public, max-age=30";
+
+/// `GET /oauth2/jwks`
+pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let options = request.anonymous_call_options();
+    let message = ListPublicKeysRequest {};
+    let keys = gateway
+        .core
+        .call(options, Retry::Safe, message, |core, message| async {
+            TokensClient::new(core).list_public_keys(message).await
+        })
+        .await?;
+
+    let mut response = Response::new(Bytes::from(keys.jwks));
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/jwk-set+json"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEYS_CACHE_CONTROL));
+    Ok(response)
+}
+
+async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse, TokenError> {
+    let options = request.anonymous_call_options();
+    let headers = request.headers().clone();
+    let limit_statuses = request.limit_statuses();
+    if !media_type::may_be_form(&headers) {
+        return Err(TokenError::invalid_request(
+            "the body must be application/x-www-form-urlencoded",
+        ));
+    }
+    let form = Form::parse(&request.body?)?;
+    let message = read(&headers, &form)?;
+    let credentials = (message.api_key.as_str(), message.api_secret.as_str());
+    gateway
+        .rate_limits
+        .check_credentials(limit_statuses.as_ref(), credentials)?;
+
+    let token = gateway
+        .core
+        .call(options, Retry::Safe, message, |core, message| async {
+            TokensClient::new(core).issue_token(message).await
+        })
+        .await?;
+
+    let mut response = TokenResponse::new(
+        AccessToken::new(token.access_token),
+        TokenType::Bearer,
+        EmptyExtraTokenFields {},
+    );
+    response.set_expires_in(Some(&Duration::from_secs(token.expires_in.into())));
+    response.set_scopes(Some(token.scopes.into_iter().map(Scope::new).collect()));
+    Ok(response)
+}
+
+fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenError> {
+    let basic = Credentials::from_header(headers)?;
+    let (body_key, body_secret) = (form.get("client_id"), form.get("client_secret"));
+    let authenticates_twice = basic.as_ref().is_some_and(|basic| {
+        // Repeating the same `client_id` alone is no second authentication.
+        body_secret.is_some() || body_key.is_some_and(|key| key != basic.api_key)
+    });
+    if authenticates_twice {
+        return Err(TokenError::invalid_request(
+            "use one way to authenticate: HTTP Basic, or client_id and client_secret in the body",
+        ));
+    }
+    match form.get("grant_type") {
+        Some("client_credentials") => {}
+        Some(_) => {
+            return Err(TokenError::Rejected(
+                BasicErrorResponseType::UnsupportedGrantType,
+                "grant_type must be client_credentials".to_owned(),
+            ));
+        }
+        None => {
+            return Err(TokenError::invalid_request(
+                "grant_type is missing; it must be client_credentials",
+            ));
+        }
+    }
+    let credentials = basic.or_else(|| {
+        Some(Credentials {
+            api_key: body_key?.to_owned(),
+            api_secret: body_secret?.to_owned(),
+        })
+    });
+    let Some(credentials) = credentials else {
+        return Err(TokenError::invalid_client(
+            "client credentials are missing: send them by HTTP Basic, or as client_id and client_secret in the body",
+        ));
+    };
+
+    let scopes = form.get("scope").unwrap_or_default().split(' ');
+    Ok(IssueTokenRequest {
+        api_key: credentials.api_key,
+        api_secret: credentials.api_secret,
+        scopes: scopes
+            .filter(|scope| !scope.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+fn error_response(reason: BasicErrorResponseType, message: &str) -> HandlerResult {
+    let status = match reason {
+        BasicErrorResponseType::InvalidClient => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let message = problem::quotable(message);
+    let mut response = json(
+        status,
+        &ErrorResponse {
+            standard: StandardErrorResponse::new(reason, Some(message.clone()), None),
+            message,
+        },
+    )?;
+    if status == StatusCode::UNAUTHORIZED {
+        // RFC 9110 §15.5.2: a 401 has a challenge.
+        response.headers_mut().insert(
+            WWW_AUTHENTICATE,
+            HeaderValue::from_static("Basic realm=\"OAuth\""),
+        );
+    }
+    Ok(response)
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> HandlerResult {
+    let body = serde_json::to_vec(body).map_err(|error| Error::Internal(error.into()))?;
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}

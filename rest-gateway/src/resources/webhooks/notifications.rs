@@ -1,0 +1,282 @@
+//! `/api/webhooks/{id}/notifications`, `/api/webhooks/{id}/recover` and `/api/notifications`: a
+//! webhook's notifications, recovering failed ones and resending one.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use proto::{
+    GetWebhookNotificationRequest, ListWebhookNotificationsRequest, RecoverWebhookRequest,
+    ResendWebhookNotificationRequest, WebhookAttempt, WebhookNotification,
+    iri::{self, Collection},
+    webhook_notification::State,
+    webhooks_client::WebhooksClient,
+};
+use serde::Serialize;
+
+use crate::{
+    body_reader::{Object, ViolationCollector},
+    collection::{self, Pagination},
+    core_pool::Retry,
+    error::Error,
+    gateway::{Gateway, HandlerResult},
+    idempotency,
+    json_ld::{self, Node, Zone},
+    request::Request,
+};
+
+const CONTEXT: &str = "/api/contexts/Notification";
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Notification {
+    /// Its `id` is also the header `webhook-id`.
+    #[serde(flatten)]
+    node: Node,
+    webhook: String,
+    event: String,
+    object: String,
+    state: &'static str,
+    attempt_count: u32,
+    next_attempt_at: Option<String>,
+    created_at: String,
+    finished_at: Option<String>,
+    /// None in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<Vec<Attempt>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Attempt {
+    #[serde(rename = "attemptNumber")]
+    number: u32,
+    ended_at: String,
+    milliseconds: i64,
+    /// Null if delivered.
+    failure: Option<String>,
+    status_code: Option<u32>,
+    #[serde(rename = "answer")]
+    response_body: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Recovery {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    since: String,
+    recovered: u64,
+}
+
+/// `GET /api/webhooks/{id}/notifications`: newest first, paginated.
+pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let mut violations = ViolationCollector::default();
+    violations.name_field("states".to_owned(), "state");
+    let states = request.query("state");
+    let page_size = collection::read_page_size(&request, &mut violations);
+    let cursor = collection::read_once(&request, ("page_token", "cursor"), &mut violations);
+    let cursor = cursor.unwrap_or_default();
+
+    let webhook = Collection::Webhooks.name(&request.parameter);
+    let message = ListWebhookNotificationsRequest {
+        webhook: webhook.clone(),
+        states: states.clone(),
+        page_size,
+        page_token: cursor.clone(),
+        with_attempts: false,
+        violations: violations.to_proto(),
+    };
+    let page = gateway
+        .core
+        .read(request.call_options()?, message, |core, message| async {
+            WebhooksClient::new(core)
+                .list_webhook_notifications(message)
+                .await
+        })
+        .await
+        .map_err(|error| violations.translate(error))?;
+
+    // Core has accepted the states, so they need no escaping.
+    let mut query: Vec<_> = states
+        .iter()
+        .map(|state| format!("state={state}"))
+        .collect();
+    query.extend(page_size.map(|size| format!("itemsPerPage={size}")));
+    let pagination = Pagination {
+        parameter: "cursor",
+        query: query.join("&"),
+        cursor,
+        previous: page.previous_page_token,
+        next: page.next_page_token,
+    };
+    let notifications = page.notifications.into_iter().map(|notification| {
+        Ok(Notification {
+            attempts: None,
+            ..Notification::try_from(notification)?
+        })
+    });
+    json_ld::ok(&collection::Collection::page(
+        CONTEXT,
+        format!("{}/notifications", iri::of(&webhook)),
+        notifications.collect::<Result<Vec<_>, Error>>()?,
+        &pagination,
+    ))
+}
+
+/// `GET /api/notifications/{id}`
+pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let message = GetWebhookNotificationRequest {
+        name: Collection::Notifications.name(&request.parameter),
+    };
+    let notification = gateway
+        .core
+        .read(request.call_options()?, message, |core, message| async {
+            WebhooksClient::new(core)
+                .get_webhook_notification(message)
+                .await
+        })
+        .await?;
+
+    show(notification)
+}
+
+/// `POST /api/notifications/{id}/resend`
+pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let options = request.call_options()?;
+    let name = Collection::Notifications.name(&request.parameter);
+    let idempotency = idempotency::for_empty_body(request)?;
+
+    let retry = Retry::with_key(idempotency.as_ref());
+    let message = ResendWebhookNotificationRequest { name, idempotency };
+    let response = gateway
+        .core
+        .call_with_metadata(options, retry, message, |core, message| async {
+            WebhooksClient::new(core)
+                .resend_webhook_notification(message)
+                .await
+        })
+        .await?;
+
+    idempotency::respond(response, show)
+}
+
+fn show(notification: WebhookNotification) -> HandlerResult {
+    json_ld::ok(&Notification::try_from(notification)?.with_context())
+}
+
+/// `POST /api/webhooks/{id}/recover`
+pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let options = request.call_options()?;
+    let name = Collection::Webhooks.name(&request.parameter);
+    let mut violations = ViolationCollector::default();
+    let key = idempotency::Key::from_request(&request, &mut violations);
+    let body = request.json()?;
+    let value = violations.parse(&body);
+    let since = read_since(&Object::root(&value), &mut violations);
+
+    let message = RecoverWebhookRequest {
+        name,
+        since,
+        violations: violations.to_proto(),
+        idempotency: key.map(|key| key.with_body(&body)),
+    };
+    let response = gateway
+        .core
+        .call_with_metadata(options, Retry::Safe, message, |core, message| async {
+            WebhooksClient::new(core).recover_webhook(message).await
+        })
+        .await
+        .map_err(|error| violations.translate(error))?;
+
+    idempotency::respond(response, |recovery| {
+        json_ld::ok(&Recovery {
+            context: "/api/contexts/WebhookRecovery",
+            ld_type: "WebhookRecovery",
+            since: Zone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
+            recovered: recovery.recovered,
+        })
+    })
+}
+
+fn read_since(
+    body: &Object<'_>,
+    violations: &mut ViolationCollector,
+) -> Option<prost_types::Timestamp> {
+    const FIELD: &str = "since";
+    /// Seconds since the Unix epoch.
+    const YEAR_ZERO: i64 = -62_167_219_200;
+
+    let text = body.text(FIELD, FIELD, violations)?;
+    // The response repeats the instant, and RFC 3339 has no year before 0.
+    let since = text.parse::<Timestamp>().ok();
+    let Some(since) = since.filter(|since| since.as_second() >= YEAR_ZERO) else {
+        violations.add(
+            FIELD,
+            "INVALID_INSTANT",
+            "must be an instant with its offset, such as 2020-04-02T12:00:00+02:00",
+        );
+        return None;
+    };
+    Some(prost_types::Timestamp {
+        seconds: since.as_second(),
+        nanos: since.subsec_nanosecond(),
+    })
+}
+
+impl Notification {
+    fn with_context(mut self) -> Self {
+        self.node.set_context(CONTEXT);
+        self
+    }
+}
+
+impl TryFrom<WebhookNotification> for Notification {
+    type Error = Error;
+
+    fn try_from(notification: WebhookNotification) -> Result<Self, Error> {
+        let zone = Zone::named(&notification.time_zone);
+        let state = match notification.state() {
+            State::Pending => "pending",
+            State::Failed => "failed",
+            State::Delivered => "delivered",
+            State::Exhausted => "exhausted",
+            State::Cancelled => "cancelled",
+            State::Unspecified => return Err(Error::incomplete("a notification's state")),
+        };
+        let attempts = notification.attempts.into_iter();
+        Ok(Self {
+            node: Node::new(
+                "Notification",
+                Collection::Notifications,
+                &notification.name,
+            ),
+            webhook: iri::of(&notification.webhook),
+            event: notification.event,
+            object: iri::of(&notification.object),
+            state,
+            attempt_count: notification.attempt_count,
+            next_attempt_at: zone.write_optional(notification.next_attempt_time.as_ref())?,
+            created_at: zone.write(notification.create_time.as_ref())?,
+            finished_at: zone.write_optional(notification.finish_time.as_ref())?,
+            attempts: Some(
+                attempts
+                    .map(|attempt| Attempt::new(attempt, &zone))
+                    .collect::<Result<_, _>>()?,
+            ),
+        })
+    }
+}
+
+impl Attempt {
+    fn new(attempt: WebhookAttempt, zone: &Zone) -> Result<Self, Error> {
+        Ok(Self {
+            number: attempt.number,
+            ended_at: zone.write(attempt.end_time.as_ref())?,
+            milliseconds: attempt.duration_microseconds / 1000,
+            failure: Some(attempt.failure).filter(|failure| !failure.is_empty()),
+            status_code: attempt.status,
+            response_body: attempt.response_body,
+        })
+    }
+}

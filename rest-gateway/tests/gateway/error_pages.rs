@@ -1,0 +1,67 @@
+//! The pages at the `type` of errors.
+
+use tonic::Code;
+
+use crate::{
+    errors::{error_json, shape},
+    harness::{PUBLIC_URL, Platform, samples::core_status},
+};
+
+#[tokio::test]
+async fn every_error_has_a_page_at_its_type() {
+    let platform = Platform::start().await;
+    platform
+        .core
+        .will_fail(core_status(Code::NotFound, "NOT_FOUND", "the reason"));
+
+    let error = platform.client.get("/api/tasks/1").await.json();
+    let path = error["type"].as_str().unwrap().strip_prefix(PUBLIC_URL);
+    let page = platform.client.get(path.unwrap()).await;
+    let missing = platform.client.get("/errors/none").await;
+
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    for part in [
+        "<title>Not found · Service API</title>",
+        "<code>not_found</code>, HTTP 404 Not Found",
+        "<dt>Meaning</dt><dd>The resource does not exist or is not yours.</dd>",
+        "<dt>Cause</dt>",
+        "<dd>Use the <code>@id</code> of resources unchanged, as the API returned it.</dd>",
+        "<dt>Retryable</dt><dd>No: the same request fails again.</dd>",
+    ] {
+        assert!(page.text().contains(part), "{part}");
+    }
+    assert_eq!(missing.status, 404);
+    assert_eq!(
+        shape(&missing),
+        error_json(404, "not_found", "there is no resource at this path")
+    );
+}
+
+#[tokio::test]
+async fn every_code_has_a_page_with_meaning_cause_solution_and_retryability() {
+    let platform = Platform::start().await;
+    let documentation = platform.client.get("/api/docs.json").await.json();
+    let codes = &documentation["paths"]["/errors/{code}"]["get"]["parameters"][0]["schema"]["enum"];
+    let codes = codes.as_array().unwrap();
+    assert!(codes.len() > 20, "{codes:?}");
+    for code in codes {
+        let code = code.as_str().unwrap();
+
+        let page = platform.client.get(&format!("/errors/{code}")).await;
+
+        assert_eq!(page.status, 200, "{code}");
+        assert!(page.text().contains(&format!("<code>{code}</code>, HTTP ")));
+        for term in ["Meaning", "Cause", "Solution", "Retryable"] {
+            let prefix = format!("<dt>{term}</dt><dd>");
+            let (_, rest) = page.text().split_once(&prefix).unwrap();
+            assert!(
+                rest.len() > 20 && !rest.starts_with("</dd>"),
+                "{term} of {code}"
+            );
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Connects a command to a core, with an operator's access token.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use core_client::{CoreConfig, CoreUrl, Cores};
+use delivery::{Credentials, DEFAULT_DATA_DIR, ready::ReadyFile};
+use proto::{IssueTokenRequest, tokens_client::TokensClient};
+use tonic::{
+    Request,
+    metadata::{Ascii, MetadataValue},
+    transport::Channel,
+};
+
+use crate::cli::errors::call_error;
+
+const KEY: &str = "DELIVERY_OPERATOR_KEY";
+const SECRET: &str = "DELIVERY_OPERATOR_SECRET";
+
+const TARGET: &str = "Target core";
+
+/// Flags of every operator's command.
+#[derive(Args, Debug)]
+pub(crate) struct Access {
+    #[arg(
+        long,
+        env = "DELIVERY_CORE_URL",
+        value_name = "URL",
+        global = true,
+        help_heading = TARGET,
+        help = format!("gRPC URL of the core to call; requires {KEY} and {SECRET}")
+    )]
+    core_url: Option<CoreUrl>,
+
+    /// Data directory of the all-in-one to call, without --core-url
+    #[arg(
+        long,
+        env = "DELIVERY_DATA_DIR",
+        value_name = "DIR",
+        default_value = DEFAULT_DATA_DIR,
+        global = true,
+        help_heading = TARGET
+    )]
+    data_dir: PathBuf,
+
+    #[command(flatten)]
+    core: CoreConfig,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// A connected core, with an access token.
+pub(crate) struct Core {
+    pub(crate) channel: Channel,
+    bearer: MetadataValue<Ascii>,
+}
+
+impl Access {
+    /// Connects and gets an access token with a scope.
+    pub(crate) async fn open(&self, scope: &str) -> anyhow::Result<Core> {
+        let (core_url, credentials) = self.target()?;
+        let cores = Cores::new(std::slice::from_ref(&core_url), &self.core)?;
+        let channel = cores.connect_to_any().await?;
+
+        let token = TokensClient::new(channel.clone())
+            .issue_token(IssueTokenRequest {
+                api_key: credentials.api_key,
+                api_secret: credentials.api_secret,
+                scopes: vec![scope.to_owned()],
+            })
+            .await
+            .map_err(|status| {
+                call_error(&status).context("cannot get an access token for the operator")
+            })?
+            .into_inner();
+
+        let bearer = format!("Bearer {}", token.access_token)
+            .parse()
+            .context("core returned an invalid access token")?;
+        Ok(Core { channel, bearer })
+    }
+
+    fn target(&self) -> anyhow::Result<(CoreUrl, Credentials)> {
+        let Some(core_url) = self.core_url.clone() else {
+            let ready = ReadyFile::read(&self.data_dir)?;
+            return Ok((ready.core_url.parse()?, ready.operator_client));
+        };
+        let credentials = Credentials {
+            api_key: from_environment(KEY)?,
+            api_secret: from_environment(SECRET)?,
+        };
+        Ok((core_url, credentials))
+    }
+}
+
+impl Core {
+    /// Builds a request with the access token.
+    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request
+            .metadata_mut()
+            .insert("authorization", self.bearer.clone());
+        request
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "secrets have no flags: flags are visible in the process list"
+)]
+fn from_environment(name: &str) -> anyhow::Result<String> {
+    std::env::var(name).with_context(|| {
+        format!("{name} is not set: --core-url requires the operator's credentials in {KEY} and {SECRET}")
+    })
+}

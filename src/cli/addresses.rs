@@ -1,0 +1,265 @@
+//! `delivery addresses`: the gazetteer for geocoding.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use proto::{
+    FoundAddress, ImportAddressesRequest, ImportAddressesResponse, SearchAddressesRequest,
+    SearchAddressesResponse, addresses_client::AddressesClient,
+};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::cli::{access::Access, errors::call_error, id, output};
+
+#[derive(Args, Debug)]
+pub(crate) struct Addresses {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Replace all addresses of the called core
+    ///
+    /// Reads the French address base (BAN, CSV) and `OpenAddresses` (CSV or newline-delimited
+    /// `GeoJSON`), plain or gzip. The new addresses take effect once the import is complete; start
+    /// an interrupted import again. Each core has its own addresses.
+    Import {
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Country of the `OpenAddresses` data, ISO 3166-1 alpha-2; by default the platform's
+        #[arg(long, value_name = "CODE")]
+        country: Option<String>,
+    },
+    /// Geocode an address as for a delivery, and explain the result
+    Search {
+        text: String,
+        /// Prefer results near this store
+        #[arg(long, value_name = "ID", value_parser = id::store)]
+        store: Option<String>,
+        /// Search only this country, ISO 3166-1 alpha-2
+        #[arg(long, value_name = "CODE")]
+        country: Option<String>,
+    },
+}
+
+/// Size of an upload chunk, in bytes.
+const CHUNK_SIZE: usize = 256 * 1024;
+/// Chunks to read ahead of the upload.
+const READ_AHEAD: usize = 2;
+
+impl Addresses {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let json = self.access.json;
+        match self.command {
+            Command::Import { files, country } => {
+                let files = open(files)?;
+                let core = self.access.open("admin").await?;
+                let (chunks, receiver) = mpsc::channel(READ_AHEAD);
+                let upload =
+                    tokio::task::spawn_blocking(move || upload(files, country.as_ref(), &chunks));
+                let request = core.request(ReceiverStream::new(receiver));
+                let imported = AddressesClient::new(core.channel.clone())
+                    .import_addresses(request)
+                    .await;
+                // Reported first: an unreadable file causes core's error.
+                upload.await.context("reading the files panicked")??;
+                let imported = imported.map_err(|status| call_error(&status))?;
+                print_import(json, imported.into_inner())
+            }
+            Command::Search {
+                text,
+                store,
+                country,
+            } => {
+                let core = self.access.open("admin").await?;
+                let request = core.request(SearchAddressesRequest {
+                    text,
+                    store,
+                    country_code: country,
+                });
+                let searched = AddressesClient::new(core.channel.clone())
+                    .search_addresses(request)
+                    .await;
+                let searched = searched.map_err(|status| call_error(&status))?;
+                print_search(json, searched.into_inner())
+            }
+        }
+    }
+}
+
+/// Opens all files, to report a missing one before the import starts.
+fn open(paths: Vec<PathBuf>) -> anyhow::Result<Vec<(PathBuf, File)>> {
+    let open = |path: PathBuf| {
+        let file = File::open(&path).with_context(|| cannot_read(&path))?;
+        Ok((path, file))
+    };
+    paths.into_iter().map(open).collect()
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
+}
+
+/// Sends the files in chunks, with a progress bar on terminals.
+fn upload(
+    files: Vec<(PathBuf, File)>,
+    country: Option<&String>,
+    chunks: &mpsc::Sender<ImportAddressesRequest>,
+) -> anyhow::Result<()> {
+    let bytes = files
+        .iter()
+        .map(|(_, file)| file.metadata().map_or(0, |file| file.len()))
+        .sum();
+    let bar = ProgressBar::new(bytes).with_style(ProgressStyle::with_template(
+        "{bar:40} {bytes}/{total_bytes}, {eta} left",
+    )?);
+    for (path, mut file) in files {
+        let mut chunk = ImportAddressesRequest {
+            file_name: Some(path.display().to_string()),
+            country_code: country.cloned(),
+            ..ImportAddressesRequest::default()
+        };
+        loop {
+            let mut content = Vec::with_capacity(CHUNK_SIZE);
+            let length = (&mut file)
+                .take(CHUNK_SIZE as u64)
+                .read_to_end(&mut content)
+                .with_context(|| cannot_read(&path))?;
+            chunk.content = content;
+            if chunks.blocking_send(std::mem::take(&mut chunk)).is_err() {
+                // Core has ended the import with an error.
+                return Ok(());
+            }
+            if length == 0 {
+                break;
+            }
+            bar.inc(length as u64);
+        }
+    }
+    bar.finish_and_clear();
+    let last = ImportAddressesRequest {
+        is_last: true,
+        ..ImportAddressesRequest::default()
+    };
+    let _ = chunks.blocking_send(last);
+    Ok(())
+}
+
+fn print_import(json: bool, imported: ImportAddressesResponse) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Imported {
+        imported: u64,
+        skipped: Vec<Skipped>,
+    }
+    #[derive(Serialize)]
+    struct Skipped {
+        reason: String,
+        count: u64,
+        /// `<file>:<line>`
+        first: String,
+    }
+    let imported = Imported {
+        imported: imported.imported,
+        skipped: imported
+            .skipped
+            .into_iter()
+            .map(|skipped| Skipped {
+                reason: skipped.reason,
+                count: skipped.count,
+                first: format!("{}:{}", skipped.first_file, skipped.first_line),
+            })
+            .collect(),
+    };
+    if json {
+        return output::document(&imported);
+    }
+    let mut text = format!("{} addresses imported\n", imported.imported);
+    for Skipped {
+        reason,
+        count,
+        first,
+    } in imported.skipped
+    {
+        writeln!(text, "{count} lines skipped: {reason} (first {first})")?;
+    }
+    output::text(&text)
+}
+
+#[derive(Serialize)]
+struct Searched {
+    found: Option<Found>,
+    not_found_reason: Option<String>,
+    candidates: Vec<Found>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    address: String,
+    postal_code: Option<String>,
+    locality: Option<String>,
+    country: Option<String>,
+    /// Latitude, longitude.
+    lat_lng: Option<[f64; 2]>,
+    precision: String,
+    confidence: f64,
+    reasons: Vec<String>,
+}
+
+impl From<FoundAddress> for Found {
+    fn from(found: FoundAddress) -> Self {
+        Self {
+            address: found.formatted_address,
+            postal_code: found.postal_code,
+            locality: found.address_locality,
+            country: found.address_country,
+            lat_lng: found.lat_lng.map(|point| [point.latitude, point.longitude]),
+            precision: found.precision,
+            confidence: (found.confidence * 1000.0).round() / 1000.0,
+            reasons: found.reasons,
+        }
+    }
+}
+
+/// Prints the result. Fails if a delivery with this address would be rejected.
+fn print_search(json: bool, searched: SearchAddressesResponse) -> anyhow::Result<()> {
+    let searched = Searched {
+        found: searched.found.map(Found::from),
+        not_found_reason: Some(searched.not_found_reason).filter(|reason| !reason.is_empty()),
+        candidates: searched.candidates.into_iter().map(Found::from).collect(),
+    };
+    if json {
+        output::document(&searched)?;
+    } else {
+        for found in searched.found.iter().chain(&searched.candidates) {
+            output::text(&to_text(found)?)?;
+        }
+    }
+    match searched.not_found_reason {
+        Some(reason) => anyhow::bail!(reason),
+        None => Ok(()),
+    }
+}
+
+fn to_text(found: &Found) -> anyhow::Result<String> {
+    let [latitude, longitude] = found.lat_lng.unwrap_or_default();
+    let mut text = format!(
+        "{}\n  {latitude},{longitude}  {}  confidence {:.2}\n",
+        found.address, found.precision, found.confidence
+    );
+    for reason in &found.reasons {
+        writeln!(text, "  {reason}")?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,56 @@
+//! Definitions: files that operators check and apply.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::{id, output};
+
+#[derive(Args, Debug)]
+pub(crate) struct Apply {
+    /// Definition file, TOML
+    pub(crate) file: PathBuf,
+    /// Store to apply it to
+    #[arg(long, value_name = "ID", value_parser = id::store)]
+    pub(crate) store: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// Definition file, TOML
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// Store
+    #[arg(long, value_name = "ID", value_parser = id::store)]
+    pub(crate) store: String,
+}
+
+/// Reads the text of a definition.
+pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// Prints that a definition is valid, and its warnings.
+pub(crate) fn print_valid(json: bool, file: &Path, warnings: &[String]) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Valid<'a> {
+        warnings: &'a [String],
+    }
+    if json {
+        return output::document(&Valid { warnings });
+    }
+    warn(file, warnings);
+    output::text(&format!("{} is valid", file.display()))
+}
+
+/// Prints warnings to stderr.
+pub(crate) fn warn(file: &Path, warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("{}: warning: {warning}", file.display());
+    }
+}

@@ -1,0 +1,134 @@
+//! Converts core's errors into messages for the operator.
+
+use std::path::Path;
+
+use rest_gateway::ViolationCollector;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+/// The error of a request: its violations, one per line, or its message.
+pub(crate) fn call_error(status: &Status) -> anyhow::Error {
+    let violations = violations(status, |field, description| {
+        format!("{}: {description}", flag(field))
+    });
+    match status.code() {
+        _ if !violations.is_empty() => anyhow::anyhow!(violations.join("\n")),
+        Code::Unavailable => anyhow::anyhow!("core is unavailable: {}", status.message()),
+        Code::PermissionDenied => {
+            anyhow::anyhow!(
+                "the operator's client has no permission: {}",
+                status.message()
+            )
+        }
+        _ => anyhow::anyhow!(status.message().to_owned()),
+    }
+}
+
+/// The flag of a request's field; the field itself if it has none.
+fn flag(field: &str) -> &str {
+    match field.split(['.', '[']).next() {
+        Some("display_name") => "--name",
+        Some("time_zone") => "--timezone",
+        Some("currency_code") => "--currency",
+        Some("country_code") => "--country",
+        Some("scopes") => "--scopes",
+        Some("service_area") => "--service-area",
+        Some("store") => "--store",
+        Some("states") => "--state",
+        Some("since") => "--since",
+        Some("overlap_seconds") => "--overlap",
+        Some("default_address") if field.ends_with("lat_lng") => "--lat-lng",
+        Some("default_address") => "--address",
+        _ => field,
+    }
+}
+
+/// The error of a delivery: its violations, one per line, with the payload's property paths.
+pub(crate) fn payload_error(collector: &ViolationCollector, status: &Status) -> anyhow::Error {
+    let violations = violations(status, |field, description| {
+        let path = collector.path(field);
+        if path.is_empty() {
+            description.to_owned()
+        } else {
+            format!("{path}: {description}")
+        }
+    });
+    if violations.is_empty() {
+        return call_error(status);
+    }
+    anyhow::anyhow!(violations.join("\n"))
+}
+
+/// The error of a definition: its violations, one per line, in the format of compilers.
+pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
+    let violations = violations(status, |position, description| {
+        let starts_with_line = position.starts_with(|first: char| first.is_ascii_digit());
+        if starts_with_line {
+            format!("{}:{position}: {description}", file.display())
+        } else {
+            format!("{position}: {description}")
+        }
+    });
+    if violations.is_empty() {
+        return call_error(status);
+    }
+    anyhow::anyhow!(violations.join("\n"))
+}
+
+fn violations(status: &Status, line: impl Fn(&str, &str) -> String) -> Vec<String> {
+    status
+        .get_details_bad_request()
+        .map(|bad_request| bad_request.field_violations)
+        .unwrap_or_default()
+        .iter()
+        .map(|violation| line(&violation.field, &violation.description))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic_types::{ErrorDetails, FieldViolation};
+
+    use super::*;
+
+    fn invalid(violations: &[(&str, &str)]) -> Status {
+        let violations = violations
+            .iter()
+            .map(|(field, description)| FieldViolation::new(*field, *description))
+            .collect::<Vec<_>>();
+        let mut details = ErrorDetails::new();
+        details.set_bad_request(violations);
+        Status::with_error_details(Code::InvalidArgument, "2 violations", details)
+    }
+
+    #[test]
+    fn every_violation_has_its_own_line() {
+        let status = invalid(&[("display_name", "is required"), ("time_zone", "is no zone")]);
+
+        assert_eq!(
+            call_error(&status).to_string(),
+            "--name: is required\n--timezone: is no zone"
+        );
+    }
+
+    #[test]
+    fn a_violation_in_a_file_has_a_clickable_position() {
+        let status = invalid(&[("3:1", "unknown key `opens`"), ("store", "is required")]);
+
+        assert_eq!(
+            definition_error(Path::new("slots.toml"), &status).to_string(),
+            "slots.toml:3:1: unknown key `opens`\nstore: is required"
+        );
+    }
+
+    #[test]
+    fn an_error_without_violations_has_its_message() {
+        let status = Status::not_found("there is no stores/7");
+
+        assert_eq!(call_error(&status).to_string(), "there is no stores/7");
+        assert_eq!(
+            definition_error(Path::new("slots.toml"), &status).to_string(),
+            "there is no stores/7"
+        );
+    }
+}

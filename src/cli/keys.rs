@@ -1,0 +1,100 @@
+//! `delivery keys`: the keys that sign access tokens.
+
+use clap::{Args, Subcommand};
+use proto::{
+    ListSigningKeysRequest, RotateSigningKeyRequest, signing_key,
+    signing_keys_client::SigningKeysClient,
+};
+use serde::Serialize;
+
+use crate::cli::{
+    access::Access,
+    errors::call_error,
+    id,
+    output::{self, Resource},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Keys {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create a new key, published immediately and used for signing a minute later
+    ///
+    /// Tokens signed with the old key stay valid until they expire.
+    Rotate,
+    /// List the keys that verify access tokens, newest first
+    List,
+}
+
+impl Keys {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("admin").await?;
+        let mut keys = SigningKeysClient::new(core.channel.clone());
+        let json = self.access.json;
+
+        match self.command {
+            Command::Rotate => {
+                let request = core.request(RotateSigningKeyRequest {});
+                let created = keys.rotate_signing_key(request).await;
+                let created = created.map_err(|status| call_error(&status))?.into_inner();
+                output::one(json, &Key::from(created))
+            }
+            Command::List => {
+                let request = core.request(ListSigningKeysRequest {});
+                let listed = keys.list_signing_keys(request).await;
+                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let keys: Vec<_> = listed.signing_keys.into_iter().map(Key::from).collect();
+                output::many(json, &keys)
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Key {
+    /// The `kid` of tokens.
+    id: String,
+    state: &'static str,
+    created_at: Option<String>,
+    signs_from: Option<String>,
+    /// Null until a newer key signs.
+    accepted_until: Option<String>,
+}
+
+impl From<proto::SigningKey> for Key {
+    fn from(key: proto::SigningKey) -> Self {
+        Self {
+            id: id::of(&key.name).to_owned(),
+            state: match key.state() {
+                signing_key::State::Unspecified => "unknown",
+                signing_key::State::Published => "published",
+                signing_key::State::Signing => "signing",
+                signing_key::State::Retired => "retired",
+            },
+            created_at: output::instant(key.create_time.as_ref(), "UTC"),
+            signs_from: output::instant(key.sign_time.as_ref(), "UTC"),
+            accepted_until: output::instant(key.expire_time.as_ref(), "UTC"),
+        }
+    }
+}
+
+impl Resource for Key {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("id", self.id.clone()),
+            ("state", self.state.to_owned()),
+            ("created", self.created_at.clone().unwrap_or_default()),
+            ("signs from", self.signs_from.clone().unwrap_or_default()),
+            (
+                "accepted until",
+                self.accepted_until.clone().unwrap_or_default(),
+            ),
+        ]
+    }
+}

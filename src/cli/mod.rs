@@ -1,0 +1,207 @@
+//! The command line: `start`, which a bare `delivery` runs too, and the operator's commands, which
+//! call core over gRPC.
+
+mod access;
+mod address;
+mod addresses;
+mod clients;
+mod definition;
+mod errors;
+mod id;
+mod keys;
+mod output;
+mod prices;
+mod stores;
+mod tasks;
+mod time_slots;
+mod webhooks;
+mod zones;
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{
+    Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    builder::Resettable, error::ErrorKind, parser::ValueSource,
+};
+use delivery::Settings;
+use process::command_line::reject_secrets;
+
+const EXAMPLES: &str = "\
+Examples:
+  delivery                                      start on http://127.0.0.1:8080, data in ./delivery-data
+  delivery --rest-listen 127.0.0.1:0            start on any free port; see ready.json for which
+  delivery stores create --name 'Book shop' --address '45 Rue d’Ulm, Paris'
+  delivery clients create --store ID --name Website --scopes 'deliveries tasks'
+  delivery tasks complete /api/tasks/ID         complete a task as a courier
+
+The operator's commands call the all-in-one that runs on --data-dir (by default ./delivery-data).
+With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
+DELIVERY_OPERATOR_SECRET.
+
+Exit status: 0 success, 1 failure (the reason is on stderr), 2 invalid usage.";
+
+/// A local delivery platform: stores create deliveries over a JSON-LD REST API, couriers complete
+/// tasks over gRPC, and signed webhooks notify the stores.
+///
+/// Without a command, starts the whole platform in one process, with a demo store.
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Start the whole platform (same as `delivery` without a command)
+    Start(Box<Settings>),
+    /// Manage stores
+    Stores(stores::Stores),
+    /// Manage API clients and their secrets
+    Clients(clients::Clients),
+    /// Manage the time slots that stores offer
+    TimeSlots(time_slots::TimeSlots),
+    /// Manage and explain price lists
+    Prices(prices::Prices),
+    /// Import and search addresses for geocoding
+    Addresses(addresses::Addresses),
+    /// Manage the zones that price rules and service areas use
+    Zones(zones::Zones),
+    /// Show and complete tasks
+    Tasks(tasks::Tasks),
+    /// Inspect, test and repair webhooks
+    Webhooks(webhooks::Webhooks),
+    /// Manage the keys that sign access tokens
+    Keys(keys::Keys),
+}
+
+/// Parses the command line. Exits with status 2 if it is invalid.
+pub(crate) fn parse() -> Command {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    parse_from(&arguments).unwrap_or_else(|error| error.exit())
+}
+
+fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
+    let mut command = CommandLine::command();
+    if let Some(name) = named_command(arguments) {
+        // The environment variables of the all-in-one do not apply to commands.
+        command = command.mut_args(|argument| argument.env(Resettable::Reset));
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        if let Some(data_dir) = leading_data_dir(&mut command, &matches, &name)? {
+            command = command.mut_subcommand(&name, |subcommand| {
+                subcommand.mut_args(|argument| with_data_dir(argument, data_dir))
+            });
+        }
+    }
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    reject_secrets(&mut command, &matches, &core_service::Config::SECRET_FLAGS);
+    let command_line = CommandLine::from_arg_matches(&matches)?;
+    Ok(command_line
+        .command
+        .unwrap_or_else(|| Command::Start(Box::new(command_line.settings))))
+}
+
+/// The name of the command, even on an otherwise invalid command line.
+fn named_command(arguments: &[OsString]) -> Option<String> {
+    let matches = CommandLine::command()
+        .mut_args(|argument| argument.env(Resettable::Reset))
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .ignore_errors(true)
+        .try_get_matches_from(arguments)
+        .ok()?;
+    matches.subcommand_name().map(str::to_owned)
+}
+
+/// The value of `--data-dir` before the command, the only flag allowed there.
+fn leading_data_dir(
+    command: &mut clap::Command,
+    matches: &ArgMatches,
+    name: &str,
+) -> Result<Option<&'static OsStr>, clap::Error> {
+    let misplaced = command
+        .get_arguments()
+        .find(|argument| argument.get_id() != "data_dir" && is_given(matches, argument))
+        .and_then(|argument| argument.get_long().map(str::to_owned));
+    if let Some(flag) = misplaced {
+        return Err(command.error(
+            ErrorKind::ArgumentConflict,
+            format!("--{flag} is before `{name}`: put the flags of a command after it"),
+        ));
+    }
+    let given = matches.value_source("data_dir") == Some(ValueSource::CommandLine);
+    let data_dir = matches
+        .get_raw("data_dir")
+        .and_then(|mut values| values.next())
+        .filter(|_| given);
+    // Leaked once per process: clap needs a `'static` default.
+    Ok(data_dir.map(|path| &*Box::leak(path.to_owned().into_boxed_os_str())))
+}
+
+fn is_given(matches: &ArgMatches, argument: &Arg) -> bool {
+    matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+}
+
+/// Gives a leading `--data-dir` precedence over the environment, but not over the same flag after
+/// the command.
+fn with_data_dir(argument: Arg, data_dir: &'static OsStr) -> Arg {
+    if argument.get_id() == "data_dir" {
+        argument.env(Resettable::Reset).default_value(data_dir)
+    } else {
+        argument
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn parse_all(arguments: &[&str]) -> Result<Command, String> {
+        let arguments: Vec<_> = ["delivery"]
+            .iter()
+            .chain(arguments)
+            .map(OsString::from)
+            .collect();
+        parse_from(&arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_definition_is_valid() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn the_data_dir_may_precede_or_follow_start() {
+        for arguments in [
+            &["--data-dir=here"][..],
+            &["start", "--data-dir=here"],
+            &["--data-dir=here", "start"],
+            &["--data-dir=there", "start", "--data-dir", "here"],
+        ] {
+            let Ok(Command::Start(settings)) = parse_all(arguments) else {
+                panic!("{arguments:?}");
+            };
+            assert_eq!(settings.data_dir, Path::new("here"), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_flag_before_a_command_is_rejected() {
+        for command in ["start", "stores"] {
+            let arguments = ["--rest-listen=127.0.0.1:0", command, "list"];
+            let Err(error) = parse_all(&arguments[..if command == "start" { 2 } else { 3 }]) else {
+                panic!("{command}");
+            };
+            assert!(
+                error.contains(&format!(
+                    "--rest-listen is before `{command}`: put the flags of a command after it"
+                )),
+                "{error}"
+            );
+        }
+    }
+}

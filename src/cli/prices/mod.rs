@@ -1,0 +1,206 @@
+//! `delivery prices`: price lists and their explanation.
+
+mod explanation;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use proto::{
+    ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
+    ListPriceListsRequest, PriceList, price_lists_client::PriceListsClient,
+};
+use rest_gateway::{ViolationCollector, read_delivery_draft};
+use serde::Serialize;
+
+use crate::cli::{
+    access::Access,
+    definition::{self, Apply, Check, Show},
+    errors::{call_error, definition_error, payload_error},
+    id,
+    output::{self, Resource},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Prices {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Apply a definition as the store's price list
+    Apply(Apply),
+    /// Check a definition without applying it
+    #[command(after_help = LANGUAGE)]
+    Check(Check),
+    /// Show the store's price list
+    Show(ShowVersion),
+    /// List the versions of the store's price list, newest first
+    History(Show),
+    /// Calculate the price of a delivery, with the result of every rule
+    Explain(Explain),
+}
+
+#[derive(Args, Debug)]
+struct ShowVersion {
+    #[command(flatten)]
+    store: Show,
+    /// Version; by default the current one
+    #[arg(long, value_name = "NUMBER")]
+    version: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+struct Explain {
+    #[command(flatten)]
+    store: Show,
+    /// Delivery file, JSON as in POST /api/deliveries
+    payload: PathBuf,
+}
+
+const LANGUAGE: &str = "\
+A price list is TOML: currency, tax = { name, rate }, strategy (\"first\" or \"sum\"), quote_expiry,
+[packages], and the rules in order: [[rule]] with name, when, price and optionally for = \"task\".
+
+price is one of
+  499                       minor units, tax included
+  { step = \"distance\", amount = 450, every = 2500, above = 2000 }
+                            per started step of distance, duration, weight or volume
+  { per_package = \"XL\", amount = 1240, from = 2, then = 420 }
+  { percent = 11500 }       of the sum so far, in hundredths of a percent; 10000 has no effect
+
+when is a condition in CEL, such as: distance <= 3000 && dropoff.weekday != \"Su\"
+  distance                  metres
+  duration                  seconds
+  weight                    grams of both tasks; without a weight, rules that use it do not match
+  volume                    of all packages, by the volumes in [packages]
+  packages                  counts by type: count(packages, \"XL\") > 2, \"XL\" in packages
+  pickup, dropoff           address, after, before, weekday (\"Mo\" to \"Su\"), type
+  task                      the same, in rules with for = \"task\", which apply to each task
+  dropoff.address           street_address, postal_code, locality, country, latitude, longitude
+  time_slot                 whether a time slot was chosen
+  tags                      \"cold\" in tags
+  store                     the store's name
+  in_zone(dropoff.address, \"NAME\")              zones: see delivery zones apply
+  hours_until(dropoff), slot_length(dropoff)      hours
+  count, size, ceil, floor, duration(\"1h\"), timestamp(\"2026-01-01T00:00:00Z\")
+  text.contains(\"a\"), startsWith, endsWith; dropoff.before.getHours(), getMinutes()
+  + - * /   == != < <= > >=   && || !   in   ?:   (no macros)
+
+At most 500 rules, and 4096 bytes per condition.";
+
+impl Prices {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("admin").await?;
+        let mut price_lists = PriceListsClient::new(core.channel.clone());
+        let json = self.access.json;
+
+        match self.command {
+            Command::Apply(Apply { file, store }) => {
+                let request = core.request(ApplyPriceListRequest {
+                    store,
+                    definition: definition::read(&file)?,
+                });
+                let applied = price_lists.apply_price_list(request).await;
+                let applied = applied
+                    .map_err(|status| definition_error(&file, &status))?
+                    .into_inner();
+                definition::warn(&file, &applied.warnings);
+                print(json, applied)
+            }
+            Command::Check(Check { file }) => {
+                let request = core.request(CheckPriceListRequest {
+                    definition: definition::read(&file)?,
+                });
+                let checked = price_lists.check_price_list(request).await;
+                let checked = checked.map_err(|status| definition_error(&file, &status))?;
+                definition::print_valid(json, &file, &checked.into_inner().warnings)
+            }
+            Command::Show(ShowVersion {
+                store: Show { store },
+                version,
+            }) => {
+                let request = core.request(GetPriceListRequest { store, version });
+                let found = price_lists.get_price_list(request).await;
+                print(
+                    json,
+                    found.map_err(|status| call_error(&status))?.into_inner(),
+                )
+            }
+            Command::History(Show { store }) => {
+                let request = core.request(ListPriceListsRequest { store });
+                let listed = price_lists.list_price_lists(request).await;
+                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let versions: Vec<_> = listed.price_lists.iter().map(Version::from).collect();
+                output::many(json, &versions)
+            }
+            Command::Explain(Explain {
+                store: Show { store },
+                payload,
+            }) => {
+                let body = std::fs::read(&payload)
+                    .with_context(|| format!("cannot read {}", payload.display()))?;
+                let mut collector = ViolationCollector::default();
+                let delivery = read_delivery_draft(&body, &mut collector);
+                let request = core.request(ExplainPriceRequest {
+                    store,
+                    delivery: Some(delivery),
+                    violations: collector.to_proto(),
+                });
+                let explained = price_lists.explain_price(request).await;
+                let explained = explained.map_err(|status| payload_error(&collector, &status))?;
+                explanation::print(json, explained.into_inner())
+            }
+        }
+    }
+}
+
+/// A version of a price list, without its definition.
+#[derive(Serialize)]
+struct Version {
+    version: u32,
+    created_at: Option<String>,
+}
+
+impl From<&PriceList> for Version {
+    fn from(price_list: &PriceList) -> Self {
+        Self {
+            version: price_list.version,
+            created_at: output::instant(price_list.create_time.as_ref(), "UTC"),
+        }
+    }
+}
+
+impl Resource for Version {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("version", self.version.to_string()),
+            ("applied", self.created_at.clone().unwrap_or_default()),
+        ]
+    }
+}
+
+/// Prints the definition as applied; with `--json`, its metadata too.
+fn print(json: bool, price_list: PriceList) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Stored {
+        store: String,
+        version: u32,
+        definition: String,
+        warnings: Vec<String>,
+        created_at: Option<String>,
+    }
+    if !json {
+        return output::text(&price_list.definition);
+    }
+    output::document(&Stored {
+        store: id::of(&price_list.store).to_owned(),
+        version: price_list.version,
+        created_at: output::instant(price_list.create_time.as_ref(), "UTC"),
+        definition: price_list.definition,
+        warnings: price_list.warnings,
+    })
+}

@@ -1,0 +1,93 @@
+//! `delivery time-slots`: the time slots that stores offer.
+
+use clap::{Args, Subcommand};
+use proto::{
+    ApplyTimeSlotRequest, CheckTimeSlotRequest, GetDefaultTimeSlotRequest, TimeSlot, iri,
+    time_slots_client::TimeSlotsClient,
+};
+use serde::Serialize;
+
+use crate::cli::{
+    access::Access,
+    definition::{self, Apply, Check, Show},
+    errors::{call_error, definition_error},
+    id, output,
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct TimeSlots {
+    #[command(flatten)]
+    access: Access,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Apply a definition as the store's default time slot
+    Apply(Apply),
+    /// Check a definition without applying it
+    Check(Check),
+    /// Show the store's default time slot
+    Show(Show),
+}
+
+impl TimeSlots {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.open("admin").await?;
+        let mut time_slots = TimeSlotsClient::new(core.channel.clone());
+        let json = self.access.json;
+
+        match self.command {
+            Command::Apply(Apply { file, store }) => {
+                let request = core.request(ApplyTimeSlotRequest {
+                    store,
+                    definition: definition::read(&file)?,
+                });
+                let applied = time_slots.apply_time_slot(request).await;
+                let applied = applied.map_err(|status| definition_error(&file, &status))?;
+                print(json, applied.into_inner())
+            }
+            Command::Check(Check { file }) => {
+                let request = core.request(CheckTimeSlotRequest {
+                    definition: definition::read(&file)?,
+                });
+                let checked = time_slots.check_time_slot(request).await;
+                checked.map_err(|status| definition_error(&file, &status))?;
+                definition::print_valid(json, &file, &[])
+            }
+            Command::Show(Show { store }) => {
+                let request = core.request(GetDefaultTimeSlotRequest { store });
+                let found = time_slots.get_default_time_slot(request).await;
+                print(
+                    json,
+                    found.map_err(|status| call_error(&status))?.into_inner(),
+                )
+            }
+        }
+    }
+}
+
+/// Prints the definition as applied; with `--json`, its metadata too.
+fn print(json: bool, time_slot: TimeSlot) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Stored {
+        id: String,
+        iri: String,
+        store: String,
+        name: String,
+        definition: String,
+        updated_at: Option<String>,
+    }
+    if !json {
+        return output::text(&time_slot.definition);
+    }
+    output::document(&Stored {
+        id: id::of(&time_slot.name).to_owned(),
+        iri: iri::of(&time_slot.name),
+        store: id::of(&time_slot.store).to_owned(),
+        name: time_slot.display_name,
+        updated_at: output::instant(time_slot.update_time.as_ref(), "UTC"),
+        definition: time_slot.definition,
+    })
+}

@@ -1,0 +1,133 @@
+//! The commands in the documentation, run as pasted.
+
+use std::{os::unix::fs::symlink, path::Path};
+
+use tempfile::TempDir;
+
+use crate::{
+    ONE_AT_A_TIME,
+    all_in_one::AllInOne,
+    program::{PROGRAMS, command},
+    server::reserve_addr,
+};
+
+/// Stops background jobs of the commands when the shell exits.
+const STOP_BACKGROUND_JOBS: &str = "trap 'kill $(jobs -p) 2>/dev/null || :; wait' EXIT\n";
+
+/// Runs the `sh` blocks of a page in a folder, with free ports in place of the page's; returns their
+/// output.
+fn run(page: &str, ports: &[&str], folder: &Path) -> String {
+    let blocks: String = page
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect();
+    let programs = PROGRAMS.delivery.parent().unwrap().to_str().unwrap();
+    let mut commands = blocks.replace("$PWD/target/release", programs);
+    for port in ports {
+        assert!(commands.contains(port), "{port}");
+        commands = commands.replace(port, &reserve_addr().port().to_string());
+    }
+    let output = command(Path::new("timeout"))
+        .args(["120", "sh", "-euc"])
+        .arg(STOP_BACKGROUND_JOBS.to_owned() + &commands)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}{errors}");
+    printed
+}
+
+/// A running all-in-one, and a folder that contains its data directory as `delivery-data`.
+async fn all_in_one() -> (AllInOne, TempDir) {
+    let platform = AllInOne::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = platform.directory.path().join("data");
+    symlink(data_dir, folder.path().join("delivery-data")).unwrap();
+    (platform, folder)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_readmes_quick_start_ends_with_a_verified_notification() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let (_platform, folder) = all_in_one().await;
+
+    let printed = run(include_str!("../../README.md"), &["9000"], folder.path());
+
+    assert!(
+        printed.contains(r#""event":"delivery.completed"}} genuine"#),
+        "{printed}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_page_creates_one_delivery_by_two_requests_at_the_quoted_price() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let (_platform, folder) = all_in_one().await;
+
+    let printed = run(include_str!("../../docs/api.md"), &[], folder.path());
+
+    let lines: Vec<_> = printed.lines().collect();
+    let [status, delivery, violated, events] = lines[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(status, "TODO");
+    assert!(delivery.starts_with("/api/deliveries/"), "{delivery}");
+    assert_eq!(violated, "dropoff.address.telephone");
+    assert_eq!(events, "[]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_page_starts_three_processes_and_creates_a_client() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    let page = include_str!("../../docs/operations.md");
+
+    let printed = run(page, &["50051", "8080", "9101"], folder.path());
+
+    assert!(
+        printed.contains("api_secret") || printed.contains("secret"),
+        "{printed}"
+    );
+}
+
+/// Every path in backticks that begins with a folder of the repository.
+#[test]
+fn the_paths_in_the_documents_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    for page in std::fs::read_dir(root.join("docs")).unwrap() {
+        pages.push(page.unwrap().path());
+    }
+    let mut missing = Vec::new();
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        let is_path = |quoted: &&str| {
+            quoted.contains('/')
+                && !quoted.contains([' ', '\n', '…'])
+                && quoted
+                    .split('/')
+                    .next()
+                    .is_some_and(|folder| !matches!(folder, "" | ".") && root.join(folder).is_dir())
+        };
+        for path in quoted.filter(is_path).flat_map(alternatives) {
+            if !root.join(&path).exists() {
+                missing.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
+/// The paths that `a/{b,c}.rs` stands for.
+fn alternatives(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else {
+        return vec![path.to_owned()];
+    };
+    let (names, after) = rest.split_once('}').unwrap();
+    let name = |name| format!("{before}{name}{after}");
+    names.split(',').map(name).collect()
+}

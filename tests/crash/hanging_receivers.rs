@@ -1,0 +1,140 @@
+//! Many receivers that accept connections and never respond, beside one that does.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio::{io::AsyncReadExt as _, net::TcpListener};
+
+use crate::{
+    ONE_AT_A_TIME,
+    caller::{Caller, iri},
+    cluster::Cluster,
+    oracle::RECOVERY_TIMEOUT,
+    receiver::Receiver,
+    report,
+    server::Server,
+};
+
+/// The shop's clients, and the webhooks of each.
+const CLIENTS: usize = 10;
+const WEBHOOKS_PER_CLIENT: usize = 100;
+const HANGING_RECEIVERS: usize = CLIENTS * WEBHOOKS_PER_CLIENT;
+
+/// The default number of notifications that a dispatcher has in flight at most.
+const CAPACITY: usize = 256;
+
+/// The number of deliveries to the responding receiver meanwhile.
+const DELIVERIES: usize = 8;
+
+/// Bytes. The limit of a dispatcher's growth at full capacity: buffers, TLS, tasks.
+const MAX_GROWTH: usize = 64 << 20;
+
+/// Counts connections to the hanging receivers.
+#[derive(Clone, Default)]
+struct Hanging {
+    total: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
+    max_open: Arc<AtomicUsize>,
+}
+
+impl Hanging {
+    /// Starts another receiver on its own address; returns its URL.
+    async fn start(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let hanging = self.clone();
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                let hanging = hanging.clone();
+                tokio::spawn(async move {
+                    hanging.total.fetch_add(1, SeqCst);
+                    let open = hanging.open.fetch_add(1, SeqCst) + 1;
+                    hanging.max_open.fetch_max(open, SeqCst);
+                    let mut buffer = [0; 1024];
+                    while connection
+                        .read(&mut buffer)
+                        .await
+                        .is_ok_and(|count| count > 0)
+                    {}
+                    hanging.open.fetch_sub(1, SeqCst);
+                });
+            }
+        });
+        url
+    }
+}
+
+/// All receivers get the same notifications. In arrival order, the responding receiver would get its
+/// last one after many timeouts of the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    // Each receiver has a listener.
+    process::file_descriptors::raise_limit();
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    let receiver = Receiver::start().await;
+    shop.subscribe(receiver.url()).await;
+    deliver(&shop, &board, &receiver).await;
+    let hanging = Hanging::default();
+    for _ in 0..CLIENTS {
+        let client = cluster.create_client();
+        let client = Caller::authorized(&cluster.gateway_urls, &client, "deliveries").await;
+        stream::iter(0..WEBHOOKS_PER_CLIENT)
+            .for_each_concurrent(8, |_| async {
+                client.subscribe(&hanging.start().await).await;
+            })
+            .await;
+    }
+    let before = cluster.dispatchers.each_ref().map(memory);
+
+    for _ in 0..DELIVERIES {
+        deliver(&shop, &board, &receiver).await;
+    }
+
+    let (total, max_open) = (hanging.total.load(SeqCst), hanging.max_open.load(SeqCst));
+    let growth = cluster.dispatchers.each_ref().map(memory);
+    let growth: Vec<_> = std::iter::zip(growth, before)
+        .map(|(now, before)| now.saturating_sub(before))
+        .collect();
+    report(&format!(
+        "{HANGING_RECEIVERS} hanging receivers, {DELIVERIES} deliveries: {max_open} connections to them at once, \
+         {total} in total; the dispatchers grew by {growth:?} bytes"
+    ));
+    assert!(max_open > 0, "no hanging receiver was called");
+    assert!(
+        total < HANGING_RECEIVERS,
+        "all {total} hanging receivers were called first"
+    );
+    assert!(max_open <= 2 * CAPACITY, "{max_open}");
+    assert!(growth.iter().all(|bytes| *bytes < MAX_GROWTH), "{growth:?}");
+}
+
+/// Creates and completes a delivery; waits until the receiver is notified.
+async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
+    let delivery = shop.create_delivery().await.unwrap();
+    board.complete_delivery(&delivery).await;
+    let expected = BTreeSet::from([iri(&delivery).to_owned()]);
+    let is_notified = receiver
+        .wait(RECOVERY_TIMEOUT, |received| {
+            received.missing(&expected).is_empty()
+        })
+        .await;
+    assert!(is_notified, "the responding receiver was not notified");
+}
+
+/// The resident memory of a process, in bytes.
+fn memory(server: &Server) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let resident = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kibibytes = resident.unwrap().split_whitespace().nth(1).unwrap();
+    kibibytes.parse::<usize>().unwrap() * 1024
+}

@@ -1,0 +1,93 @@
+//! Transactions that fail by conflicts are retried, invisibly to clients.
+
+use std::time::Duration;
+
+use crate::{
+    ONE_AT_A_TIME,
+    caller::iri,
+    cluster::Cluster,
+    load::Load,
+    oracle,
+    postgres::Postgres,
+    receiver::{Received, Receiver},
+};
+
+/// The number of creators, and of completers. Each completer completes both tasks of a delivery at
+/// the same instant.
+const WORKERS: usize = 6;
+
+/// The number of successful requests.
+const REQUESTS: u64 = 240;
+
+/// `SQLSTATE` 40001, provoked by the strictest isolation level.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn serialization_failures_are_retried() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let settings = "-c default_transaction_isolation=serializable";
+    let Some(postgres) = Postgres::start_with(settings) else {
+        return;
+    };
+    let url = postgres.url();
+    let cluster = Cluster::start_on(postgres, &url).await;
+    let receiver = Receiver::start().await;
+    let shop = cluster.shop().await;
+    shop.subscribe(receiver.url()).await;
+    let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
+
+    load.wait_for_successes(REQUESTS).await;
+    let (acknowledged, failures) = load.finish().await;
+
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, oracle::RECOVERY_TIMEOUT).await;
+    let conflicts = cluster.postgres.count_logged("could not serialize access");
+    crate::report(&format!(
+        "serializable: {conflicts} transactions failed and were retried; failed requests: {}; {figures}",
+        failures.len()
+    ));
+    assert!(conflicts > 0, "no transaction conflicted");
+    // A request whose retries fail for ten seconds gets a retryable error.
+    assert!(10 * failures.len() < conflicts, "{failures:#?}");
+    for failure in &failures {
+        assert!(failure.is_retryable(), "{failure}");
+    }
+    figures.assert_nothing_lost(2 * figures.deliveries);
+}
+
+/// `SQLSTATE` 40P01: another session has locked a task and waits for its delivery, while core has
+/// locked the delivery and waits for the task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_victim_of_a_deadlock_is_retried() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    shop.subscribe(receiver.url()).await;
+    let delivery = shop.create_delivery().await.unwrap();
+    board.complete(iri(&delivery["pickup"])).await.unwrap();
+
+    let id = delivery["id"].as_str().unwrap();
+    // The session with the longer deadlock timeout is not the victim.
+    let session = cluster.postgres.session(&format!(
+        "SET deadlock_timeout = '30s';
+         BEGIN;
+         SELECT 'locked' FROM tasks WHERE delivery_id = '{id}' FOR UPDATE;
+         DO $$ BEGIN
+             WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted) LOOP
+                 PERFORM pg_sleep(0.01);
+             END LOOP;
+         END $$;
+         SELECT 'both' FROM deliveries WHERE id = '{id}' FOR UPDATE;
+         COMMIT;"
+    ));
+    session.wait_for("locked").await;
+    let done = board.complete(iri(&delivery["dropoff"])).await.unwrap();
+    session.wait_for("both").await;
+
+    assert_eq!(done["status"], "DONE");
+    assert_eq!(cluster.postgres.count_logged("deadlock detected"), 1);
+    let expected = [iri(&delivery).to_owned()].into();
+    let is_notified = |received: &Received| received.missing(&expected).is_empty();
+    assert!(receiver.wait(Duration::from_secs(30), is_notified).await);
+    assert_eq!(receiver.received().total, 1);
+}

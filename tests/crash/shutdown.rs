@@ -1,0 +1,140 @@
+//! Graceful shutdown: prompt although clients are connected, immediate at the second signal.
+
+use std::time::{Duration, Instant};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::{
+    health::{readiness, wait_until_ready},
+    program::{self, PROGRAMS},
+    server::{Server, reserve_addr},
+};
+
+/// Less than the 30 s that calls in flight may take to drain.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The connection preface of an HTTP/2 client, with empty settings.
+const CONNECTION_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+#[tokio::test]
+async fn a_core_does_not_wait_for_idle_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let arguments = [
+        format!("--database-url=sqlite://{}?mode=rwc", path("sqlite")),
+        format!("--master-key-file={}", path("master.key")),
+    ];
+    program::json(
+        program::command(&PROGRAMS.core)
+            .arg("bootstrap")
+            .args(&arguments),
+    );
+    let addr = reserve_addr();
+    let health = reserve_addr();
+    let more = [
+        format!("--listen={addr}"),
+        format!("--health-listen={health}"),
+    ];
+    let arguments = arguments.into_iter().chain(more).collect();
+    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+    core.start().await;
+    assert_eq!(
+        readiness(health).await,
+        ("200".to_owned(), "ok\n".to_owned())
+    );
+
+    let _silent = TcpStream::connect(addr).await.unwrap();
+    let mut idle = TcpStream::connect(addr).await.unwrap();
+    idle.write_all(CONNECTION_PREFACE).await.unwrap();
+    // Core's settings frame: it has accepted the connection.
+    idle.read_exact(&mut [0; 9]).await.unwrap();
+    let signalled = Instant::now();
+    let status = core.terminate().await;
+
+    assert_eq!(status.code(), Some(0));
+    assert!(
+        signalled.elapsed() < SHUTDOWN_TIMEOUT,
+        "{:?}",
+        signalled.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_second_signal_exits_a_process_at_once() {
+    for (signal, status) in [("-TERM", 143), ("-INT", 130)] {
+        let arguments = vec![
+            format!("--listen={}", reserve_addr()),
+            // With one signal it would drain for an hour.
+            "--drain-grace=1h".to_owned(),
+        ];
+        let ready = ("serving the REST API", 1);
+        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        gateway.start().await;
+
+        gateway.signal("-TERM");
+        gateway.wait_for_line("draining work in flight").await;
+        gateway.signal(signal);
+
+        assert_eq!(
+            gateway.wait_for_exit().await.code(),
+            Some(status),
+            "{signal}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_dispatcher_starts_without_a_core_and_is_ready_once_one_has_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let database = format!("--database-url=sqlite://{}?mode=rwc", path("sqlite"));
+    let key = format!("--master-key-file={}", path("master.key"));
+    let clients =
+        program::json(program::command(&PROGRAMS.core).args(["bootstrap", &database, &key]));
+    let client = &clients["dispatcher_client"];
+    let (core_addr, health, gateway_addr) = (reserve_addr(), reserve_addr(), reserve_addr());
+    let arguments = vec![
+        format!("--core-url=http://{core_addr}"),
+        format!("--client-key={}", client["api_key"].as_str().unwrap()),
+        format!("--health-listen={health}"),
+    ];
+    let ready = ("serving /healthz and /readyz", 1);
+    let mut dispatcher = Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, ready)
+        .with_variable(
+            "DELIVERY_CLIENT_SECRET",
+            client["api_secret"].as_str().unwrap(),
+        );
+    let arguments = vec![
+        format!("--core-url=http://{core_addr}"),
+        format!("--listen={gateway_addr}"),
+    ];
+    let ready = ("serving the REST API", 1);
+    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+    let arguments = vec![database, key, format!("--listen={core_addr}")];
+    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+
+    dispatcher.start().await;
+    gateway.start().await;
+    assert_eq!(
+        readiness(health).await,
+        (
+            "503".to_owned(),
+            "no open stream from any core\n".to_owned()
+        )
+    );
+    assert_eq!(readiness(gateway_addr).await.0, "503");
+    core.start().await;
+    dispatcher.wait_for_line("stream from core is open").await;
+
+    assert_eq!(
+        readiness(health).await,
+        ("200".to_owned(), "ok\n".to_owned())
+    );
+    wait_until_ready(gateway_addr).await;
+    for process in [&mut gateway, &mut dispatcher, &mut core] {
+        assert_eq!(process.terminate().await.code(), Some(0));
+    }
+}

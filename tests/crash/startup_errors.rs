@@ -1,0 +1,418 @@
+//! Start-up errors: each program prints one line that says what is wrong and what to do, and exits
+//! with status 2 after a usage error, else with 1.
+
+use std::{
+    fs::{self, Permissions},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    process::Command,
+};
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tempfile::TempDir;
+
+use crate::{
+    postgres::Postgres,
+    program::{self, PROGRAMS},
+    server::reserve_addr,
+};
+
+/// A directory with a platform bootstrapped over SQLite.
+struct Fixture {
+    directory: TempDir,
+    /// Listens on an address that is therefore in use.
+    occupied: TcpListener,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let fixture = Self {
+            directory: tempfile::tempdir().unwrap(),
+            occupied: TcpListener::bind("127.0.0.1:0").unwrap(),
+        };
+        program::json(fixture.core().arg("bootstrap").arg(fixture.sqlite()));
+        fixture
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory
+            .path()
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn file(&self, name: &str, mode: u32, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn sqlite(&self) -> String {
+        format!("--database-url=sqlite://{}?mode=rwc", self.path("sqlite"))
+    }
+
+    fn occupied_addr(&self) -> String {
+        self.occupied.local_addr().unwrap().to_string()
+    }
+
+    /// A core with all required flags but the database.
+    fn core(&self) -> Command {
+        let mut command = program::command(&PROGRAMS.core);
+        command
+            .env("DELIVERY_CORE_LISTEN", "127.0.0.1:0")
+            .env("DELIVERY_MASTER_KEY_FILE", self.path("master.key"));
+        command
+    }
+
+    fn dispatcher() -> Command {
+        let mut command = program::command(&PROGRAMS.dispatcher);
+        command
+            .env("DELIVERY_CORE_URL", "http://127.0.0.1:1")
+            .env("DELIVERY_CLIENT_KEY", "key");
+        command
+    }
+}
+
+/// Asserts that the program prints exactly this line and exits with this status.
+#[track_caller]
+fn assert_error(command: &mut Command, status: i32, message: &str) {
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(printed, format!("{message}\n"), "{command:?}");
+    assert_eq!(output.status.code(), Some(status), "{command:?}");
+}
+
+/// Asserts that the program exits with a usage error that begins so and mentions `--help`.
+#[track_caller]
+fn assert_usage_error(command: &mut Command, prefix: &str) {
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.starts_with(prefix), "{command:?}: {printed}");
+    assert!(printed.contains("--help"), "{command:?}: {printed}");
+    assert_eq!(output.status.code(), Some(2), "{command:?}");
+}
+
+#[test]
+fn a_core_reports_an_unusable_master_key() {
+    let fixture = Fixture::new();
+    let start = |key: &str| {
+        let mut command = fixture.core();
+        command
+            .arg(fixture.sqlite())
+            .arg("--master-key-file")
+            .arg(key);
+        command
+    };
+    let master_key = fs::read_to_string(fixture.path("master.key")).unwrap();
+
+    let missing = fixture.path("nowhere");
+    assert_error(
+        &mut start(&missing),
+        1,
+        &format!(
+            "core-service: the master key {missing} does not exist: create it with `core-service bootstrap`, or restore it from your backup"
+        ),
+    );
+    let exposed = fixture.file("exposed.key", 0o644, &master_key);
+    assert_error(
+        &mut start(&exposed),
+        1,
+        &format!(
+            "core-service: cannot use the master key: {exposed} contains a secret and is accessible to other users (mode 0644): run chmod 600 {exposed}"
+        ),
+    );
+    for text in [
+        "",
+        "c2hvcnQ=\n",
+        "not Base64 at all, but forty-four characters",
+    ] {
+        let invalid = fixture.file("short.key", 0o600, text);
+        assert_error(
+            &mut start(&invalid),
+            1,
+            &format!(
+                "core-service: the master key {invalid} is not 32 bytes of Base64; restore it from your backup, no secret encrypted with it can be decrypted without it"
+            ),
+        );
+    }
+    let another = Fixture::new();
+    let another = another.path("master.key");
+    let other = fixture.file("other.key", 0o600, &fs::read_to_string(another).unwrap());
+    assert_error(
+        &mut start(&other),
+        1,
+        &format!(
+            "core-service: the master key {other} is not the key that the secrets in this database are encrypted with: give the right one with --master-key-file, or the database that belongs to this key"
+        ),
+    );
+}
+
+#[test]
+fn a_core_reports_invalid_addresses_and_settings() {
+    let fixture = Fixture::new();
+    let occupied = fixture.occupied_addr();
+    for flag in ["--listen", "--health-listen"] {
+        assert_error(
+            fixture.core().arg(fixture.sqlite()).args([flag, &occupied]),
+            1,
+            &format!(
+                "core-service: cannot listen on {occupied}; choose another address with {flag}, or port 0 for any free one: Address already in use (os error 98)"
+            ),
+        );
+    }
+    let any_interface = format!("0.0.0.0:{}", reserve_addr().port());
+    assert_error(
+        fixture
+            .core()
+            .arg(fixture.sqlite())
+            .args(["--listen", &any_interface]),
+        1,
+        &format!(
+            "core-service: gRPC on {any_interface} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key), listen on a loopback address, or set --allow-plaintext"
+        ),
+    );
+    assert_usage_error(
+        fixture
+            .core()
+            .arg(fixture.sqlite())
+            .env("DELIVERY_CORE_LISTEN", "here"),
+        "error: invalid value 'here' for '--listen <LISTEN>': invalid socket address syntax\n",
+    );
+    assert_usage_error(
+        &mut fixture.core(),
+        "error: the following required arguments were not provided:\n  --database-url <URL>\n",
+    );
+    for program in [&PROGRAMS.core, &PROGRAMS.delivery] {
+        assert_usage_error(
+            program::command(program)
+                .arg("--database-url=postgres://delivery:secret@host/delivery"),
+            "error: a password in --database-url is visible in the process list: leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file\n",
+        );
+        for (flag, variable) in [
+            (
+                "--geocoder=photon=https://geo.example/?key=secret",
+                "DELIVERY_GEOCODER",
+            ),
+            (
+                "--osrm-url=https://:secret@routes.example/",
+                "DELIVERY_OSRM_URL",
+            ),
+        ] {
+            let name = flag.split('=').next().unwrap();
+            assert_usage_error(
+                program::command(program).args(["--database-url=sqlite://x", flag]),
+                &format!("error: a key in {name} is visible in the process list: set {variable}\n"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_core_reports_unusable_tls_files() {
+    let fixture = Fixture::new();
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let certificate = fixture.file("certificate.pem", 0o644, &cert.pem());
+    let key = fixture.file("key.pem", 0o600, &signing_key.serialize_pem());
+    let other = generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let other = fixture.file("other.pem", 0o600, &other.signing_key.serialize_pem());
+    let exposed = fixture.file("exposed.pem", 0o644, &signing_key.serialize_pem());
+    let nowhere = fixture.path("nowhere.pem");
+    let start = |arguments: &[(&str, &str)]| {
+        let mut command = fixture.core();
+        command.arg(fixture.sqlite());
+        for (flag, file) in arguments {
+            command.args([flag, file]);
+        }
+        command
+    };
+    let tls = |certificate, key| start(&[("--tls-certificate", certificate), ("--tls-key", key)]);
+
+    for (mut command, reason) in [
+        (
+            tls(&nowhere, &key),
+            format!("cannot read {nowhere}: No such file or directory (os error 2)"),
+        ),
+        (
+            tls(&certificate, &nowhere),
+            format!("cannot read {nowhere}: No such file or directory (os error 2)"),
+        ),
+        (
+            tls(&key, &key),
+            format!(
+                "{key} is not a PEM file: a certificate between BEGIN and END lines is required"
+            ),
+        ),
+        (
+            tls(&certificate, &other),
+            format!(
+                "key {other} does not match certificate {certificate}: use a key and certificate of the same pair"
+            ),
+        ),
+        (
+            tls(&certificate, &exposed),
+            format!(
+                "{exposed} contains a secret and is accessible to other users (mode 0644): run chmod 600 {exposed}"
+            ),
+        ),
+    ] {
+        let message = format!("core-service: cannot serve gRPC over TLS: {reason}");
+        assert_error(&mut command, 1, &message);
+    }
+    assert_usage_error(
+        &mut start(&[("--tls-certificate", &certificate)]),
+        "error: the following required arguments were not provided:\n  --tls-key <FILE>\n",
+    );
+}
+
+#[test]
+fn gateways_and_dispatchers_report_invalid_settings() {
+    let fixture = Fixture::new();
+    let occupied = fixture.occupied_addr();
+    let gateway = || program::command(&PROGRAMS.gateway);
+    assert_error(
+        gateway().args(["--listen", &occupied]),
+        1,
+        &format!(
+            "rest-gateway: cannot listen on {occupied}; choose another address with --listen, or port 0 for any free one: Address already in use (os error 98)"
+        ),
+    );
+    assert_usage_error(
+        gateway().env("DELIVERY_REST_MAX_BODY", "much"),
+        "error: invalid value 'much' for '--max-body <MAX_BODY>': invalid digit found in string\n",
+    );
+
+    assert_usage_error(
+        gateway().arg("--core-url=ftp://core"),
+        "error: invalid value 'ftp://core' for '--core-url <CORE_URL>': `ftp://core` is not a core url: write it as http://HOST:PORT, or https://HOST:PORT for TLS\n",
+    );
+    assert_error(
+        gateway().args(["--listen=127.0.0.1:0", "--core-url=http://core.example:1"]),
+        1,
+        "rest-gateway: tokens and secrets would be sent unencrypted to http://core.example:1: use https, or set --allow-plaintext-core",
+    );
+
+    let secret = fixture.file("secret", 0o600, "secret\n");
+    let exposed = fixture.file("exposed", 0o644, "secret\n");
+    let nowhere = fixture.path("nowhere");
+    let dispatcher = |secret: &str| {
+        let mut command = Fixture::dispatcher();
+        command.env("DELIVERY_CLIENT_SECRET_FILE", secret);
+        command
+    };
+    assert_error(
+        &mut Fixture::dispatcher(),
+        1,
+        "webhook-dispatcher: no client secret: set --client-secret-file or DELIVERY_CLIENT_SECRET",
+    );
+    assert_error(
+        dispatcher(&secret).env_remove("DELIVERY_CORE_URL"),
+        1,
+        "webhook-dispatcher: no core url given: set --core-url",
+    );
+    assert_error(
+        &mut dispatcher(&nowhere),
+        1,
+        &format!(
+            "webhook-dispatcher: cannot read the client secret: cannot read {nowhere}: No such file or directory (os error 2)"
+        ),
+    );
+    assert_error(
+        &mut dispatcher(&exposed),
+        1,
+        &format!(
+            "webhook-dispatcher: cannot read the client secret: {exposed} contains a secret and is accessible to other users (mode 0644): run chmod 600 {exposed}"
+        ),
+    );
+    assert_error(
+        dispatcher(&secret).args(["--health-listen", &occupied]),
+        1,
+        &format!(
+            "webhook-dispatcher: cannot listen on {occupied}; choose another address with --health-listen, or port 0 for any free one: Address already in use (os error 98)"
+        ),
+    );
+    assert_usage_error(
+        dispatcher(&secret).env("DELIVERY_SEND_TIMEOUT", "soon"),
+        "error: invalid value 'soon' for '--send-timeout <DURATION>': not a duration above zero: write it as `500ms`, `15s` or `30d`\n",
+    );
+}
+
+#[test]
+fn a_core_reports_an_unusable_postgresql() {
+    let hba = tempfile::NamedTempFile::new().unwrap();
+    fs::write(
+        hba.path(),
+        "local all delivery trust\nlocal all guest scram-sha-256\n",
+    )
+    .unwrap();
+    fs::set_permissions(hba.path(), Permissions::from_mode(0o644)).unwrap();
+    let settings = format!("-c hba_file={}", hba.path().display());
+    let Some(mut postgres) = Postgres::start_with(&settings) else {
+        return;
+    };
+    let fixture = Fixture::new();
+    let socket = PathBuf::from(postgres.directory());
+    let directory = socket.display();
+    let start = |user: &str, database: &str| {
+        let mut command = fixture.core();
+        let url = format!("postgres://{user}@localhost/{database}?host={directory}");
+        command.env("DELIVERY_DATABASE_URL", url);
+        command
+    };
+    let assert_rejected = |command: &mut Command, reason: &str| {
+        let message = format!("core-service: cannot open the database: {reason}");
+        assert_error(command, 1, &message);
+    };
+
+    postgres.sql("CREATE ROLE guest LOGIN PASSWORD 'right'");
+    assert_rejected(
+        start("guest", "postgres").env("PGPASSWORD", "wrong"),
+        &format!(
+            "PostgreSQL at {directory} rejects the password of the user guest: correct it in PGPASSWORD, PGPASSFILE, DELIVERY_DATABASE_URL or --database-url-file"
+        ),
+    );
+    assert_rejected(
+        &mut start("nobody", "postgres"),
+        &format!(
+            "PostgreSQL at {directory} rejects the user nobody (no pg_hba.conf entry for host \"[local]\", user \"nobody\", database \"postgres\", no encryption): create the role, correct the user in the database's URL, or change pg_hba.conf"
+        ),
+    );
+    assert_rejected(
+        &mut start("delivery", "nothing"),
+        &format!(
+            "PostgreSQL at {directory} has no database nothing: create it (createdb), or correct its name in the database's URL"
+        ),
+    );
+
+    let url_file = fixture.file(
+        "url",
+        0o600,
+        &format!("postgres://delivery@localhost/postgres?host={directory}\n"),
+    );
+    let key = format!("--master-key-file={}", fixture.path("postgres.key"));
+    let from_file = |arguments: &[&str]| {
+        let mut command = fixture.core();
+        command
+            .args(arguments)
+            .args(["--database-url-file", &url_file]);
+        command
+    };
+    program::json(&mut from_file(&["bootstrap", &key]));
+    postgres.sql("INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)");
+    assert_rejected(
+        &mut from_file(&[&key]),
+        "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one",
+    );
+
+    postgres.kill();
+    assert_rejected(
+        &mut from_file(&[&key]),
+        &format!(
+            "cannot connect to PostgreSQL at {directory} (Connection refused (os error 111)): start it, or correct the database's URL"
+        ),
+    );
+}

@@ -1,0 +1,135 @@
+//! Two whole platforms over one PostgreSQL database, to test guarantees across cores.
+
+use delivery::{Clock, Credentials, Settings};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{ApiClient, Database, Operator, START};
+
+/// One of two platforms over one database.
+pub(crate) struct Replica {
+    base_url: String,
+    core_url: String,
+    /// The id of the demo shop's store.
+    pub(crate) store: String,
+    demo_client: Credentials,
+    operator_client: Credentials,
+    clock: Clock,
+    shutdown: CancellationToken,
+    running: JoinHandle<anyhow::Result<()>>,
+    directory: TempDir,
+}
+
+impl Replica {
+    /// Starts two over one database, with the same master key and clock; `None` without PostgreSQL.
+    pub(crate) async fn start_two() -> Option<[Self; 2]> {
+        Self::start_two_with(|_| {}).await
+    }
+
+    /// As [`Replica::start_two`], with adjusted settings.
+    pub(crate) async fn start_two_with(adjust: impl Fn(&mut Settings)) -> Option<[Self; 2]> {
+        let url = Database::postgres()?.url?;
+        let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
+        let first = Self::start(tempfile::tempdir().unwrap(), &url, clock.clone(), &adjust).await;
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::copy(
+            first.directory.path().join("master.key"),
+            directory.path().join("master.key"),
+        )
+        .unwrap();
+        let second = Self::start(directory, &url, clock, &adjust).await;
+        Some([first, second])
+    }
+
+    /// The demo shop's REST client.
+    pub(crate) async fn client(&self) -> ApiClient {
+        let scopes = ["deliveries", "tasks"];
+        ApiClient::authorized(&self.base_url, &self.demo_client, &scopes).await
+    }
+
+    /// A REST client that completes tasks.
+    pub(crate) async fn dispatch_board(&self) -> ApiClient {
+        ApiClient::authorized(&self.base_url, &self.operator_client, &["tasks:all"]).await
+    }
+
+    /// A REST client without a token.
+    pub(crate) fn anonymous_client(&self) -> ApiClient {
+        ApiClient::new(&self.base_url)
+    }
+
+    /// The credentials of the demo shop's API client.
+    pub(crate) fn demo_client(&self) -> &Credentials {
+        &self.demo_client
+    }
+
+    pub(super) fn core_url(&self) -> &str {
+        &self.core_url
+    }
+
+    pub(super) fn operator_client(&self) -> &Credentials {
+        &self.operator_client
+    }
+
+    /// The platform's operator over gRPC.
+    pub(crate) async fn operator(&self) -> Operator {
+        Operator::authorized(&self.core_url, &self.operator_client).await
+    }
+
+    /// Disables the demo shop's client for good.
+    pub(crate) async fn disable_demo_client(&self) {
+        let clients = self.run_delivery_json(&["clients", "list"]).await;
+        let is_demo = |client: &&Value| client["api_key"] == self.demo_client.api_key.as_str();
+        let demo = clients.as_array().unwrap().iter().find(is_demo).unwrap();
+        let id = demo["id"].as_str().unwrap();
+        self.run_delivery_json(&["clients", "disable", id]).await;
+    }
+
+    /// Rotates the signing key and returns the new key's id.
+    pub(crate) async fn rotate_signing_key(&self) -> Value {
+        self.run_delivery_json(&["keys", "rotate"]).await["id"].take()
+    }
+
+    /// Advances the clock that both share.
+    pub(crate) fn advance(&self, duration: SignedDuration) {
+        self.clock.advance(duration);
+    }
+
+    /// Shuts the platform down. Fails if a service ended with an error.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.running.await.unwrap().unwrap();
+    }
+
+    async fn start(
+        directory: TempDir,
+        url: &str,
+        clock: Clock,
+        adjust: &impl Fn(&mut Settings),
+    ) -> Self {
+        let mut settings = Settings {
+            database_url: Some(url.to_owned()),
+            // The same issuer: each accepts the other's tokens.
+            public_url: Some("http://delivery.example".parse().unwrap()),
+            ..Settings::on_free_ports(directory.path())
+        };
+        adjust(&mut settings);
+        let platform = delivery::Platform::start(settings, clock.clone())
+            .await
+            .unwrap();
+        let shutdown = CancellationToken::new();
+        Self {
+            base_url: platform.base_url.clone(),
+            core_url: platform.core_url.clone(),
+            store: platform.demo.store.clone(),
+            clock,
+            demo_client: platform.demo.demo_client.clone(),
+            operator_client: platform.demo.operator_client.clone(),
+            running: tokio::spawn(platform.run(shutdown.clone())),
+            shutdown,
+            directory,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! A price is a binding quote: an order with `"retailPrice": "<@id>"` is charged exactly that, once.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hyper::Method;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{CALCULATE, fixed_price, order};
+use crate::harness::{
+    ApiClient, Platform, Replica, Response,
+    assertions::{assert_error, assert_violations, json_ld},
+};
+
+const DELIVERIES: &str = "/api/deliveries";
+const ASSERT: &str = "/api/deliveries/assert";
+
+on_both_databases! {
+    /// "The delivery is charged exactly that", even after the price list changed; without a quote,
+    /// by the current list.
+    async fn a_delivery_is_charged_its_quoted_price(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        operator
+            .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
+            .await;
+        let quote = quote(&client, &order()).await;
+        let strict = fixed_price("EUR", 2000, 1999) + "\n[packages]\nXL = {}\n";
+        operator.apply_price_list(&platform.store, &strict).await;
+        platform.advance(SignedDuration::from_secs(14 * 60 + 59));
+
+        let preview = json_ld(&client.post(ASSERT, at_price(&order(), quote.as_str())).await, 200);
+        let quoted = client.create_delivery(at_price(&order(), quote.as_str())).await;
+        let other = client.create_delivery(order()).await;
+
+        let price = |amount, tax, quote| json!({
+            "amount": amount,
+            "currency": "EUR",
+            "tax": { "amount": tax, "included": true },
+            "retailPrice": quote,
+        });
+        assert_eq!(preview["price"], price(499, 83, Some(&quote)));
+        assert_eq!(quoted["price"], price(499, 83, Some(&quote)));
+        assert_eq!(other["price"], price(1999, 333, None));
+        for delivery in [&quoted, &other] {
+            let read = client.get(delivery["@id"].as_str().unwrap()).await;
+            assert_eq!(json_ld(&read, 200), *delivery);
+        }
+    }
+
+    /// "Expired, used, another store's, or for a different payload: its own error code each."
+    async fn a_quote_is_used_once(platform: &Platform) {
+        let client = platform.client().await;
+        let quote = quote(&client, &order()).await;
+
+        let delivery = client.create_delivery(at_price(&order(), quote.as_str())).await;
+
+        for path in [DELIVERIES, ASSERT] {
+            let again = client.post(path, at_price(&order(), quote.as_str())).await;
+            assert_conflict(&again, "price_used");
+            let detail = again.json["detail"].as_str().unwrap();
+            assert!(detail.contains(delivery["@id"].as_str().unwrap()), "{detail}");
+        }
+        // Cancelling the delivery does not release the quote.
+        client.delete(delivery["@id"].as_str().unwrap()).await.expect(204);
+        let again = client.post(DELIVERIES, at_price(&order(), quote.as_str())).await;
+        assert_conflict(&again, "price_used");
+        assert_eq!(count(&client).await, 1);
+        assert_eq!(client.get(&quote).await.status, 200);
+    }
+
+    async fn an_expired_quote_is_rejected(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let short = fixed_price("EUR", 2000, 499).replace("15 minutes", "90 seconds");
+        operator.apply_price_list(&platform.store, &short).await;
+        let quote = quote(&client, &order()).await;
+        platform.advance(SignedDuration::from_secs(90));
+        let mut invalid = at_price(&order(), quote.as_str());
+        invalid["dropoff"]["before"] = json!("no time at all");
+
+        for path in [DELIVERIES, ASSERT] {
+            let expired = client.post(path, at_price(&order(), quote.as_str())).await;
+            assert_conflict(&expired, "price_expired");
+            // Other violations are reported with it.
+            let response = client.post(path, invalid.clone()).await;
+            assert_violations(&response, &["dropoff.before", "retailPrice"]);
+        }
+        assert_eq!(count(&client).await, 0);
+        assert_error(&client.get(&quote).await, 404);
+    }
+
+    /// "A forged, altered or foreign promise is never honoured"; all get the same message.
+    async fn a_forged_or_foreign_quote_is_rejected(platform: &Platform) {
+        let client = platform.client().await;
+        let own = quote(&client, &order()).await;
+        let other = platform.new_store_client().await;
+        let mut messages = Vec::new();
+
+        let mut forged: Vec<_> = ["", "/", "/api/retail_prices/", "/api/retail_prices/AAAA"]
+            .map(str::to_owned)
+            .to_vec();
+        forged.push(own.replace("/api/retail_prices/", "/api/deliveries/"));
+        forged.extend(altered(&own));
+        for quote in forged {
+            let response = client.post(DELIVERIES, at_price(&order(), quote.as_str())).await;
+            assert_violations(&response, &["retailPrice"]);
+            messages.push(response.json["violations"].clone());
+        }
+        let foreign = other.post(DELIVERIES, at_price(&order(), own.as_str())).await;
+        assert_violations(&foreign, &["retailPrice"]);
+        messages.push(foreign.json["violations"].clone());
+
+        messages.dedup();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        let number = client.post(DELIVERIES, at_price(&order(), json!(5))).await;
+        assert_violations(&number, &["retailPrice"]);
+        assert_eq!((count(&client).await, count(&other).await), (0, 0));
+    }
+
+    /// "`price_mismatch` naming what differs."
+    async fn a_quote_is_valid_only_for_the_priced_order(platform: &Platform) {
+        let client = platform.client().await;
+        let mut priced = order();
+        priced["dropoff"]["weight"] = json!(1000);
+        let quote = quote(&client, &priced).await;
+        let cases: [(&str, Value, &str); 11] = [
+            ("/dropoff/address/latLng", json!([48.8558, 2.3561]), "dropoff.address"),
+            ("/dropoff/address/streetAddress", json!("50 Rue de Rivoli"), "dropoff.address"),
+            ("/dropoff/address/postalCode", json!("75004"), "dropoff.address"),
+            ("/pickup/address/latLng", json!([48.8567, 2.3530]), "pickup.address"),
+            ("/dropoff/before", json!("2020-04-03 13:01"), "dropoff.before"),
+            ("/dropoff/after", json!("2020-04-03 12:00"), "dropoff.after"),
+            ("/pickup/before", json!("2020-04-03 12:00"), "pickup.before"),
+            ("/dropoff/weight", json!(1001), "dropoff.weight"),
+            ("/dropoff/weight", Value::Null, "dropoff.weight"),
+            ("/dropoff/packages", json!([{ "type": "XL", "quantity": 1 }]), "dropoff.packages"),
+            ("/pickup/tags", json!(["cold"]), "pickup.tags"),
+        ];
+
+        for (member, value, path) in cases {
+            let mut other = priced.clone();
+            set(&mut other, member, value);
+            for resource in [DELIVERIES, ASSERT] {
+                let response = client.post(resource, at_price(&other, quote.as_str())).await;
+                assert_violations(&response, &[path]);
+                assert_eq!(response.json["code"], "price_mismatch", "{member}");
+            }
+        }
+        let mut slot = priced.clone();
+        set(&mut slot, "/dropoff/timeSlot", json!("2020-04-03 12:45-13:00"));
+        let response = client.post(DELIVERIES, at_price(&slot, quote.as_str())).await;
+        assert_violations(&response, &["dropoff.timeSlot"]);
+
+        // Members that do not affect the price may change after quoting.
+        for (member, value) in [
+            ("/dropoff/address/contactName", json!("Ada")),
+            ("/dropoff/address/telephone", json!("0612345678")),
+            ("/dropoff/address/description", json!("2nd floor")),
+            ("/dropoff/comments", json!("Ring twice")),
+            ("/dropoff/metadata", json!({ "order": "42" })),
+        ] {
+            set(&mut priced, member, value);
+        }
+        client.create_delivery(at_price(&priced, quote.as_str())).await;
+        assert_eq!(count(&client).await, 1);
+    }
+
+    /// The same payload is the same order, even if "tomorrow" is another day by then.
+    async fn relative_times_are_resolved_as_of_the_quote(platform: &Platform) {
+        platform.advance(SignedDuration::from_mins(12 * 60 + 50));
+        let client = platform.client().await;
+        let mut order = order();
+        for (before, expected) in [
+            ("tomorrow 13:00", "2020-04-03T13:00:00+02:00"),
+            ("in 2 hours", "2020-04-03T02:04:00+02:00"),
+        ] {
+            order["dropoff"]["before"] = json!(before);
+            let quote = quote(&client, &order).await;
+            platform.advance(SignedDuration::from_mins(14));
+
+            let quoted = client.create_delivery(at_price(&order, quote.as_str())).await;
+            let other = client.create_delivery(order.clone()).await;
+
+            assert_eq!(quoted["dropoff"]["before"], expected);
+            assert_ne!(other["dropoff"]["before"], expected);
+            assert_eq!(quoted["price"]["retailPrice"], json!(quote));
+        }
+    }
+
+    /// A replay by `Idempotency-Key` is not a second use.
+    async fn an_idempotent_replay_of_an_order_keeps_its_quote(platform: &Platform) {
+        let client = platform.client().await;
+        let quote = quote(&client, &order()).await;
+        let order = at_price(&order(), quote.as_str()).to_string();
+        let send = async || {
+            let request = client.request(Method::POST, DELIVERIES);
+            let request = request.header("idempotency-key", "order 42");
+            client.send(request, order.clone()).await
+        };
+
+        let first = json_ld(&send().await, 201);
+        let again = json_ld(&send().await, 201);
+
+        assert_eq!(again, first);
+        assert_eq!(first["price"]["retailPrice"], json!(quote));
+        assert_eq!(count(&client).await, 1);
+    }
+
+    async fn of_concurrent_orders_with_one_quote_one_succeeds(platform: &Platform) {
+        let client = platform.client().await;
+        let quote = quote(&client, &order()).await;
+
+        let clients = vec![client.clone(); 64];
+
+        assert_one_created(&quote, &clients).await;
+    }
+}
+
+/// With two cores on one database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_concurrent_orders_on_two_cores_with_one_quote_one_succeeds() {
+    let Some(replicas) = Replica::start_two().await else {
+        return;
+    };
+    let [first, second] = &replicas;
+    let (first, second) = tokio::join!(first.client(), second.client());
+    let quote = quote(&first, &order()).await;
+
+    let clients: Vec<_> = (0..32)
+        .flat_map(|_| [first.clone(), second.clone()])
+        .collect();
+
+    assert_one_created(&quote, &clients).await;
+    for replica in replicas {
+        replica.stop().await;
+    }
+}
+
+/// A list applied on one core immediately prices deliveries created on another; calculated prices
+/// follow within a second. A quote of the previous list stays valid.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
+    let Some(replicas) = Replica::start_two().await else {
+        return;
+    };
+    let [first, second] = &replicas;
+    let (first_client, second_client) = tokio::join!(first.client(), second.client());
+    let operator = first.operator().await;
+    let apply = |amount| {
+        let (operator, store) = (&operator, &first.store);
+        async move {
+            let list = fixed_price("EUR", 2000, amount);
+            operator.apply_price_list(store, &list).await;
+        }
+    };
+
+    apply(499).await;
+    assert_eq!(calculated(&first_client).await, 499);
+    wait_for_price(&second_client, 499).await;
+    let quote = quote(&second_client, &order()).await;
+    apply(1999).await;
+
+    assert_eq!(calculated(&first_client).await, 1999);
+    assert_eq!(charged(&second_client, &order()).await, 1999);
+    assert_eq!(
+        charged(&second_client, &at_price(&order(), quote)).await,
+        499
+    );
+    wait_for_price(&second_client, 1999).await;
+    for replica in replicas {
+        replica.stop().await;
+    }
+}
+
+async fn calculated(client: &ApiClient) -> i64 {
+    let price = client.post(CALCULATE, order()).await.expect(200);
+    price["amount"].as_i64().unwrap()
+}
+
+/// Waits until the calculated price is `amount`; the timeout allows for a busy machine.
+async fn wait_for_price(client: &ApiClient, amount: i64) {
+    let polling = async { while calculated(client).await != amount {} };
+    tokio::time::timeout(Duration::from_secs(30), polling)
+        .await
+        .unwrap_or_else(|_| panic!("the price did not become {amount} within 30 s"));
+}
+
+async fn charged(client: &ApiClient, order: &Value) -> i64 {
+    let delivery = client.create_delivery(order.clone()).await;
+    delivery["price"]["amount"].as_i64().unwrap()
+}
+
+async fn assert_one_created(quote: &str, clients: &[ApiClient]) {
+    let order = at_price(&order(), quote);
+    let responses = join_all(
+        clients
+            .iter()
+            .map(|client| client.post(DELIVERIES, order.clone())),
+    )
+    .await;
+
+    let (created, rejected): (Vec<_>, Vec<_>) = responses
+        .iter()
+        .partition(|response| response.status == 201);
+    assert_eq!(created.len(), 1, "{responses:?}");
+    for response in rejected {
+        assert_conflict(response, "price_used");
+    }
+    assert_eq!(count(&clients[0]).await, 1);
+}
+
+/// The `@id` of an order's price.
+async fn quote(client: &ApiClient, order: &Value) -> String {
+    let price = client.post(CALCULATE, order.clone()).await.expect(200);
+    price["@id"].as_str().unwrap().to_owned()
+}
+
+/// The order with a quote.
+fn at_price(order: &Value, quote: impl Into<Value>) -> Value {
+    let mut order = order.clone();
+    order["retailPrice"] = quote.into();
+    order
+}
+
+/// Copies of a quote's IRI, each with one character of its token changed.
+fn altered(quote: &str) -> Vec<String> {
+    let start = "/api/retail_prices/".len();
+    (start..quote.len())
+        .step_by(17)
+        .map(|at| {
+            let letter = if quote.as_bytes()[at] == b'A' {
+                "B"
+            } else {
+                "A"
+            };
+            format!("{}{letter}{}", &quote[..at], &quote[at + 1..])
+        })
+        .collect()
+}
+
+fn set(order: &mut Value, member: &str, value: Value) {
+    let (parent, name) = member.rsplit_once('/').unwrap();
+    order.pointer_mut(parent).unwrap()[name] = value;
+}
+
+async fn count(client: &ApiClient) -> usize {
+    let page = client.get(DELIVERIES).await.expect(200);
+    page["hydra:member"].as_array().unwrap().len()
+}
+
+#[track_caller]
+fn assert_conflict(response: &Response, code: &str) {
+    assert_error(response, 409);
+    assert_eq!(response.json["code"], code, "{}", response.json);
+}

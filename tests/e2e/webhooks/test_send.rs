@@ -1,0 +1,155 @@
+//! `POST /api/webhooks/{id}/test`: sends a signed sample at once.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::iri;
+use crate::harness::{
+    ApiClient, Platform, Response, WebhookReceiver,
+    assertions::{assert_error, json_ld},
+};
+
+/// The object of every sample: a delivery that does not exist.
+const SAMPLE_DELIVERY: &str = "/api/deliveries/00000000-0000-0000-0000-000000000000";
+
+on_both_databases! {
+    /// "Sends a signed sample now and reports DNS, TLS, status, time". The sample has the form of a
+    /// notification and passes the Standard Webhooks library.
+    async fn a_sample_is_sent_signed_and_its_outcome_reported(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let url = receiver.url().replace("127.0.0.1", "localhost");
+        let webhook = client.create_webhook("delivery.picked", &url).await;
+
+        let mut test = json_ld(&send_test(&client, &webhook).await, 200);
+
+        let sample = receiver.next_notification().await;
+        let body = json!({ "data": { "object": SAMPLE_DELIVERY, "event": "delivery.picked" } });
+        assert_eq!(sample.json(), body);
+        let secret = webhook["secret"].as_str().unwrap();
+        assert!(sample.is_signed_with(secret));
+        standardwebhooks::Webhook::new(secret)
+            .unwrap()
+            .verify(&sample.body, &sample.headers)
+            .unwrap();
+        for phase in ["milliseconds", "dnsMilliseconds", "connectMilliseconds"] {
+            let duration = test[phase].take();
+            assert!(duration.as_f64() >= Some(0.0), "{phase}: {duration}");
+        }
+        assert_eq!(
+            test,
+            json!({
+                "@context": "/api/contexts/WebhookTest",
+                "@type": "WebhookTest",
+                "webhook": iri(&webhook),
+                "url": url,
+                "webhookId": sample.header("webhook-id"),
+                "event": "delivery.picked",
+                "object": SAMPLE_DELIVERY,
+                "delivered": true,
+                "failure": null,
+                "failureDetail": null,
+                "dnsMilliseconds": null,
+                "connectMilliseconds": null,
+                "tlsMilliseconds": null,
+                "tlsVersion": null,
+                "milliseconds": null,
+                "statusCode": 204,
+                "answer": "",
+            })
+        );
+        assert_error(&client.get(SAMPLE_DELIVERY).await, 404);
+        let again = json_ld(&send_test(&client, &webhook).await, 200);
+        assert_ne!(again["webhookId"], test["webhookId"], "each sample should have its own id");
+    }
+
+    /// The outcome names the phase that failed.
+    async fn a_failed_sample_reports_the_phase(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        receiver.respond_with(503);
+        let plain = receiver.url().replace("http:", "https:");
+        for (url, failure, status, connected) in [
+            (receiver.url(), "status", json!(503), true),
+            (&plain, "tls", Value::Null, true),
+            ("http://127.0.0.1:1/", "connect", Value::Null, false),
+        ] {
+            let webhook = client.create_webhook("delivery.completed", url).await;
+
+            let test = json_ld(&send_test(&client, &webhook).await, 200);
+
+            assert_eq!(
+                [&test["delivered"], &test["failure"], &test["statusCode"]],
+                [&json!(false), &json!(failure), &status]
+            );
+            assert!(test["dnsMilliseconds"].is_number(), "{test}");
+            assert_eq!(test["connectMilliseconds"].is_number(), connected, "{test}");
+            assert_eq!(test["tlsMilliseconds"], Value::Null);
+            assert!(test["failureDetail"].as_str().is_some_and(|detail| !detail.is_empty()), "{test}");
+        }
+    }
+
+    /// "It is no notification": it is not retried and changes nothing, even after a 410 or days of
+    /// failures.
+    async fn a_sample_has_no_effect_but_its_report(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let mut webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        webhook.as_object_mut().unwrap().remove("secret");
+        for status in [500, 410] {
+            receiver.respond_with(status);
+            let test = send_test(&client, &webhook).await.expect(200);
+            assert_eq!((&test["failure"], &test["statusCode"]), (&json!("status"), &json!(status)));
+            receiver.next_notification().await;
+        }
+        let assert_unchanged = async |client: &ApiClient| {
+            assert_eq!(client.get(iri(&webhook)).await.expect(200), webhook);
+            let path = format!("{}/notifications", iri(&webhook));
+            let notifications = client.get(&path).await.expect(200);
+            assert_eq!(notifications["hydra:member"], json!([]));
+            let events = client.get("/api/events").await.expect(200);
+            assert_eq!(events["lastNumber"], 0);
+        };
+        assert_unchanged(&client).await;
+        // Six days without a success.
+        platform.advance(SignedDuration::from_hours(6 * 24));
+        let client = platform.client().await;
+        assert_eq!(send_test(&client, &webhook).await.expect(200)["delivered"], false);
+        receiver.next_notification().await;
+        assert_unchanged(&client).await;
+        assert!(receiver.received().await.is_empty());
+    }
+
+    /// A disabled webhook can be tested before it is enabled again. "A resource of another store
+    /// answers 404".
+    async fn only_its_client_tests_a_webhook_enabled_or_disabled(
+        platform: &Platform,
+    ) {
+        let client = platform.client().await;
+        let other = platform.new_store_client().await;
+        let operator = platform.operator().await;
+        let colleague = operator.create_client(&platform.store, &["tasks"]).await;
+        let colleague = platform.client_for(&colleague, &["tasks"]).await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        let disable = format!("{}/disable", iri(&webhook));
+        client.post(&disable, json!({})).await.expect(200);
+
+        let test = send_test(&client, &webhook).await.expect(200);
+
+        assert_eq!(test["delivered"], true);
+        receiver.next_notification().await;
+        for other in [&other, &colleague] {
+            assert_error(&send_test(other, &webhook).await, 404);
+        }
+        assert_error(&send_test(&platform.anonymous_client(), &webhook).await, 401);
+        client.delete(iri(&webhook)).await.expect(204);
+        assert_error(&send_test(&client, &webhook).await, 404);
+        assert!(receiver.received().await.is_empty());
+    }
+}
+
+async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
+    let path = format!("{}/test", iri(webhook));
+    client.post(&path, json!({})).await
+}

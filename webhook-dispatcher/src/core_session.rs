@@ -1,0 +1,283 @@
+//! The session with one core: receives, sends and reports over successive streams. Sends outlive
+//! their stream, and their outcomes are reported to any core with an open stream.
+
+use std::{pin::pin, sync::Arc};
+
+use proto::{Notification, StreamRequest, StreamResponse};
+use tokio::{
+    sync::watch,
+    time::{Duration, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+
+use crate::{
+    backoff::Backoff,
+    in_flight::InFlight,
+    readiness::OpenStreams,
+    stream_opener::{NotificationStream, OpenError, StreamOpener},
+    stream_state::CreditExceeded,
+    test_send::TestSends,
+};
+
+/// Limit for core to end a drained stream.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Limit for core to acknowledge outcomes of a draining stream; then they are handed over to
+/// another session.
+const ACK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One core, the stream with it, and the sends in flight.
+pub(crate) struct CoreSession {
+    core: StreamOpener,
+    in_flight: InFlight,
+    /// The maximum number of notifications in flight; changes with the number of cores.
+    limit: watch::Receiver<usize>,
+    backoff: Backoff,
+    streams: OpenStreams,
+    shutdown: Shutdown,
+}
+
+/// The shutdown signals of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Shutdown {
+    /// Cancelled when this session ends; a child of `dispatcher`.
+    pub session: CancellationToken,
+    /// Cancelled when the dispatcher shuts down.
+    pub dispatcher: CancellationToken,
+}
+
+/// Why a stream failed.
+#[derive(Debug, thiserror::Error)]
+enum StreamError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("core ended the stream with an error")]
+    Status(#[from] Status),
+    #[error("core ended the stream")]
+    Ended,
+    #[error("core acknowledged nothing within {ACK_TIMEOUT:?}")]
+    AckTimeout,
+    #[error(transparent)]
+    CreditExceeded(#[from] CreditExceeded),
+}
+
+impl CoreSession {
+    pub(crate) fn new(
+        core: StreamOpener,
+        in_flight: InFlight,
+        limit: watch::Receiver<usize>,
+        streams: OpenStreams,
+        shutdown: Shutdown,
+    ) -> Self {
+        Self {
+            core,
+            in_flight,
+            limit,
+            backoff: Backoff::default(),
+            streams,
+            shutdown,
+        }
+    }
+
+    /// Runs until shutdown. Ends once its own sends have completed if only its core was removed;
+    /// on shutdown of the dispatcher, once cores have acknowledged the outcomes of all sessions.
+    #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.core.addr()))]
+    pub(crate) async fn run(mut self) {
+        while self.needs_stream().await {
+            let result = self.run_stream().await;
+            self.in_flight.hand_over();
+            let Err(error) = result else {
+                continue;
+            };
+            if let StreamError::Status(status) = &error {
+                self.core.discard_rejected_token(status);
+            }
+            let wait = self.backoff.next();
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                ?wait,
+                "stream from core failed, retrying"
+            );
+            self.wait_before_retry(wait).await;
+        }
+    }
+
+    /// Waits until a stream is needed; false if none will be.
+    async fn needs_stream(&mut self) -> bool {
+        loop {
+            self.in_flight.hand_over();
+            if !self.is_draining() {
+                return true;
+            }
+            let is_dispatcher_draining = self.shutdown.dispatcher.is_cancelled();
+            let is_finished = if is_dispatcher_draining {
+                if self.in_flight.has_orphaned() {
+                    return true;
+                }
+                self.in_flight.are_all_drained()
+            } else {
+                // Other sessions have streams for orphaned outcomes.
+                self.in_flight.is_drained()
+            };
+            if is_finished {
+                return false;
+            }
+            tokio::select! {
+                () = self.in_flight.changed() => {}
+                () = self.shutdown.dispatcher.cancelled(), if !is_dispatcher_draining => {}
+            }
+        }
+    }
+
+    /// Waits before the next stream, unless none is needed any more.
+    async fn wait_before_retry(&mut self, wait: Duration) {
+        let mut elapsed = pin!(sleep(wait));
+        loop {
+            let is_draining = self.is_draining();
+            if is_draining && !self.in_flight.has_orphaned() {
+                return;
+            }
+            tokio::select! {
+                () = &mut elapsed => return,
+                () = self.in_flight.changed() => self.in_flight.hand_over(),
+                () = self.shutdown.session.cancelled(), if !is_draining => {}
+            }
+        }
+    }
+
+    /// Runs one stream until it is drained, or until none is needed.
+    async fn run_stream(&mut self) -> Result<(), StreamError> {
+        let Some(stream) = self.open().await? else {
+            return Ok(());
+        };
+        let _open = self.streams.add();
+        tracing::info!("stream from core is open");
+
+        let responses = self.serve_stream(stream).await?;
+        self.await_acks(responses).await
+    }
+
+    /// Opens a stream. Meanwhile outcomes of earlier sends are handed over to other sessions.
+    async fn open(&mut self) -> Result<Option<NotificationStream>, OpenError> {
+        let accepting = !self.is_draining();
+        self.in_flight.stream_state.begin_stream();
+        self.in_flight.stream_state.set_limit(*self.limit.borrow());
+        let first = self.in_flight.stream_state.next_request(accepting);
+        let mut opening = pin!(self.core.open(first));
+        loop {
+            tokio::select! {
+                stream = &mut opening => return stream.map(Some),
+                () = self.in_flight.changed() => self.in_flight.hand_over(),
+                () = self.shutdown.session.cancelled(), if accepting => return Ok(None),
+            }
+            if !accepting && !self.in_flight.has_orphaned() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Receives, sends and reports until shutdown, then reports all outcomes and half-closes the
+    /// stream.
+    async fn serve_stream(
+        &mut self,
+        mut stream: NotificationStream,
+    ) -> Result<Streaming<StreamResponse>, StreamError> {
+        let mut tests = TestSends::new(Arc::clone(self.in_flight.sender()));
+        loop {
+            self.in_flight.collect_completed();
+            self.in_flight.take_orphaned();
+            let stream_state = &mut self.in_flight.stream_state;
+            stream_state.set_limit(*self.limit.borrow_and_update());
+            let accepting = !self.is_draining();
+            if !accepting && self.in_flight.stream_state.all_reported() && tests.all_reported() {
+                let draining = StreamRequest {
+                    draining: true,
+                    ..StreamRequest::default()
+                };
+                // Fails if core has closed the stream: then it needs no signal.
+                let _ = stream.requests.send(draining).await;
+                return Ok(stream.responses);
+            }
+
+            let has_request =
+                self.in_flight.stream_state.has_request(accepting) || tests.has_outcomes();
+            tokio::select! {
+                response = stream.responses.message() => {
+                    let response = response?.ok_or(StreamError::Ended)?;
+                    self.backoff.reset();
+                    if accepting {
+                        self.in_flight.start(response.notifications)?;
+                    } else {
+                        self.decline(&response.notifications)?;
+                    }
+                    self.in_flight.acknowledge(response.acks);
+                    for test in response.tests {
+                        tests.start(test);
+                    }
+                }
+                Some(()) = tests.next_completed() => {}
+                () = self.in_flight.changed() => {}
+                permit = stream.requests.reserve(), if has_request => match permit {
+                    Ok(permit) => permit.send(StreamRequest {
+                        test_outcomes: tests.take_outcomes(),
+                        ..self.in_flight.stream_state.next_request(accepting)
+                    }),
+                    // The status of the response stream has core's reason, if there is one.
+                    Err(_) => return Err(close_reason(&mut stream.responses).await),
+                },
+                Ok(()) = self.limit.changed() => {}
+                () = self.shutdown.session.cancelled(), if accepting => {}
+            }
+        }
+    }
+
+    /// Reads acknowledgements from a half-closed stream to its end.
+    async fn await_acks(
+        &mut self,
+        mut responses: Streaming<StreamResponse>,
+    ) -> Result<(), StreamError> {
+        loop {
+            let is_drained = self.in_flight.is_drained();
+            let limit = if is_drained { END_TIMEOUT } else { ACK_TIMEOUT };
+            match timeout(limit, responses.message()).await {
+                Ok(Ok(Some(response))) => {
+                    self.decline(&response.notifications)?;
+                    self.in_flight.acknowledge(response.acks);
+                }
+                _ if is_drained => return Ok(()),
+                Ok(Ok(None)) => return Err(StreamError::Ended),
+                Ok(Err(status)) => return Err(status.into()),
+                Err(_) => return Err(StreamError::AckTimeout),
+            }
+        }
+    }
+
+    /// Declines notifications received while draining: a receiver that hangs would delay the
+    /// shutdown each time. Core claims them for another dispatcher once this one has drained.
+    fn decline(&mut self, notifications: &[Notification]) -> Result<(), CreditExceeded> {
+        if !notifications.is_empty() {
+            let count = notifications.len();
+            tracing::info!(count, "notifications declined while draining");
+        }
+        self.in_flight.stream_state.decline(notifications)
+    }
+
+    fn is_draining(&self) -> bool {
+        self.shutdown.session.is_cancelled()
+    }
+}
+
+/// Why core closed the stream, from the status of its responses.
+async fn close_reason(responses: &mut Streaming<StreamResponse>) -> StreamError {
+    loop {
+        match timeout(END_TIMEOUT, responses.message()).await {
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) | Err(_) => return StreamError::Ended,
+            Ok(Err(status)) => return StreamError::Status(status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Opens streams of notifications from one core: connects, gets an access token, calls the rpc.
+
+use std::time::Duration;
+
+use core_client::{ConnectError, CoreAddr, Cores};
+use proto::{
+    IssueTokenRequest, StreamRequest, StreamResponse, notifications_client::NotificationsClient,
+    tokens_client::TokensClient,
+};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{
+    Code, Request, Status, Streaming,
+    metadata::{Ascii, MetadataValue, errors::InvalidMetadataValue},
+    transport::Channel,
+};
+
+use crate::ClientSecret;
+
+const SCOPE: &str = "notifications";
+/// Limit for connecting, getting a token and opening the stream.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long before its expiry a token is renewed.
+const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
+/// The maximum size of a response: large enough for notifications that use all credit at once.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Opens streams to one core. Keeps the access token for the next stream.
+pub(crate) struct StreamOpener {
+    cores: Cores,
+    addr: CoreAddr,
+    key: String,
+    secret: ClientSecret,
+    token: Option<Token>,
+}
+
+struct Token {
+    authorization: MetadataValue<Ascii>,
+    renew_at: Instant,
+}
+
+/// An open stream. To close it, drop `requests` and read `responses` to the end.
+pub(crate) struct NotificationStream {
+    pub requests: mpsc::Sender<StreamRequest>,
+    pub responses: Streaming<StreamResponse>,
+}
+
+/// Why a stream could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error(transparent)]
+    Unreachable(#[from] ConnectError),
+    #[error("core did not issue an access token")]
+    Token(#[source] Status),
+    #[error("core issued a malformed access token")]
+    MalformedToken(#[from] InvalidMetadataValue),
+    #[error("core rejected the stream")]
+    Stream(#[source] Status),
+    #[error("core did not open a stream within {OPEN_TIMEOUT:?}")]
+    Timeout,
+}
+
+impl StreamOpener {
+    pub(crate) fn new(cores: Cores, addr: CoreAddr, key: String, secret: ClientSecret) -> Self {
+        Self {
+            cores,
+            addr,
+            key,
+            secret,
+            token: None,
+        }
+    }
+
+    /// The address, for logs.
+    pub(crate) fn addr(&self) -> &CoreAddr {
+        &self.addr
+    }
+
+    /// Opens a stream with a first request.
+    pub(crate) async fn open(
+        &mut self,
+        first: StreamRequest,
+    ) -> Result<NotificationStream, OpenError> {
+        tokio::time::timeout(OPEN_TIMEOUT, self.open_without_timeout(first))
+            .await
+            .unwrap_or(Err(OpenError::Timeout))
+    }
+
+    /// Discards the token if core rejected it before its expiry.
+    pub(crate) fn discard_rejected_token(&mut self, status: &Status) {
+        if status.code() == Code::Unauthenticated {
+            self.token = None;
+        }
+    }
+
+    async fn open_without_timeout(
+        &mut self,
+        first: StreamRequest,
+    ) -> Result<NotificationStream, OpenError> {
+        let channel = self.cores.connect(&self.addr).await?;
+        let authorization = self.authorization(&channel).await?;
+
+        // At most one message is buffered, so that outcomes are batched while core is busy.
+        let (requests, outgoing) = mpsc::channel(1);
+        let outgoing = tokio_stream::StreamExt::chain(
+            tokio_stream::once(first),
+            ReceiverStream::new(outgoing),
+        );
+        let mut request = Request::new(outgoing);
+        request
+            .metadata_mut()
+            .insert("authorization", authorization);
+
+        let response = NotificationsClient::new(channel)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .stream(request)
+            .await
+            .map_err(|status| {
+                self.discard_rejected_token(&status);
+                OpenError::Stream(status)
+            })?;
+        Ok(NotificationStream {
+            requests,
+            responses: response.into_inner(),
+        })
+    }
+
+    async fn authorization(
+        &mut self,
+        channel: &Channel,
+    ) -> Result<MetadataValue<Ascii>, OpenError> {
+        match &self.token {
+            Some(token) if Instant::now() < token.renew_at => Ok(token.authorization.clone()),
+            _ => {
+                let token = self.issue_token(channel).await?;
+                Ok(self.token.insert(token).authorization.clone())
+            }
+        }
+    }
+
+    async fn issue_token(&self, channel: &Channel) -> Result<Token, OpenError> {
+        let requested_at = Instant::now();
+        let issued = TokensClient::new(channel.clone())
+            .issue_token(IssueTokenRequest {
+                api_key: self.key.clone(),
+                api_secret: self.secret.expose().to_owned(),
+                scopes: vec![SCOPE.to_owned()],
+            })
+            .await
+            .map_err(OpenError::Token)?
+            .into_inner();
+
+        let mut authorization: MetadataValue<Ascii> =
+            format!("Bearer {}", issued.access_token).parse()?;
+        authorization.set_sensitive(true);
+        let lifetime = Duration::from_secs(issued.expires_in.into());
+        Ok(Token {
+            authorization,
+            renew_at: requested_at + lifetime.saturating_sub(RENEWAL_MARGIN.min(lifetime / 2)),
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! Test sends of webhooks: sends a sample over a separate connection and reports the duration of
+//! each phase.
+
+use std::{
+    error::Error as _,
+    iter,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use egress::Denied;
+use http::Uri;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
+use proto::{Notification, TestOutcome};
+use rustls::ProtocolVersion;
+use tokio::task::JoinSet;
+use tower::Service;
+
+use crate::{
+    address_guard::{self, GuardedStream},
+    connector::{self, Connector},
+    sender::{self, Error, Sender},
+    trace::Trace,
+};
+
+/// The maximum number of concurrent test sends for a core, which limits itself to fewer.
+const MAX_RUNNING: usize = 64;
+
+/// The test sends requested on one stream. They are cancelled with it.
+pub(crate) struct TestSends {
+    sender: Arc<Sender>,
+    running: JoinSet<TestOutcome>,
+    completed: Vec<TestOutcome>,
+}
+
+impl TestSends {
+    pub(crate) fn new(sender: Arc<Sender>) -> Self {
+        Self {
+            sender,
+            running: JoinSet::new(),
+            completed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn start(&mut self, test: Notification) {
+        if self.running.len() >= MAX_RUNNING {
+            tracing::error!(test.name, "test send rejected: too many are running");
+            return;
+        }
+        let sender = Arc::clone(&self.sender);
+        self.running
+            .spawn(async move { send_sample(&sender, test).await });
+    }
+
+    /// Waits until a test send has completed; `None` if none is running.
+    pub(crate) async fn next_completed(&mut self) -> Option<()> {
+        match self.running.join_next().await? {
+            Ok(outcome) => self.completed.push(outcome),
+            Err(error) => tracing::error!(%error, "test send panicked"),
+        }
+        Some(())
+    }
+
+    /// Whether completed test sends are unreported.
+    pub(crate) fn has_outcomes(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
+    pub(crate) fn take_outcomes(&mut self) -> Vec<TestOutcome> {
+        std::mem::take(&mut self.completed)
+    }
+
+    /// Whether nothing is running or unreported.
+    pub(crate) fn all_reported(&self) -> bool {
+        self.running.is_empty() && self.completed.is_empty()
+    }
+}
+
+/// Sends a sample and measures its phases.
+async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
+    let trace = Arc::new(Trace::start());
+    let connector = TracedConnector {
+        connector: sender.traced(&trace),
+        trace: Arc::clone(&trace),
+    };
+    let client = sender::client(connector, 0, sender.timeout());
+
+    let (outcome, error) = sender
+        .attempt(test, |request| client.request(request))
+        .await;
+
+    let phases = trace.phases();
+    let elapsed = |from: Option<Duration>, to: Option<Duration>| {
+        prost_types::Duration::try_from(to?.checked_sub(from?)?).ok()
+    };
+    TestOutcome {
+        outcome: Some(outcome),
+        detail: error.as_ref().map(detail).unwrap_or_default(),
+        dns: elapsed(Some(Duration::ZERO), phases.resolved),
+        connect: elapsed(phases.resolved, phases.connected),
+        tls: elapsed(phases.connected, phases.handshake_completed),
+        tls_version: match phases.tls_version {
+            Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            // rustls supports no other versions.
+            Some(_) | None => "",
+        }
+        .to_owned(),
+    }
+}
+
+/// Why an attempt failed, for people: the error and its root cause.
+fn detail(error: &Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    match causes.last() {
+        None => error.to_string(),
+        // These messages already contain their causes.
+        Some(_) if matches!(error, Error::Request(_)) => error.to_string(),
+        // The message must not disclose addresses of the platform's network.
+        Some(cause)
+            if matches!(
+                cause.downcast_ref(),
+                Some(address_guard::Error::Denied(Denied::Address(_)))
+            ) =>
+        {
+            "the host has an address that is not on the public internet".to_owned()
+        }
+        Some(cause) => format!("{error}: {cause}"),
+    }
+}
+
+/// Connects as for notifications, and records the TLS handshake.
+#[derive(Clone)]
+struct TracedConnector {
+    connector: Connector,
+    trace: Arc<Trace>,
+}
+
+impl Service<Uri> for TracedConnector {
+    type Response = MaybeHttpsStream<TokioIo<GuardedStream>>;
+    type Error = connector::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.connector.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = self.connector.call(uri);
+        let trace = Arc::clone(&self.trace);
+        Box::pin(async move {
+            let stream = connecting.await?;
+            if let MaybeHttpsStream::Https(stream) = &stream {
+                let (_, session) = stream.inner().get_ref();
+                trace.record_handshake(session.protocol_version());
+            }
+            Ok(stream)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        net::{IpAddr, Ipv4Addr},
+    };
+
+    use proto::outcome::Failure;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::{Config, resolver::Resolver, root_certificates};
+
+    const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn sample(url: String) -> Notification {
+        Notification {
+            name: "notifications/01932e5c-9f4a-7000-8000-00000000000a".to_owned(),
+            url,
+            secrets: vec![SECRET.to_owned()],
+            event: "delivery.completed".to_owned(),
+            object: "deliveries/1".to_owned(),
+            ..Notification::default()
+        }
+    }
+
+    /// A sender for which every name resolves to the same result.
+    fn sender_with(result: fn() -> io::Result<Vec<IpAddr>>) -> Sender {
+        let config = Config {
+            allow_http: true,
+            ..Config::default()
+        };
+        let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
+        let resolver = Resolver::with(move |_| Box::pin(std::future::ready(result())));
+        Sender::new(&config, tls, resolver).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_dns_failure_is_reported_with_its_cause() {
+        let sender = sender_with(|| Err(io::Error::other("there is no such name")));
+
+        let test = send_sample(&sender, sample("http://shop.example/".to_owned())).await;
+
+        assert_eq!(test.outcome.unwrap().failure(), Failure::Dns);
+        assert_eq!(test.detail, "no response: there is no such name");
+        assert_eq!([test.dns, test.connect, test.tls], [None, None, None]);
+    }
+
+    /// The address, in the platform's network, is not disclosed.
+    #[tokio::test]
+    async fn a_name_with_a_private_address_is_denied_without_disclosing_it() {
+        let canary = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+        let addr = canary.local_addr().unwrap();
+        let sender = sender_with(|| Ok(vec![LOOPBACK]));
+
+        let url = format!("http://shop.example:{}/", addr.port());
+        let test = send_sample(&sender, sample(url)).await;
+
+        let outcome = test.outcome.unwrap();
+        assert_eq!(outcome.failure(), Failure::AddressRefused);
+        assert_eq!(outcome.status, None);
+        assert_eq!(
+            test.detail,
+            "the host has an address that is not on the public internet"
+        );
+        assert!(test.dns.is_some() && test.connect.is_none());
+        // The first connection is that of the test itself.
+        let own = TcpStream::connect(addr).await.unwrap();
+        let (_, first) = canary.accept().await.unwrap();
+        assert_eq!(first, own.local_addr().unwrap());
+    }
+}

@@ -1,0 +1,136 @@
+//! Test sends: the phases of a sample, and that it passes the same address guard as notifications.
+
+use proto::{Outcome, TestOutcome, outcome::Failure};
+
+use crate::harness::{
+    Canary, CoreStream, Dispatcher, FakeCore, OK, config, delivered, failed, notification,
+    receiver, responding, short_timeout,
+};
+
+/// Sends a sample. Returns its outcome without durations, and whether DNS, connect and TLS have one.
+pub(crate) async fn test_with(
+    configure: impl FnOnce(&mut webhook_dispatcher::Config),
+    url: &str,
+) -> (TestOutcome, [bool; 3]) {
+    let mut core = FakeCore::start().await;
+    let mut config = config(&[&core]);
+    configure(&mut config);
+    let dispatcher = Dispatcher::start(&config);
+    let mut stream = core.stream().await;
+
+    stream.send_test(notification(1, url)).await;
+    let test = next_test_outcome(&mut stream).await;
+
+    dispatcher.shut_down_with(stream).await;
+    let completed = [&test.dns, &test.connect, &test.tls].map(Option::is_some);
+    let outcome = test.outcome.map(|outcome| Outcome {
+        duration: None,
+        ..outcome
+    });
+    let test = TestOutcome {
+        outcome,
+        detail: test.detail,
+        tls_version: test.tls_version,
+        ..TestOutcome::default()
+    };
+    (test, completed)
+}
+
+async fn next_test_outcome(stream: &mut CoreStream) -> TestOutcome {
+    loop {
+        let request = stream.next_request().await.unwrap();
+        if let [test] = &request.test_outcomes[..] {
+            assert_eq!(request.outcomes, []);
+            return test.clone();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_sample_is_sent_and_reported_without_credit_or_acknowledgement() {
+    let (url, mut received) = responding(OK).await;
+
+    let (test, completed) = test_with(|_| {}, &url).await;
+
+    let expected = TestOutcome {
+        outcome: Some(delivered("thanks")),
+        ..TestOutcome::default()
+    };
+    assert_eq!(test, expected);
+    assert_eq!(completed, [true, true, false]);
+    let sample = received.recv().await.unwrap();
+    assert!(sample.header("Webhook-Signature").is_some());
+    assert!(received.try_recv().is_err());
+}
+
+/// The address guard applies to samples too.
+#[tokio::test]
+async fn a_sample_is_not_sent_to_a_private_address() {
+    let canary = Canary::start().await;
+    let port = canary.addr().port();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
+        let url = format!("http://{host}:{port}/");
+
+        let (test, completed) = test_with(|config| config.allow_networks.clear(), &url).await;
+
+        let denied = failed(Failure::AddressRefused, None);
+        assert_eq!(test.outcome, Some(denied), "{host}");
+        assert!(test.detail.contains("public internet"), "{}", test.detail);
+        assert_eq!(completed, [false; 3], "{host}");
+    }
+    assert!(canary.has_no_connections().await);
+}
+
+#[tokio::test]
+async fn a_sample_times_out() {
+    let addr = receiver(|_, mut connection| async move {
+        connection.read_request().await;
+        connection.closed().await;
+    })
+    .await;
+
+    let (test, completed) = test_with(short_timeout, &format!("http://{addr}/")).await;
+
+    let expected = TestOutcome {
+        outcome: Some(failed(Failure::Timeout, None)),
+        detail: "no complete response within 1s".to_owned(),
+        ..TestOutcome::default()
+    };
+    assert_eq!(test, expected);
+    assert_eq!(completed, [true, true, false]);
+}
+
+/// A shutdown loses no outcome of a test send.
+#[tokio::test]
+async fn a_shutdown_reports_test_sends_before_it_has_drained() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&config(&[&core]));
+    let mut stream = core.stream().await;
+    let (arrived, mut arrivals) = tokio::sync::mpsc::unbounded_channel();
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let permits = std::sync::Arc::clone(&gate);
+    let addr = receiver(move |_, mut connection| {
+        let (arrived, gate) = (arrived.clone(), std::sync::Arc::clone(&gate));
+        async move {
+            connection.read_request().await;
+            arrived.send(()).unwrap();
+            gate.acquire().await.unwrap().forget();
+            connection.write(OK).await;
+        }
+    })
+    .await;
+    stream
+        .send_test(notification(1, &format!("http://{addr}/")))
+        .await;
+    arrivals.recv().await.unwrap();
+
+    dispatcher.shut_down();
+    permits.add_permits(1);
+
+    let test = next_test_outcome(&mut stream).await;
+    assert_eq!(test.outcome.unwrap().status, Some(200));
+    assert!(stream.next_request().await.unwrap().draining);
+    assert_eq!(stream.next_request().await, None);
+    drop(stream);
+    dispatcher.exited().await;
+}
