@@ -1,4 +1,5 @@
-//! The banner of a start: three commands to copy, and the line that begins with `ready`.
+//! The banner that `delivery` prints once it is ready: three commands to copy, and the line that
+//! begins with `ready`.
 
 use std::{
     io::{self, Write},

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-/// A locked data directory. The lock ends with this value, or with the process.
+/// A locked data directory. Unlocked when this value is dropped or the process ends.
 pub(crate) struct DataDir {
     path: PathBuf,
     _lock: File,

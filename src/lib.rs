@@ -51,7 +51,7 @@ impl Platform {
     pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
         let data_dir = DataDir::lock(&settings.data_dir)?;
         ready::clear(&settings.data_dir)?;
-        // Both first: tokens and links contain URLs with these ports.
+        // Before the services: tokens and links contain URLs with these ports.
         let rest_listener = listen(settings.rest_listen, "--rest-listen").await?;
         let core_listener = listen(settings.core_listen, "--core-listen").await?;
         let base_url = local_url(rest_listener.local_addr()?);
@@ -60,7 +60,7 @@ impl Platform {
             Some(url) => url.clone(),
             None => base_url
                 .parse()
-                .context("the address of the REST API is no valid URL")?,
+                .context("the address of the REST API is not a valid URL")?,
         };
 
         let core = CoreService::new(
@@ -135,7 +135,7 @@ impl Platform {
             core_url: self.core_url.clone(),
             pid: std::process::id(),
             store: Collection::Stores
-                .member(&self.demo.store)
+                .last_segment(&self.demo.store)
                 .unwrap_or(&self.demo.store)
                 .to_owned(),
             demo_client: self.demo.demo_client.clone(),
@@ -234,7 +234,7 @@ fn loopback() -> anyhow::Result<Vec<Network>> {
     Ok(networks.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// Escapes characters with a meaning in URLs.
+/// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.
 fn sqlite_url(file: &Path) -> anyhow::Result<String> {
     let path = file
         .to_str()

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn free_ports_are_the_only_difference_to_the_defaults() {
+    fn only_the_ports_differ_from_the_defaults() {
         let directory = Path::new(DEFAULT_DATA_DIR);
         let arguments = [
             "delivery",

@@ -1,4 +1,4 @@
-//! A client that only sends: the baseline for the platform.
+//! An HTTP client without the platform: the baseline for its rates and latencies.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     receiver::{Receiver, now},
 };
 
-/// An HTTP client with a number of connections.
+/// Sends requests over a fixed number of connections.
 pub(super) struct BareClient {
     http: Client<HttpConnector, Full<Bytes>>,
     connections: usize,
@@ -42,13 +42,13 @@ impl BareClient {
     }
 
     /// Sends a number of requests at a constant rate. Returns the latencies.
-    pub(super) async fn paced(
+    pub(super) async fn send_paced(
         &self,
         receiver: &Receiver,
         count: usize,
-        pace: Duration,
+        interval: Duration,
     ) -> Latencies {
-        let mut tick = tokio::time::interval(pace);
+        let mut tick = tokio::time::interval(interval);
         let mut latencies = Vec::with_capacity(count);
         for number in 0..count {
             tick.tick().await;

@@ -15,7 +15,7 @@ impl Latencies {
         receiver: &Receiver,
         postgres: &Postgres,
     ) -> Self {
-        // Only the completion updates a task.
+        // The last transaction that wrote a task is its completion.
         let committed = postgres.query(
             "SELECT delivery_id, (extract(epoch FROM pg_xact_commit_timestamp(xmin))
                  * 1000000)::bigint FROM tasks WHERE kind = 'dropoff'",
@@ -38,7 +38,7 @@ impl Latencies {
 
 impl FromIterator<i64> for Latencies {
     /// Converts from microseconds.
-    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
     fn from_iter<I: IntoIterator<Item = i64>>(microseconds: I) -> Self {
         let microseconds = microseconds.into_iter();
         let mut latencies: Vec<_> = microseconds.map(|time| time as f64 / 1000.0).collect();

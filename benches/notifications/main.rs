@@ -46,7 +46,7 @@ use self::{
     latency::Latencies,
     one_process::OneProcess,
     postgres::Postgres,
-    receiver::{Receiver, hanging},
+    receiver::{Receiver, start_hanging_receiver},
     resource_usage::ResourceUsage,
 };
 
@@ -55,14 +55,15 @@ const FAN_OUT: usize = 10;
 /// The number of completions when rates are measured.
 const LOAD: usize = 500;
 /// The number of notifications due at once, for all webhooks together.
-const DUE: usize = 20_000;
-/// The maximum number of those in flight: for each webhook, an eighth of the 128 that a dispatcher
-/// grants each of the two cores.
+const DUE_AT_ONCE: usize = 20_000;
+/// The maximum number of those in flight: 16 for each webhook, an eighth of the 128 that a
+/// dispatcher grants each of the two cores.
 const MAX_IN_FLIGHT: usize = FAN_OUT * 16;
 /// The response time of busy receivers.
 const BUSY_RESPONSE_TIME: Duration = Duration::from_millis(50);
-/// The number and interval of completions at a constant rate: 20 a second.
+/// The number of completions at a constant rate.
 const PACED: usize = 400;
+/// Their interval: 20 a second.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// The number of completions before a measurement.
 const WARM_UP: usize = 10;
@@ -70,8 +71,8 @@ const WARM_UP: usize = 10;
 const BACKLOG: usize = 10_000;
 /// The number of concurrent completions.
 const CONCURRENCY: usize = 32;
-/// Records commit times, from which latencies are measured.
-const SETTINGS: &str = "-c track_commit_timestamp=on";
+/// PostgreSQL records commit times, from which latencies are measured.
+const POSTGRES_SETTINGS: &str = "-c track_commit_timestamp=on";
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,9 +85,9 @@ fn main() {
     });
 }
 
-/// Two cores, two gateways and two dispatchers.
+/// Measures two cores, two gateways and two dispatchers.
 async fn measure_cluster() {
-    let Some(postgres) = Postgres::start_with(SETTINGS) else {
+    let Some(postgres) = Postgres::start_with(POSTGRES_SETTINGS) else {
         return;
     };
     let url = postgres.url();
@@ -94,7 +95,7 @@ async fn measure_cluster() {
     let postgres = &cluster.postgres;
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
     let receiver = Receiver::start(Duration::ZERO).await;
-    let hanging = hanging().await;
+    let hanging = start_hanging_receiver().await;
 
     let without_webhooks = create_picked_up(LOAD, &shop, &board).await;
     let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
@@ -111,8 +112,8 @@ async fn measure_cluster() {
 
     shop.subscribe(receiver.url()).await;
     println!(
-        "20/s, two of each program: {}",
-        latencies(&quiet, &board, &receiver, postgres).await
+        "20 a second, two of each program: {}",
+        measure_latencies(&quiet, &board, &receiver, postgres).await
     );
 
     shop.subscribe(&hanging).await;
@@ -120,7 +121,7 @@ async fn measure_cluster() {
     make_due(postgres, &hanging);
     complete_paced(&beside_backlog, &board).await;
     println!(
-        "20/s, beside a backlog of {BACKLOG} for a hanging receiver: {}",
+        "20 a second, beside a backlog of {BACKLOG} for a hanging receiver: {}",
         Latencies::of(&beside_backlog, &receiver, postgres)
     );
     postgres.sql(&format!(
@@ -132,39 +133,40 @@ async fn measure_cluster() {
         shop.subscribe(receiver.url()).await;
     }
     complete(&load[..WARM_UP], &board).await;
-    drained(postgres).await;
+    wait_until_sent(postgres).await;
     let notifications = LOAD * FAN_OUT;
     let before = ResourceUsage::read(&cluster).await;
-    let (started, received) = (Instant::now(), receiver.count());
+    let (started, count_before) = (Instant::now(), receiver.count());
     complete(&load[WARM_UP..], &board).await;
-    receiver.wait_for_count(received + notifications).await;
+    receiver.wait_for_count(count_before + notifications).await;
     let with_completions = rate(notifications, started.elapsed());
-    drained(postgres).await;
+    wait_until_sent(postgres).await;
     let all = ResourceUsage::read(&cluster).await.since(&before);
-    let own = all.since(&completions).per_thousand(notifications);
+    let without_completions = all.since(&completions).per_thousand(notifications);
     println!(
         "{LOAD} completions, {FAN_OUT} notifications each: {with_completions:.0} \
-         notifications/s; per thousand including completions: {}; excluding them: {own}",
-        all.per_thousand(notifications)
+         notifications/s; per thousand including completions: {}; excluding them: {}",
+        all.per_thousand(notifications),
+        without_completions
     );
 
-    catch_up(&cluster, &receiver).await;
+    measure_catching_up(&cluster, &receiver).await;
 
     postgres.sql("UPDATE webhooks SET disabled_at = 1");
     let busy = Receiver::start(BUSY_RESPONSE_TIME).await;
     for _ in 0..FAN_OUT {
         shop.subscribe(busy.url()).await;
     }
-    // Webhooks of unknown health have little capacity: this makes them healthy.
+    // A few notifications make the webhooks healthy: those of unknown health have little capacity.
     insert_backlog(postgres, WARM_UP, busy.url());
     make_due(postgres, busy.url());
-    drained(postgres).await;
-    catch_up(&cluster, &busy).await;
+    wait_until_sent(postgres).await;
+    measure_catching_up(&cluster, &busy).await;
 }
 
-/// The all-in-one.
+/// Measures the latency of the all-in-one, and that of a bare client.
 async fn measure_one_process() {
-    let Some(postgres) = Postgres::start_with(SETTINGS) else {
+    let Some(postgres) = Postgres::start_with(POSTGRES_SETTINGS) else {
         return;
     };
     let platform = OneProcess::start(&postgres.url()).await;
@@ -173,40 +175,40 @@ async fn measure_one_process() {
 
     let bare = BareClient::new(1);
     bare.send(receiver.url(), WARM_UP).await;
-    let taken = bare.paced(&receiver, PACED, INTERVAL).await;
-    println!("20/s, a bare client without a database: {taken}");
+    let baseline = bare.send_paced(&receiver, PACED, INTERVAL).await;
+    println!("20 a second, a bare client without a database: {baseline}");
 
     let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
     shop.subscribe(receiver.url()).await;
     println!(
-        "20/s, one process: {}",
-        latencies(&quiet, &board, &receiver, &postgres).await
+        "20 a second, one process: {}",
+        measure_latencies(&quiet, &board, &receiver, &postgres).await
     );
 }
 
-/// Makes a backlog due to all webhooks, and compares the rate with a bare client with as many
-/// connections as notifications in flight.
-async fn catch_up(cluster: &Cluster, receiver: &Receiver) {
-    insert_backlog(&cluster.postgres, DUE / FAN_OUT, receiver.url());
+/// Measures the rate at which a backlog of all webhooks is sent, and the rate of a bare client with
+/// [`MAX_IN_FLIGHT`] connections.
+async fn measure_catching_up(cluster: &Cluster, receiver: &Receiver) {
+    insert_backlog(&cluster.postgres, DUE_AT_ONCE / FAN_OUT, receiver.url());
     let before = ResourceUsage::read(cluster).await;
-    let received = receiver.count();
+    let count_before = receiver.count();
     make_due(&cluster.postgres, receiver.url());
-    // Found by polling: excludes up to a second until the first claim.
-    receiver.wait_for_count(received + 1).await;
+    // Cores poll for due webhooks: the time until the first claim, up to a second, is excluded.
+    receiver.wait_for_count(count_before + 1).await;
     let started = Instant::now();
-    receiver.wait_for_count(received + DUE).await;
-    let catching_up = rate(DUE, started.elapsed());
-    drained(&cluster.postgres).await;
+    receiver.wait_for_count(count_before + DUE_AT_ONCE).await;
+    let catching_up = rate(DUE_AT_ONCE, started.elapsed());
+    wait_until_sent(&cluster.postgres).await;
     let all = ResourceUsage::read(cluster).await.since(&before);
     println!(
-        "{DUE} due at once to {FAN_OUT} webhooks, response time {:?}: {catching_up:.0} \
+        "{DUE_AT_ONCE} due at once to {FAN_OUT} webhooks, response time {:?}: {catching_up:.0} \
          notifications/s; per thousand: {}",
         receiver.response_time(),
-        all.per_thousand(DUE)
+        all.per_thousand(DUE_AT_ONCE)
     );
 
     let bare = BareClient::new(MAX_IN_FLIGHT);
-    let bare = rate(DUE, bare.send(receiver.url(), DUE).await);
+    let bare = rate(DUE_AT_ONCE, bare.send(receiver.url(), DUE_AT_ONCE).await);
     println!(
         "a bare client over {MAX_IN_FLIGHT} connections: {bare:.0}/s; catching up is \
          {:.0} % of it",
@@ -215,7 +217,7 @@ async fn catch_up(cluster: &Cluster, receiver: &Receiver) {
 }
 
 /// Completes deliveries at 20 a second. Returns the latencies of their notifications.
-async fn latencies(
+async fn measure_latencies(
     deliveries: &[(String, String)],
     board: &Caller,
     receiver: &Receiver,
@@ -223,12 +225,12 @@ async fn latencies(
 ) -> Latencies {
     let (first, measured) = deliveries.split_at(WARM_UP);
     complete(first, board).await;
-    drained(postgres).await;
+    wait_until_sent(postgres).await;
     complete_paced(measured, board).await;
     Latencies::of(measured, receiver, postgres)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the figures are for people")]
+#[expect(clippy::cast_precision_loss, reason = "rounded for display")]
 fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
@@ -258,7 +260,7 @@ async fn complete(deliveries: &[(String, String)], board: &Caller) -> Duration {
     started.elapsed()
 }
 
-/// Completes deliveries at a constant rate.
+/// Completes deliveries at a constant rate, and waits for their notifications.
 async fn complete_paced(deliveries: &[(String, String)], board: &Caller) {
     let mut tick = tokio::time::interval(INTERVAL);
     for (_, dropoff) in deliveries {
@@ -268,8 +270,8 @@ async fn complete_paced(deliveries: &[(String, String)], board: &Caller) {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
-/// Waits until enabled webhooks have no notifications pending or leased.
-async fn drained(postgres: &Postgres) {
+/// Waits until enabled webhooks have no pending or leased notifications.
+async fn wait_until_sent(postgres: &Postgres) {
     let pending = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')
          AND webhook_id NOT IN (SELECT id FROM webhooks WHERE disabled_at = 1)";
     while postgres.query(pending) != "0" {
@@ -277,8 +279,8 @@ async fn drained(postgres: &Postgres) {
     }
 }
 
-/// Inserts due notifications for each webhook with this URL. They are not claimed before
-/// [`make_due`].
+/// Inserts due notifications for each webhook with this URL. No core claims them until [`make_due`]
+/// makes the webhooks due.
 fn insert_backlog(postgres: &Postgres, count: usize, url: &str) {
     postgres.sql(&format!(
         "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
@@ -287,11 +289,11 @@ fn insert_backlog(postgres: &Postgres, count: usize, url: &str) {
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {count}) AS number WHERE url = '{url}'"
     ));
-    // As autovacuum would after a while.
+    // Autovacuum would do so later.
     postgres.sql("ANALYZE notifications");
 }
 
-/// Makes those webhooks due.
+/// Makes the webhooks with this URL due.
 fn make_due(postgres: &Postgres, url: &str) {
     postgres.sql(&format!(
         "UPDATE webhooks SET next_due_at = 1 WHERE url = '{url}'"

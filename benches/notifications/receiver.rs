@@ -1,4 +1,4 @@
-//! Receivers with as little overhead as possible.
+//! Receivers with minimal overhead.
 
 use std::{
     collections::HashMap,
@@ -102,7 +102,7 @@ async fn record(
 }
 
 /// Starts a receiver that accepts connections and never responds. Returns its URL.
-pub(super) async fn hanging() -> String {
+pub(super) async fn start_hanging_receiver() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     tokio::spawn(async move {

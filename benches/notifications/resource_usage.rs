@@ -24,7 +24,7 @@ impl ResourceUsage {
         tokio::time::sleep(STATISTICS_DELAY).await;
         let cores = cluster.cores.each_ref().map(Server::id);
         let dispatchers = cluster.dispatchers.each_ref().map(Server::id);
-        let postgres = processes(&cluster.postgres);
+        let postgres = process_ids(&cluster.postgres);
         let all = cores.iter().chain(&dispatchers).chain(&postgres);
         let query_number = |statement| cluster.postgres.query(statement).parse().unwrap();
         Self {
@@ -79,8 +79,8 @@ impl std::fmt::Display for ResourceUsage {
     }
 }
 
-/// The PostgreSQL server process and its children.
-fn processes(postgres: &Postgres) -> Vec<u32> {
+/// The ids of the PostgreSQL server process and its children.
+fn process_ids(postgres: &Postgres) -> Vec<u32> {
     let file = format!("{}/data/postmaster.pid", postgres.directory());
     let postmaster = std::fs::read_to_string(file).unwrap();
     let postmaster = postmaster.lines().next().unwrap().to_owned();

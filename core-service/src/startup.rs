@@ -84,14 +84,14 @@ fn geocoder(
             GeocoderSpec::Http(spec) => {
                 let language = &config.platform.locale;
                 let http = HttpGeocoder::new(spec, language).map_err(StartError::GeocoderTls)?;
-                let label = http.label();
+                let cache_scope = http.cache_scope();
                 let cache = GeocodeCache {
                     storage: Arc::clone(storage),
                     clock: clock.clone(),
                 };
                 chain.push(Box::new(CachedGeocoder::new(
                     http,
-                    label,
+                    cache_scope,
                     Some(Box::new(cache)),
                 )));
             }

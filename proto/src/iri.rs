@@ -26,7 +26,7 @@ impl Collection {
     pub const fn segment(self) -> &'static str {
         match self {
             Self::Addresses => "addresses",
-            // The path of the specification (`/api/api_apps/<id>`); everywhere else it is an API client.
+            // The path of the specification (`/api/api_apps/<id>`); all other names say API client.
             Self::ApiClients => "api_apps",
             Self::Deliveries => "deliveries",
             Self::Events => "events",
@@ -45,8 +45,8 @@ impl Collection {
         format!("{}/{id}", self.segment())
     }
 
-    /// The last part of the name of a member of this collection.
-    pub fn member(self, name: &str) -> Option<&str> {
+    /// The last segment of the name of a member of this collection.
+    pub fn last_segment(self, name: &str) -> Option<&str> {
         name.strip_prefix(self.segment())?
             .strip_prefix('/')
             .filter(|id| !id.is_empty() && !id.contains('/'))
@@ -55,7 +55,7 @@ impl Collection {
     /// The id in the name of a member of this collection. Accepts only the canonical spelling of
     /// UUIDs: lower case with hyphens.
     pub fn id(self, name: &str) -> Option<Uuid> {
-        let text = self.member(name)?;
+        let text = self.last_segment(name)?;
         let id = Uuid::try_parse(text).ok()?;
         (id.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text).then_some(id)
     }

@@ -9,7 +9,7 @@ pub use v1::*;
 /// The encoded `FileDescriptorSet` of the package, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
-/// Metadata of a replayed response to an idempotent request: `true`.
+/// The metadata key that marks a replayed response; its value is `true`.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 
 /// The `domain` of every `google.rpc.ErrorInfo` that core sends.

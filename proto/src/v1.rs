@@ -1,9 +1,9 @@
-//! What `build.rs` generates from `delivery/v1/*.proto`.
+//! The code that `build.rs` generates from `delivery/v1/*.proto`.
 #![expect(
     clippy::all,
     clippy::pedantic,
     clippy::allow_attributes,
-    reason = "generated code is not ours to style"
+    reason = "the code is generated"
 )]
 
 tonic::include_proto!("delivery.v1");

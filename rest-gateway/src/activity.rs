@@ -1,4 +1,4 @@
-//! Tracks the requests on a connection, for its timeouts.
+//! Tracks the requests in flight on a connection, so that an idle connection can be closed.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ pub(crate) struct Activity {
     changed: Notify,
 }
 
-/// A request in flight, until it is dropped.
+/// Counts a request as in flight until it is dropped.
 pub(crate) struct InFlight(Arc<Activity>);
 
 impl Activity {

@@ -1,7 +1,7 @@
 //! Reads request bodies in full, within limits of size, time and memory.
 //!
-//! A body is read even if it is not needed: a client that sends before it reads would otherwise
-//! have its connection reset, and get no response.
+//! A body is read even if it is not needed: otherwise the connection of a client that is still
+//! sending would be reset, and the client would get no response.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +24,8 @@ const DISCARD_FACTOR: usize = 8;
 pub(crate) struct Limits {
     /// Of one body, in bytes.
     pub(crate) size: usize,
-    /// Of one body.
-    pub(crate) time: Duration,
+    /// Of receiving one body.
+    pub(crate) timeout: Duration,
     /// Of all bodies together: one permit per KiB.
     pub(crate) memory: Arc<Semaphore>,
 }
@@ -37,14 +37,14 @@ pub(crate) async fn read(
     limits: &Limits,
 ) -> (Result<Bytes, Error>, Option<OwnedSemaphorePermit>) {
     let limit = limits.size;
-    let announced = body.size_hint();
-    // A client that waits for `100 Continue` gets the error before it sends the body; a client
-    // that announces more than would be discarded gets it immediately.
-    let rejected_early = headers.contains_key(EXPECT) && exceeds(announced.lower(), limit);
-    if rejected_early || exceeds(announced.lower(), limit.saturating_mul(DISCARD_FACTOR)) {
+    let size_hint = body.size_hint();
+    // Rejected without reading: a body that the client holds back until `100 Continue`, and a body
+    // too large to be discarded.
+    let is_held_back = headers.contains_key(EXPECT) && exceeds(size_hint.lower(), limit);
+    if is_held_back || exceeds(size_hint.lower(), limit.saturating_mul(DISCARD_FACTOR)) {
         return (Err(Error::TooLarge { limit }), None);
     }
-    let max = announced
+    let max = size_hint
         .upper()
         .and_then(|upper| usize::try_from(upper).ok())
         .map_or(limit, |upper| upper.min(limit));
@@ -53,7 +53,7 @@ pub(crate) async fn read(
         discard(body, limits).await;
         return (Err(Error::overloaded()), None);
     };
-    let collected = tokio::time::timeout(limits.time, collect(body, limit))
+    let collected = tokio::time::timeout(limits.timeout, collect(body, limit))
         .await
         .unwrap_or(Err(Error::RequestTimeout));
     (collected, Some(memory))
@@ -75,7 +75,7 @@ pub(crate) async fn discard(mut body: Incoming, limits: &Limits) {
         }
     };
     // A timeout does not change the response.
-    let _ = tokio::time::timeout(limits.time, discarded).await;
+    let _ = tokio::time::timeout(limits.timeout, discarded).await;
 }
 
 async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Error> {
@@ -106,6 +106,6 @@ async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Error> {
     Ok(collected.freeze())
 }
 
-fn exceeds(announced: u64, limit: usize) -> bool {
-    usize::try_from(announced).map_or(true, |announced| announced > limit)
+fn exceeds(size: u64, limit: usize) -> bool {
+    usize::try_from(size).map_or(true, |size| size > limit)
 }

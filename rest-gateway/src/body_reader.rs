@@ -9,7 +9,7 @@ use crate::{
     json::{self, Document},
 };
 
-/// A client needs no more, and core returns them in response headers of limited size.
+/// Core returns violations in response headers, whose size is limited.
 const MAX_VIOLATIONS: usize = 100;
 /// In characters. A client's keys may have any length.
 const MAX_FIELD: usize = 200;
@@ -50,8 +50,8 @@ impl ViolationCollector {
             self.add_verbatim(&path, "REPEATED", "must occur only once");
         }
         if !value.is_object() {
-            let wrong = format!("the body must be a JSON object, not {}", kind(&value));
-            self.add("", "WRONG_TYPE", wrong);
+            let description = format!("the body must be a JSON object, not {}", type_name(&value));
+            self.add("", "WRONG_TYPE", description);
             return Value::Null;
         }
         value
@@ -72,19 +72,19 @@ impl ViolationCollector {
         }
     }
 
-    /// Like [`ViolationCollector::add`], for a name that is the client's own.
+    /// Like [`ViolationCollector::add`], for a name that the client chose.
     pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
         self.names.add_verbatim(shorten(name, MAX_FIELD));
         self.add(name, reason, description);
     }
 
     pub(crate) fn add_wrong_type(&mut self, field: impl AsRef<str>, expected: &str, value: &Value) {
-        let wrong = format!("must be {expected}, not {}", kind(value));
-        self.add(field, "WRONG_TYPE", wrong);
+        let description = format!("must be {expected}, not {}", type_name(value));
+        self.add(field, "WRONG_TYPE", description);
     }
 
     /// Records the member that the client used for a field with several names.
-    pub(crate) fn name_field(&mut self, field: String, member: &'static str) {
+    pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
         self.names.add_alias(field, member);
     }
 
@@ -107,8 +107,8 @@ impl ViolationCollector {
         else {
             return error;
         };
-        // For an unreadable body, core reports every required field as missing: noise.
-        if self.violations.iter().any(|ours| ours.field.is_empty()) {
+        // If the whole body is invalid, core reports every required field as missing.
+        if self.violations.iter().any(|own| own.field.is_empty()) {
             violations.retain(|violation| violation.path.is_empty());
         }
         for violation in &mut violations {
@@ -147,7 +147,7 @@ impl<'v> Object<'v> {
         }
     }
 
-    /// Reads an object. An empty array counts as an empty object: PHP encodes both alike.
+    /// Reads an object. An empty array counts as an empty object: PHP encodes both as `[]`.
     pub(crate) fn of(
         value: &'v Value,
         path: String,
@@ -210,7 +210,7 @@ impl<'v> Object<'v> {
         if self.get(member).is_some() || self.get(old).is_none() {
             return self.text(member, member, violations);
         }
-        violations.name_field(self.path(member), old);
+        violations.add_alias(self.path(member), old);
         self.text(old, member, violations)
     }
 
@@ -279,7 +279,7 @@ fn as_integer(value: &Value) -> Option<i64> {
 }
 
 /// The name of a value's type, for messages.
-fn kind(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -117,7 +117,7 @@ pub(crate) fn read_page_size(
 ) -> Option<u32> {
     const FIELD: &str = "page_size";
 
-    let text = read_once(request, (FIELD, "itemsPerPage"), violations)?;
+    let text = read_single(request, (FIELD, "itemsPerPage"), violations)?;
     let size = text.parse().ok();
     if size.is_none() {
         violations.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
@@ -126,12 +126,12 @@ pub(crate) fn read_page_size(
 }
 
 /// Reads a query parameter that may occur once, as the value of a field.
-pub(crate) fn read_once(
+pub(crate) fn read_single(
     request: &Request,
     (field, parameter): (&str, &'static str),
     violations: &mut ViolationCollector,
 ) -> Option<String> {
-    violations.name_field(field.to_owned(), parameter);
+    violations.add_alias(field.to_owned(), parameter);
     let mut values = request.query(parameter);
     if values.len() > 1 {
         violations.add(field, "REPEATED", "must occur only once");

@@ -18,9 +18,9 @@ use crate::etag;
 /// In bytes. A body that fits into one packet arrives no sooner if compressed.
 const MIN_SIZE: u64 = 1024;
 
-type NoSecret = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
+type HasNoSecret = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
 type Normalise<B> = fn(Request<B>) -> Request<B>;
-type Compress = CompressionLayer<And<SizeAbove, NoSecret>>;
+type Compress = CompressionLayer<And<SizeAbove, HasNoSecret>>;
 type Layers<B> = Stack<Compress, Stack<MapRequestLayer<Normalise<B>>, Identity>>;
 
 pub(crate) fn layer<B>() -> ServiceBuilder<Layers<B>> {
@@ -28,13 +28,13 @@ pub(crate) fn layer<B>() -> ServiceBuilder<Layers<B>> {
         .layer(MapRequestLayer::new(accept_gzip_or_nothing as Normalise<B>))
         .layer(
             CompressionLayer::new()
-                .compress_when(SizeAbove::new(MIN_SIZE).and(holds_no_secret as NoSecret)),
+                .compress_when(SizeAbove::new(MIN_SIZE).and(has_no_secret as HasNoSecret)),
         )
 }
 
 /// Excludes responses with `no-store`: if an attacker can inject text next to a secret, the
 /// compressed length reveals whether both share a prefix (the BREACH attack).
-fn holds_no_secret(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+fn has_no_secret(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
     !etag::is_no_store(headers)
 }
 

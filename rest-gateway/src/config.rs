@@ -22,8 +22,8 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
 
-    /// URLs of the cores; may be repeated or separated by commas. A host name stands for all its
-    /// addresses, and is resolved periodically
+    /// URLs of the cores; may be repeated or separated by commas. A host name is resolved
+    /// periodically, and each of its addresses is a core
     #[arg(
         long,
         env = "DELIVERY_CORE_URL",

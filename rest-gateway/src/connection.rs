@@ -20,9 +20,9 @@ const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 const MAX_STREAMS: u32 = 200;
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What every connection of a gateway has in common.
+/// Serves one client connection; cloned for each.
 #[derive(Clone)]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionHandler {
     pub(crate) stack: Stack,
     pub(crate) read_timeout: Duration,
     pub(crate) idle_timeout: Duration,
@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     pub(crate) closing: CancellationToken,
 }
 
-impl Connection {
+impl ConnectionHandler {
     /// Serves a connection until it closes, then releases its permit.
     pub(crate) async fn serve(self, stream: TcpStream, permit: OwnedSemaphorePermit) {
         // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.

@@ -27,7 +27,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 /// Safe for any origin: the API uses no cookies or other browser credentials.
 const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
-fn is_shared(path: &str) -> bool {
+fn allows_any_origin(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn is_preflight(headers: &HeaderMap) -> bool {
 
 /// Adds the headers of a preflight response, for a path with these methods.
 pub(crate) fn add_preflight_headers(path: &str, allow: &HeaderValue, headers: &mut HeaderMap) {
-    if is_shared(path) {
+    if allows_any_origin(path) {
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, allow.clone());
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
         headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
@@ -70,11 +70,11 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_shared = is_shared(request.uri().path());
+        let allows_any_origin = allows_any_origin(request.uri().path());
         let response = self.0.call(request);
         async move {
             let mut response = response.await?;
-            if is_shared {
+            if allows_any_origin {
                 let headers = response.headers_mut();
                 headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
                 headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);

@@ -41,7 +41,7 @@ pub(crate) enum Error {
         retry_after: Option<u64>,
     },
     #[error("{}", .0.message)]
-    KeyReused(ErrorDetail),
+    IdempotencyKeyReused(ErrorDetail),
     #[error("{}", .0.message)]
     Gone(ErrorDetail),
     #[error("the body is larger than {limit} bytes")]
@@ -49,7 +49,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
     #[error("{}", .detail.message)]
-    Exhausted {
+    LimitExceeded {
         detail: ErrorDetail,
         retry_after: u64,
     },
@@ -87,14 +87,14 @@ pub(crate) struct RuleOutcome {
     pub(crate) rule: String,
     pub(crate) matched: bool,
     pub(crate) reason: String,
-    /// What the rule added, tax included, in minor units.
+    /// The amount that the rule added, including tax, in minor units.
     pub(crate) amount: i64,
 }
 
 /// A code for programs and a message for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorDetail {
-    /// Lower snake case; empty if core gave none.
+    /// Lower snake case; empty for the default code.
     pub(crate) code: String,
     pub(crate) message: String,
 }
@@ -146,7 +146,7 @@ impl Error {
     /// More requests than the quota permits in its window. Both times are in seconds.
     pub(crate) fn rate_limited((quota, window): (u32, u64), retry_after: u64) -> Self {
         let message = format!("more than {quota} requests in {window} s");
-        Self::Exhausted {
+        Self::LimitExceeded {
             detail: ErrorDetail::new(&codes::TOO_MANY_REQUESTS, &message),
             retry_after,
         }
@@ -159,12 +159,12 @@ impl Error {
         }
     }
 
-    /// A message of core lacks a field that it must have.
-    pub(crate) fn incomplete(what: &'static str) -> Self {
-        Self::Internal(format!("core did not send {what}").into())
+    /// A message of core lacks a required field.
+    pub(crate) fn incomplete(missing: &'static str) -> Self {
+        Self::Internal(format!("core did not send {missing}").into())
     }
 
-    /// The code of every error of this kind that has no code of its own.
+    /// The code of an error without a specific one.
     pub(crate) fn default_code(&self) -> &'static ErrorCode {
         match self {
             Self::Invalid { .. } => &codes::VALIDATION_FAILED,
@@ -176,11 +176,11 @@ impl Error {
             Self::NotAcceptable => &codes::NOT_ACCEPTABLE,
             Self::RequestTimeout => &codes::REQUEST_TIMEOUT,
             Self::Conflict { .. } => &codes::CONFLICT,
-            Self::KeyReused(_) => &codes::IDEMPOTENCY_KEY_REUSED,
+            Self::IdempotencyKeyReused(_) => &codes::IDEMPOTENCY_KEY_REUSED,
             Self::Gone(_) => &codes::EVENTS_EXPIRED,
             Self::TooLarge { .. } => &codes::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => &codes::UNSUPPORTED_MEDIA_TYPE,
-            Self::Exhausted { .. } => &codes::TOO_MANY_REQUESTS,
+            Self::LimitExceeded { .. } => &codes::TOO_MANY_REQUESTS,
             Self::Overloaded { .. } => &codes::OVERLOADED,
             Self::Unavailable { .. } => &codes::UNAVAILABLE,
             Self::Timeout => &codes::DEADLINE_EXCEEDED,
@@ -188,17 +188,17 @@ impl Error {
         }
     }
 
-    /// The code that core gave.
-    pub(crate) fn core_code(&self) -> Option<&str> {
+    /// The code that the error itself contains, if any.
+    pub(crate) fn specific_code(&self) -> Option<&str> {
         match self {
             Self::Invalid { code, .. } => Some(code.as_str()),
             Self::Unauthenticated(detail)
             | Self::Forbidden { detail, .. }
             | Self::NotFound(detail)
             | Self::Conflict { detail, .. }
-            | Self::KeyReused(detail)
+            | Self::IdempotencyKeyReused(detail)
             | Self::Gone(detail)
-            | Self::Exhausted { detail, .. } => Some(detail.code.as_str()),
+            | Self::LimitExceeded { detail, .. } => Some(detail.code.as_str()),
             Self::PriceNotCalculated(_)
             | Self::MethodNotAllowed { .. }
             | Self::NotAcceptable

@@ -35,7 +35,7 @@ pub(crate) fn apply(request_headers: &HeaderMap, mut response: Response<Bytes>) 
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache"));
     if is_known {
-        // As the 200 response would have: the compression layer adds it only to responses with a body.
+        // As in the 200 response. The compression layer adds it only to responses with a body.
         headers.append(VARY, HeaderValue::from_static("accept-encoding"));
         headers.remove(CONTENT_TYPE);
         headers.remove(CONTENT_LANGUAGE);

@@ -34,8 +34,8 @@ impl FieldNames {
             let start = end;
             end += segment.len();
             let (name, index) = segment.split_at(segment.find('[').unwrap_or(segment.len()));
-            let named = &field[..start + name.len()];
-            match self.aliases.get(named) {
+            let field_path = &field[..start + name.len()];
+            match self.aliases.get(field_path) {
                 Some(member) => path.push_str(member),
                 None => push_member(&mut path, name),
             }

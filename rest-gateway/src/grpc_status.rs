@@ -7,12 +7,12 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::error::{BUSY_RETRY_SECONDS, Error, ErrorDetail, RuleOutcome, Violation};
 
-/// `Retry-After` when core reports an exhausted quota without saying until when.
+/// `Retry-After` when core reports an exhausted quota without a delay.
 const QUOTA_RETRY_SECONDS: u64 = 60;
 
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
-        // A status with a source was created by the client: core could not be reached.
+        // A status with a source was created by tonic, not by core: core could not be reached.
         if is_caused_by::<TimeoutExpired>(&status) {
             return Self::Timeout;
         }
@@ -42,7 +42,7 @@ impl From<Status> for Error {
                 Self::PriceNotCalculated(calculation(&details))
             }
             Code::FailedPrecondition if reason(&details) == "IDEMPOTENCY_KEY_REUSED" => {
-                Self::KeyReused(detail())
+                Self::IdempotencyKeyReused(detail())
             }
             Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict {
                 detail: detail(),
@@ -58,7 +58,7 @@ impl From<Status> for Error {
             Code::ResourceExhausted if reason(&details) == "OVERLOADED" => Self::Overloaded {
                 retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
             },
-            Code::ResourceExhausted => Self::Exhausted {
+            Code::ResourceExhausted => Self::LimitExceeded {
                 detail: detail(),
                 retry_after: retry_after.unwrap_or(QUOTA_RETRY_SECONDS),
             },

@@ -9,7 +9,8 @@ use tower::{BoxError, Layer, Service, layer::layer_fn};
 
 use crate::body::ResponseBody;
 
-/// Must be outside every layer that changes a body, so that `Content-Length` is that of `GET`.
+/// Must be outside every layer that changes a body, so that `Content-Length` is the same as for
+/// `GET`.
 pub(crate) fn layer<S>() -> impl Layer<S, Service = Head<S>> + Clone {
     layer_fn(Head)
 }

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: identifies retries of a request to core, and marks replayed responses.
+//! `Idempotency-Key`: sends the key and the hash of a request to core, marks replayed responses.
 
 use http::{HeaderName, HeaderValue};
 use proto::Idempotency;
@@ -11,7 +11,7 @@ use crate::{
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-const MAX_KEY: usize = 255;
+const MAX_KEY_LENGTH: usize = 255;
 
 /// A key, and the hash of its request without the body.
 pub(crate) struct Key {
@@ -36,14 +36,14 @@ impl Key {
                 key,
                 hash: start_hash(request),
             }),
-            Err(wrong) => {
-                violations.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", wrong);
+            Err(description) => {
+                violations.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", description);
                 None
             }
         }
     }
 
-    /// Adds the body to the hash. Its bytes count, not its meaning: a retry sends the same bytes.
+    /// Adds the body to the hash, byte by byte: a repetition must send the same bytes.
     pub(crate) fn with_body(self, body: &[u8]) -> Idempotency {
         Idempotency {
             key: self.key,
@@ -54,10 +54,14 @@ impl Key {
 
 fn read(value: &HeaderValue) -> Result<String, String> {
     let text = value.to_str().unwrap_or_default();
-    if (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if (1..=MAX_KEY_LENGTH).contains(&text.len())
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+    {
         Ok(text.to_owned())
     } else {
-        Err(format!("must be 1 to {MAX_KEY} printable ASCII characters"))
+        Err(format!(
+            "must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"
+        ))
     }
 }
 
@@ -75,11 +79,11 @@ fn start_hash(request: &Request) -> Sha256 {
         .chain_update("\n")
 }
 
-/// The key and hash of a request whose body must be empty or `{}`.
-pub(crate) fn for_empty_body(request: Request) -> Result<Option<Idempotency>, Error> {
+/// The key and hash of a request to an operation whose body has no members.
+pub(crate) fn for_unused_body(request: Request) -> Result<Option<Idempotency>, Error> {
     let mut violations = ViolationCollector::default();
     let key = Key::from_request(&request, &mut violations);
-    let body = request.empty_json(&mut violations)?;
+    let body = request.read_unused_body(&mut violations)?;
     match violations.into_error() {
         Some(error) => Err(error),
         None => Ok(key.map(|key| key.with_body(&body))),

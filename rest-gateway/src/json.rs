@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A client needs no more to find the cause.
+/// Limits the paths that are stored: a client finds the cause with fewer.
 const MAX_REPEATED: usize = 20;
 
 /// A JSON document.
@@ -20,39 +20,39 @@ pub(crate) struct Document {
 /// Parses a whole text as JSON, nested up to 128 levels (`serde_json`'s limit).
 pub(crate) fn parse(text: &[u8]) -> Result<Document, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let mut path = Path::default();
-    let value = Element(&mut path).deserialize(&mut reader)?;
+    let mut state = State::default();
+    let value = Element(&mut state).deserialize(&mut reader)?;
     reader.end()?;
     Ok(Document {
         value,
-        repeated: path.repeated,
+        repeated: state.repeated,
     })
 }
 
 /// The position of the parser, and the repeated members found so far.
 #[derive(Default)]
-struct Path {
-    text: String,
+struct State {
+    path: String,
     repeated: Vec<String>,
 }
 
-impl Path {
-    /// Runs `work` with the path extended by a step.
+impl State {
+    /// Runs `work` with the path extended by `step`.
     fn within<T>(&mut self, step: fmt::Arguments<'_>, work: impl FnOnce(&mut Self) -> T) -> T {
-        let length = self.text.len();
+        let length = self.path.len();
         // Writing to a `String` cannot fail.
-        let _ = fmt::Write::write_fmt(&mut self.text, step);
+        let _ = fmt::Write::write_fmt(&mut self.path, step);
         let result = work(self);
-        self.text.truncate(length);
+        self.path.truncate(length);
         result
     }
 
-    fn dot(&self) -> &'static str {
-        if self.text.is_empty() { "" } else { "." }
+    fn separator(&self) -> &'static str {
+        if self.path.is_empty() { "" } else { "." }
     }
 }
 
-struct Element<'p>(&'p mut Path);
+struct Element<'s>(&'s mut State);
 
 impl<'de> DeserializeSeed<'de> for Element<'_> {
     type Value = Value;
@@ -103,8 +103,8 @@ impl<'de> Visitor<'de> for Element<'_> {
         let mut elements = Vec::new();
         loop {
             let index = elements.len();
-            let next = self.0.within(format_args!("[{index}]"), |path| {
-                sequence.next_element_seed(Element(path))
+            let next = self.0.within(format_args!("[{index}]"), |state| {
+                sequence.next_element_seed(Element(state))
             })?;
             match next {
                 Some(element) => elements.push(element),
@@ -114,15 +114,15 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let path = self.0;
+        let state = self.0;
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            let dot = path.dot();
-            let value = path.within(format_args!("{dot}{key}"), |path| {
-                if members.contains_key(&key) && path.repeated.len() < MAX_REPEATED {
-                    path.repeated.push(path.text.clone());
+            let separator = state.separator();
+            let value = state.within(format_args!("{separator}{key}"), |state| {
+                if members.contains_key(&key) && state.repeated.len() < MAX_REPEATED {
+                    state.repeated.push(state.path.clone());
                 }
-                map.next_value_seed(Element(path))
+                map.next_value_seed(Element(state))
             })?;
             members.insert(key, value);
         }

@@ -1,4 +1,4 @@
-//! JSON-LD responses, node members and instants.
+//! JSON-LD responses, the leading members of a resource, and formatted instants.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::LOCATION};
@@ -50,7 +50,7 @@ impl Node {
             context: None,
             iri: iri::of(name),
             ld_type,
-            id: collection.member(name).unwrap_or_default().to_owned(),
+            id: collection.last_segment(name).unwrap_or_default().to_owned(),
         }
     }
 
@@ -65,9 +65,9 @@ impl Node {
 }
 
 /// Formats instants in a store's time zone, with offset, to the second.
-pub(crate) struct Zone(TimeZone);
+pub(crate) struct StoreTimeZone(TimeZone);
 
-impl Zone {
+impl StoreTimeZone {
     /// Looks up an IANA time zone. Falls back to UTC for a name that only core's newer time zone
     /// data has; the instants stay correct.
     pub(crate) fn named(zone: &str) -> Self {
@@ -124,11 +124,17 @@ mod tests {
             ("Europe/Paris", -1_000_000_000, "1938-04-24T23:13:20+01:00"),
             ("Mars/Olympus", 1_585_821_600, "2020-04-02T10:00:00+00:00"),
         ] {
-            let written = Zone::named(zone).write(Some(&instant(seconds))).unwrap();
+            let written = StoreTimeZone::named(zone)
+                .write(Some(&instant(seconds)))
+                .unwrap();
 
             assert_eq!(written, expected, "{zone}");
         }
-        assert!(Zone::named("UTC").write(Some(&instant(i64::MAX))).is_err());
-        assert!(Zone::named("UTC").write(None).is_err());
+        assert!(
+            StoreTimeZone::named("UTC")
+                .write(Some(&instant(i64::MAX)))
+                .is_err()
+        );
+        assert!(StoreTimeZone::named("UTC").write(None).is_err());
     }
 }

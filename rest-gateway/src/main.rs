@@ -21,7 +21,7 @@ async fn main() -> ExitCode {
 
 async fn run(config: Config) -> anyhow::Result<()> {
     let limit = file_descriptors::raise_limit();
-    file_descriptors::warn_if_below(config.max_connections, limit, "--max-connections");
+    file_descriptors::warn_if_too_low(config.max_connections, limit, "--max-connections");
     let gateway = RestGateway::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     gateway.run(shutdown).await;

@@ -76,11 +76,11 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
     if other_charset {
         return Err(Error::UnsupportedMediaType("the body must be in UTF-8"));
     }
-    let plain = headers
+    let is_uncompressed = headers
         .get_all(CONTENT_ENCODING)
         .iter()
         .all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if !plain {
+    if !is_uncompressed {
         return Err(Error::UnsupportedMediaType(
             "the body must not be compressed",
         ));
@@ -125,7 +125,7 @@ impl Range<'_> {
     }
 }
 
-/// The well-formed ranges. None at all accepts every type.
+/// The well-formed ranges. An empty list accepts every type.
 fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
     headers
         .get_all(ACCEPT)
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// A range as clients write them, with its quality in thousandths.
+    /// A range as a client writes it, with its quality in thousandths.
     fn any_range() -> impl Strategy<Value = (&'static str, u16)> {
         let names = sample::select(vec![
             "*/*",

@@ -1,4 +1,4 @@
-//! The steps of every request: rate limit, route, read the body, run the handler, tag the response.
+//! The steps of every request: rate limit, route, read the body, run the handler, add the `ETag`.
 
 use std::{
     sync::Arc,
@@ -56,7 +56,7 @@ impl Pipeline {
             routes: RouteTable::new(),
             limits: Limits {
                 size: config.max_body,
-                time: config.read_timeout,
+                timeout: config.read_timeout,
                 memory: Arc::new(Semaphore::new(BODY_MEMORY_KIB)),
             },
             concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
@@ -111,14 +111,14 @@ impl Inner {
             }
         };
         let (body, _memory) = body::read(&parts.headers, body, &self.limits).await;
-        // Excess requests are rejected immediately; an unbounded queue would grow. Routes with a
-        // fixed media type are exempt: the health checks among them must always respond.
+        // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
+        // fixed media type are exempt: some are health checks, which must always respond.
         let _permit = match route.negotiation {
             Negotiation::JsonLd => Some(self.acquire_permit()?),
             Negotiation::Fixed => None,
         };
 
-        let get_headers = (route.method == Method::GET).then(|| parts.headers.clone());
+        let conditional_headers = (route.method == Method::GET).then(|| parts.headers.clone());
         let request = Request {
             parts,
             body,
@@ -129,14 +129,14 @@ impl Inner {
         let response = (route.handler)(Arc::clone(&self.gateway), request).await?;
 
         let response = set_media_type(response, media_type);
-        let response = match get_headers {
+        let response = match conditional_headers {
             Some(headers) => etag::apply(&headers, response),
             None => response,
         };
         Ok(response.map(Full::new))
     }
 
-    /// Lists a path's methods without authentication, which CORS preflight requests do not carry.
+    /// Lists a path's methods. Requires no token: CORS preflight requests have none.
     fn respond_to_options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
         let path = request.uri.path();
         let allow = self.routes.allowed_methods(path)?;

@@ -6,7 +6,7 @@ use clap::Args;
 use iso_currency::Currency;
 use jiff::tz::TimeZone;
 
-/// Settings that are the same for all shops.
+/// Settings that are the same for all stores.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct PlatformConfig {
     /// The platform's time zone (IANA)

@@ -1,7 +1,7 @@
-//! Renders every error as one JSON body with the members of both Hydra, which existing clients
-//! read, and RFC 9457.
+//! Renders every error as one JSON body with the members of Hydra, for existing clients, and of
+//! RFC 9457.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{
@@ -58,14 +58,14 @@ pub(crate) fn render(
     public_url: &str,
 ) -> Response<ResponseBody> {
     let default = error.default_code();
-    let code = error.core_code().unwrap_or(default.code);
+    let code = error.specific_code().unwrap_or(default.code);
     // `type` is the URL of an existing page even if a newer core sends an unknown code.
     let documented = error_codes::find(code)
         .filter(|known| known.status == default.status)
         .unwrap_or(default);
     let detail = match error {
-        Error::Invalid { violations, .. } => Cow::Owned(join_messages(violations)),
-        _ => Cow::Owned(error.to_string()),
+        Error::Invalid { violations, .. } => join_messages(violations),
+        _ => error.to_string(),
     };
     let violations = match error {
         Error::Invalid { violations, .. } => Some(violations.as_slice()),
@@ -164,7 +164,7 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
             retry_after: Some(retry_after),
             ..
         }
-        | Error::Exhausted { retry_after, .. }
+        | Error::LimitExceeded { retry_after, .. }
         | Error::Overloaded { retry_after }
         | Error::Unavailable { retry_after, .. } => Some((RETRY_AFTER, (*retry_after).into())),
         Error::Invalid { .. }
@@ -175,7 +175,7 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Error::Conflict {
             retry_after: None, ..
         }
-        | Error::KeyReused(_)
+        | Error::IdempotencyKeyReused(_)
         | Error::Gone(_)
         | Error::TooLarge { .. }
         | Error::UnsupportedMediaType(_)

@@ -20,13 +20,13 @@ const MAX_AUTHORIZATION: usize = 8 * 1024;
 
 pub(crate) struct Request {
     pub(crate) parts: Parts,
-    /// An error here matters only to handlers that read the body.
+    /// Handlers that do not read the body ignore an error.
     pub(crate) body: Result<Bytes, Error>,
     /// The decoded value of `{…}` in the path; empty if the path has none.
     pub(crate) parameter: String,
     /// When the response must be ready.
     pub(crate) deadline: Instant,
-    /// Learns the client of this request's token once core accepts it.
+    /// Caches the client of this request's token once core has accepted the token.
     pub(crate) token_owners: TokenOwners,
 }
 
@@ -90,15 +90,19 @@ impl Request {
         self.json().map(Some)
     }
 
-    /// Checks that the body is empty or a JSON object. Members are unknown, and ignored.
-    pub(crate) fn check_empty(self) -> Result<(), Error> {
+    /// Checks the body of an operation without members: empty or a JSON object, whose members are
+    /// ignored.
+    pub(crate) fn check_unused_body(self) -> Result<(), Error> {
         let mut violations = ViolationCollector::default();
-        self.empty_json(&mut violations)?;
+        self.read_unused_body(&mut violations)?;
         violations.into_error().map_or(Ok(()), Err)
     }
 
-    /// The bytes of a body that must be as in [`Request::check_empty`].
-    pub(crate) fn empty_json(self, violations: &mut ViolationCollector) -> Result<Bytes, Error> {
+    /// Like [`Request::check_unused_body`], but collects the violations and returns the bytes.
+    pub(crate) fn read_unused_body(
+        self,
+        violations: &mut ViolationCollector,
+    ) -> Result<Bytes, Error> {
         let body = self.optional_json()?;
         if let Some(body) = &body {
             violations.parse(body);

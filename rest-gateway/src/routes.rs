@@ -141,7 +141,7 @@ impl RouteTable {
         };
         let Some(route) = found.value.iter().find(|route| route.method == *method) else {
             return Err(Error::MethodNotAllowed {
-                allow: allow(found.value),
+                allow: allow_header(found.value),
             });
         };
         Ok(RouteMatch {
@@ -154,7 +154,7 @@ impl RouteTable {
     /// The value of `Allow` for a path.
     pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        Ok(allow(found.value))
+        Ok(allow_header(found.value))
     }
 }
 
@@ -178,7 +178,7 @@ fn decode(raw: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-fn allow(routes: &[&Route]) -> String {
+fn allow_header(routes: &[&Route]) -> String {
     let mut methods = Vec::new();
     for route in routes {
         methods.push(route.method.as_str());
@@ -222,7 +222,7 @@ mod tests {
             .iter()
             .map(|route| (route.method.as_str(), route.path))
             .collect();
-        let documented: BTreeSet<_> = api_description::method_and_path().collect();
+        let documented: BTreeSet<_> = api_description::methods_and_paths().collect();
 
         assert_eq!(documented, routes);
     }
@@ -237,7 +237,7 @@ mod tests {
             .filter(|route| !DOCUMENTATION_PATHS.contains(&route.path))
             .map(|route| (route.method.as_str(), route.path))
             .collect();
-        let documented: BTreeSet<_> = api_description::hydra_method_and_path().collect();
+        let documented: BTreeSet<_> = api_description::hydra_methods_and_paths().collect();
 
         assert_eq!(documented, routes);
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     api_description,
     config::Config,
-    connection::Connection,
+    connection::ConnectionHandler,
     core_pool::CorePool,
     gateway::Gateway,
     pipeline::Pipeline,
@@ -24,7 +24,7 @@ use crate::{
 /// Pause after a failed accept, which usually means that file descriptors are exhausted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A gateway bound to its address; it serves once it runs.
+/// A gateway that is bound to its address. [`RestGateway::run`] serves requests.
 pub struct RestGateway {
     listener: TcpListener,
     addr: SocketAddr,
@@ -93,7 +93,7 @@ impl RestGateway {
         let _abort_on_return = abort.clone().drop_guard();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
-        let connection = Connection {
+        let handler = ConnectionHandler {
             stack: self.stack.clone(),
             read_timeout: self.config.read_timeout,
             idle_timeout: self.config.idle_timeout,
@@ -101,18 +101,18 @@ impl RestGateway {
             closing: closing.clone(),
         };
         let serve = |(stream, permit)| {
-            let served = connection.clone().serve(stream, permit);
+            let served = handler.clone().serve(stream, permit);
             tokio::spawn(abort.clone().run_until_cancelled_owned(served));
         };
-        let drain = drain(&shutdown, &self.draining, self.config.drain_grace);
-        let mut drain = std::pin::pin!(drain);
+        let grace_end = start_draining(&shutdown, &self.draining, self.config.drain_grace);
+        let mut grace_end = std::pin::pin!(grace_end);
         loop {
             tokio::select! {
                 accepted = self.accept(&permits) => match accepted {
                     Some(accepted) => serve(accepted),
                     None => break,
                 },
-                () = &mut drain => break,
+                () = &mut grace_end => break,
             }
         }
         // Connections in the kernel's backlog are still served.
@@ -152,8 +152,12 @@ impl RestGateway {
 }
 
 /// Waits for `shutdown`, then for the grace period, in which responses ask clients to reconnect:
-/// a client that is writing to a connection sees its closing as a failure.
-async fn drain(shutdown: &CancellationToken, draining: &CancellationToken, grace: Duration) {
+/// closing a connection fails a request that its client is sending.
+async fn start_draining(
+    shutdown: &CancellationToken,
+    draining: &CancellationToken,
+    grace: Duration,
+) {
     shutdown.cancelled().await;
     draining.cancel();
     tokio::time::sleep(grace).await;

@@ -1,8 +1,8 @@
 //! The tower layers of every request, outermost first.
 //!
-//! `body` limits the size of bodies: only there is it known whether a request's body is needed.
-//! `pipeline` limits concurrency after the body is read: a slow sender must not occupy the slot
-//! of a request that has arrived.
+//! Two limits are not layers. `body` limits the size of bodies, and discards a body that its request
+//! does not need. `pipeline` limits concurrency after the body is read: a slow client must not occupy
+//! the slot of a request that has arrived.
 
 use std::convert::Infallible;
 

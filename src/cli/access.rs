@@ -15,12 +15,12 @@ use tonic::{
 
 use crate::cli::errors::call_error;
 
-const KEY: &str = "DELIVERY_OPERATOR_KEY";
-const SECRET: &str = "DELIVERY_OPERATOR_SECRET";
+const KEY_VARIABLE: &str = "DELIVERY_OPERATOR_KEY";
+const SECRET_VARIABLE: &str = "DELIVERY_OPERATOR_SECRET";
 
-const TARGET: &str = "Target core";
+const HELP_HEADING: &str = "Target core";
 
-/// Flags of every operator's command.
+/// The flags of all operator commands.
 #[derive(Args, Debug)]
 pub(crate) struct Access {
     #[arg(
@@ -28,8 +28,8 @@ pub(crate) struct Access {
         env = "DELIVERY_CORE_URL",
         value_name = "URL",
         global = true,
-        help_heading = TARGET,
-        help = format!("gRPC URL of the core to call; requires {KEY} and {SECRET}")
+        help_heading = HELP_HEADING,
+        help = format!("gRPC URL of the core to call; requires {KEY_VARIABLE} and {SECRET_VARIABLE}")
     )]
     core_url: Option<CoreUrl>,
 
@@ -40,7 +40,7 @@ pub(crate) struct Access {
         value_name = "DIR",
         default_value = DEFAULT_DATA_DIR,
         global = true,
-        help_heading = TARGET
+        help_heading = HELP_HEADING
     )]
     data_dir: PathBuf,
 
@@ -60,7 +60,7 @@ pub(crate) struct Core {
 
 impl Access {
     /// Connects and gets an access token with a scope.
-    pub(crate) async fn open(&self, scope: &str) -> anyhow::Result<Core> {
+    pub(crate) async fn connect(&self, scope: &str) -> anyhow::Result<Core> {
         let (core_url, credentials) = self.target()?;
         let cores = Cores::new(std::slice::from_ref(&core_url), &self.core)?;
         let channel = cores.connect_to_any().await?;
@@ -89,8 +89,8 @@ impl Access {
             return Ok((ready.core_url.parse()?, ready.operator_client));
         };
         let credentials = Credentials {
-            api_key: from_environment(KEY)?,
-            api_secret: from_environment(SECRET)?,
+            api_key: from_environment(KEY_VARIABLE)?,
+            api_secret: from_environment(SECRET_VARIABLE)?,
         };
         Ok((core_url, credentials))
     }
@@ -113,6 +113,6 @@ impl Core {
 )]
 fn from_environment(name: &str) -> anyhow::Result<String> {
     std::env::var(name).with_context(|| {
-        format!("{name} is not set: --core-url requires the operator's credentials in {KEY} and {SECRET}")
+        format!("{name} is not set: --core-url requires the operator's credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}")
     })
 }

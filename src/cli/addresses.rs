@@ -65,7 +65,7 @@ impl Addresses {
         match self.command {
             Command::Import { files, country } => {
                 let files = open(files)?;
-                let core = self.access.open("admin").await?;
+                let core = self.access.connect("admin").await?;
                 let (chunks, receiver) = mpsc::channel(READ_AHEAD);
                 let upload =
                     tokio::task::spawn_blocking(move || upload(files, country.as_ref(), &chunks));
@@ -73,7 +73,7 @@ impl Addresses {
                 let imported = AddressesClient::new(core.channel.clone())
                     .import_addresses(request)
                     .await;
-                // Reported first: an unreadable file causes core's error.
+                // Reports a file error before core's error, which it causes.
                 upload.await.context("reading the files panicked")??;
                 let imported = imported.map_err(|status| call_error(&status))?;
                 print_import(json, imported.into_inner())
@@ -83,7 +83,7 @@ impl Addresses {
                 store,
                 country,
             } => {
-                let core = self.access.open("admin").await?;
+                let core = self.access.connect("admin").await?;
                 let request = core.request(SearchAddressesRequest {
                     text,
                     store,

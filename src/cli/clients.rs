@@ -61,7 +61,7 @@ enum Command {
 
 impl Clients {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut clients = ApiClientsClient::new(core.channel.clone());
         let json = self.access.json;
 

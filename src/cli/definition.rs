@@ -24,7 +24,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Show {
+pub(crate) struct StoreFlag {
     /// Store
     #[arg(long, value_name = "ID", value_parser = id::store)]
     pub(crate) store: String,

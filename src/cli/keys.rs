@@ -34,7 +34,7 @@ enum Command {
 
 impl Keys {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut keys = SigningKeysClient::new(core.channel.clone());
         let json = self.access.json;
 

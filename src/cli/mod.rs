@@ -1,5 +1,5 @@
-//! The command line: `start`, which a bare `delivery` runs too, and the operator's commands, which
-//! call core over gRPC.
+//! The command line: `start`, which is also the default command, and the operator's commands,
+//! which call core over gRPC.
 
 mod access;
 mod address;
@@ -29,7 +29,7 @@ use process::command_line::reject_secrets;
 const EXAMPLES: &str = "\
 Examples:
   delivery                                      start on http://127.0.0.1:8080, data in ./delivery-data
-  delivery --rest-listen 127.0.0.1:0            start on any free port; see ready.json for which
+  delivery --rest-listen 127.0.0.1:0            start on any free port, written to ready.json
   delivery stores create --name 'Book shop' --address '45 Rue d’Ulm, Paris'
   delivery clients create --store ID --name Website --scopes 'deliveries tasks'
   delivery tasks complete /api/tasks/ID         complete a task as a courier
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    fn parse_all(arguments: &[&str]) -> Result<Command, String> {
+    fn parse_arguments(arguments: &[&str]) -> Result<Command, String> {
         let arguments: Vec<_> = ["delivery"]
             .iter()
             .chain(arguments)
@@ -182,7 +182,7 @@ mod tests {
             &["--data-dir=here", "start"],
             &["--data-dir=there", "start", "--data-dir", "here"],
         ] {
-            let Ok(Command::Start(settings)) = parse_all(arguments) else {
+            let Ok(Command::Start(settings)) = parse_arguments(arguments) else {
                 panic!("{arguments:?}");
             };
             assert_eq!(settings.data_dir, Path::new("here"), "{arguments:?}");
@@ -193,7 +193,8 @@ mod tests {
     fn a_flag_before_a_command_is_rejected() {
         for command in ["start", "stores"] {
             let arguments = ["--rest-listen=127.0.0.1:0", command, "list"];
-            let Err(error) = parse_all(&arguments[..if command == "start" { 2 } else { 3 }]) else {
+            let Err(error) = parse_arguments(&arguments[..if command == "start" { 2 } else { 3 }])
+            else {
                 panic!("{command}");
             };
             assert!(

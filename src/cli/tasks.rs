@@ -41,7 +41,7 @@ enum Command {
 
 impl Tasks {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("tasks:all").await?;
+        let core = self.access.connect("tasks:all").await?;
         let mut tasks = TasksClient::new(core.channel.clone());
 
         let task = match self.command {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Access,
-    definition::{self, Apply, Check, Show},
+    definition::{self, Apply, Check, StoreFlag},
     errors::{call_error, definition_error},
     id, output,
 };
@@ -29,12 +29,12 @@ enum Command {
     /// Check a definition without applying it
     Check(Check),
     /// Show the store's default time slot
-    Show(Show),
+    Show(StoreFlag),
 }
 
 impl TimeSlots {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut time_slots = TimeSlotsClient::new(core.channel.clone());
         let json = self.access.json;
 
@@ -56,7 +56,7 @@ impl TimeSlots {
                 checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &[])
             }
-            Command::Show(Show { store }) => {
+            Command::Show(StoreFlag { store }) => {
                 let request = core.request(GetDefaultTimeSlotRequest { store });
                 let found = time_slots.get_default_time_slot(request).await;
                 print(

@@ -50,7 +50,7 @@ struct File {
 
 impl Zones {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut zones = ZonesClient::new(core.channel.clone());
         let json = self.access.json;
 

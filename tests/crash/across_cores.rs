@@ -172,14 +172,14 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
     };
     let has_last = |received: &Received| received.deliveries.contains_key(last);
     assert!(receiver.wait(DEADLINE, has_last).await);
-    let received = receiver.received();
+    let notified = receiver.received();
     assert!(completed.len() >= RACES);
-    assert_eq!(received.total, completed.len() + 1);
-    assert!(received.completed_twice().is_empty());
+    assert_eq!(notified.total, completed.len() + 1);
+    assert!(notified.completed_twice().is_empty());
     crate::report(&format!(
         "{} deliveries completed by two cores at once: {} events",
         completed.len(),
-        received.total - 1
+        notified.total - 1
     ));
 }
 

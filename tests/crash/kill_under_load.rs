@@ -128,7 +128,7 @@ impl KillTest {
     }
 
     /// Asserts that nothing acknowledged was lost or duplicated and every completion was notified.
-    async fn verify(self, what: &str, expire_leases: impl FnOnce()) {
+    async fn verify(self, platform: &str, expire_leases: impl FnOnce()) {
         let (acknowledged, failures) = self.load.finish().await;
         if configured_duration().is_none() {
             self.receiver
@@ -141,7 +141,7 @@ impl KillTest {
         let timeout = configured_duration().map_or(RECOVERY_TIMEOUT, |_| LEASE_TIMEOUT);
         let figures = oracle::verify(&acknowledged, &self.shop, &self.receiver, timeout).await;
         crate::report(&format!(
-            "{what}, {} creators and completers each: {}; failed requests: {}; {figures}",
+            "{platform}, {} creators and completers each: {}; failed requests: {}; {figures}",
             self.workers,
             self.outages,
             failures.len()

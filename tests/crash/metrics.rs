@@ -12,7 +12,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 /// "The operator is told": metrics of attempts and of webhooks whose receivers are gone.
 #[tokio::test]
-async fn attempts_and_disabled_webhooks_are_counters() {
+async fn attempts_and_disabled_webhooks_are_counted() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let addr = reserve_addr();
     let flag = format!("--health-listen={addr}");

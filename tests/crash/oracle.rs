@@ -99,16 +99,16 @@ pub(crate) async fn verify(
     let stored = shop.deliveries().await;
     let stored = stored.unwrap_or_else(|failure| panic!("cannot list deliveries: {failure}"));
 
-    let received = receiver.received();
+    let notified = receiver.received();
     let known = &acknowledged.deliveries;
     Figures {
         deliveries: known.len(),
         done: acknowledged.done.len(),
         lost,
         created_twice: stored.difference(known).count(),
-        not_notified: received.missing(expected).len(),
-        completed_twice: received.completed_twice().len(),
-        unknown: received
+        not_notified: notified.missing(expected).len(),
+        completed_twice: notified.completed_twice().len(),
+        unknown: notified
             .deliveries
             .keys()
             .filter(|delivery| !known.contains(*delivery))
@@ -116,7 +116,7 @@ pub(crate) async fn verify(
         not_logged: log.missing(expected),
         logged_twice: log.repeats(),
         gaps: log.gaps(),
-        repeats: received.repeats(),
+        repeats: notified.repeats(),
     }
 }
 

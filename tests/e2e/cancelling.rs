@@ -193,7 +193,7 @@ async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2
         }
     }
 
-    let mut received = BTreeMap::new();
+    let mut notifications = BTreeMap::new();
     for delivery in &deliveries {
         let read = json_ld(&client.get(iri(delivery)).await, 200);
         let is_cancelled = !read["cancelledAt"].is_null();
@@ -207,13 +207,13 @@ async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2
         let data = receiver.next_notification().await.json()["data"].clone();
         let object = data["object"].as_str().unwrap().to_owned();
         assert_eq!(
-            received.insert(object.clone(), data),
+            notifications.insert(object.clone(), data),
             None,
             "two notifications for {object}"
         );
     }
     for (path, event) in succeeded {
-        assert_eq!(received[&path]["event"], event);
+        assert_eq!(notifications[&path]["event"], event);
     }
     assert_no_more_notifications(client, &receiver).await;
 }

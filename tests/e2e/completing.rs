@@ -297,11 +297,11 @@ async fn assert_each_notified_once(
     receiver: &WebhookReceiver,
 ) {
     let mut ids = BTreeSet::new();
-    let mut received = BTreeSet::new();
+    let mut notifications = BTreeSet::new();
     for _ in 0..deliveries.len() * events.len() {
         let notification = receiver.next_notification().await;
         let data = notification.json()["data"].clone();
-        received.insert((data["object"].to_string(), data["event"].to_string()));
+        notifications.insert((data["object"].to_string(), data["event"].to_string()));
         ids.insert(notification.header("webhook-id").to_owned());
     }
     let expected = deliveries.iter().flat_map(|delivery| {
@@ -309,8 +309,8 @@ async fn assert_each_notified_once(
             .iter()
             .map(|event| (delivery["@id"].to_string(), json!(event).to_string()))
     });
-    assert_eq!(received, expected.collect());
-    assert_eq!(ids.len(), received.len());
+    assert_eq!(notifications, expected.collect());
+    assert_eq!(ids.len(), notifications.len());
 }
 
 /// Checks that the next notifications are those of one more delivery.

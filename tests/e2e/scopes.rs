@@ -118,7 +118,7 @@ async fn every_rpc_requires_a_token_with_its_scope() {
             let case = format!("{rpc} {case}");
             match required {
                 Nothing => {
-                    mismatches.check(&case, !is_rejected(&response), "the RPC requires no token")
+                    mismatches.check(&case, !is_rejected(&response), "the RPC requires no token");
                 }
                 Token | Scope(_) => mismatches.check_eq(
                     &case,

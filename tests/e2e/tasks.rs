@@ -89,11 +89,11 @@ on_both_databases! {
         }
         assert_eq!(done.join_all().await, [200; 40]);
 
-        let mut received = BTreeSet::new();
+        let mut notifications = BTreeSet::new();
         for _ in 0..expected.len() {
-            received.insert(receiver.next_notification().await.json().to_string());
+            notifications.insert(receiver.next_notification().await.json().to_string());
         }
-        assert_eq!(received, expected);
+        assert_eq!(notifications, expected);
         // One more notification proves that no duplicate is in flight.
         let last = client.create_delivery(order()).await;
         for task in ["pickup", "dropoff"] {

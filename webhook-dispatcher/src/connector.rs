@@ -16,8 +16,9 @@ use tower::{BoxError, Service};
 
 use crate::address_guard::{self, AddressGuard, GuardedStream};
 
-/// The maximum number of abandoned connections being opened. An attempt abandons its connection if
-/// another becomes idle first; once open, it serves the next attempt.
+/// The maximum number of connections that are still being opened after their attempt has ended. An
+/// attempt abandons the connection that it opens if another one becomes idle first; once open, the
+/// abandoned connection serves a later attempt.
 const MAX_ABANDONED: usize = 64;
 
 tokio::task_local! {
@@ -47,10 +48,10 @@ pub(crate) enum Error {
     Abandoned,
 }
 
-/// Runs an attempt. When it ends, the connections it was opening are abandoned.
-pub(crate) async fn scope_attempt<F: Future>(attempt: F) -> F::Output {
+/// Runs an attempt. At its end, abandons the connections that it was opening.
+pub(crate) async fn run_attempt<F: Future>(attempt: F) -> F::Output {
     let ended = CancellationToken::new();
-    let _ends = ended.clone().drop_guard();
+    let _end_on_return = ended.clone().drop_guard();
     ATTEMPT_ENDED.scope(ended, attempt).await
 }
 
@@ -107,7 +108,7 @@ impl Service<Uri> for Connector {
 }
 
 impl Error {
-    /// Any error but the guard's is a TLS error: only the handshake follows the guard.
+    /// An error that is not the guard's is a TLS error: only the handshake follows the guard.
     fn from_boxed(error: BoxError) -> Self {
         match error.downcast() {
             Ok(error) => Self::Guard(*error),

@@ -20,11 +20,11 @@ use crate::{
     test_send::TestSends,
 };
 
-/// Limit for core to end a drained stream.
+/// How long core may take to end a drained stream.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Limit for core to acknowledge outcomes of a draining stream; then they are handed over to
-/// another session.
+/// How long core may take to acknowledge outcomes on a draining stream; then they are handed over
+/// to another session.
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One core, the stream with it, and the sends in flight.
@@ -80,11 +80,12 @@ impl CoreSession {
         }
     }
 
-    /// Runs until shutdown. Ends once its own sends have completed if only its core was removed;
-    /// on shutdown of the dispatcher, once cores have acknowledged the outcomes of all sessions.
+    /// Runs until shutdown. If only this core was removed, ends once the session's own sends have
+    /// completed; if the dispatcher shuts down, once cores have acknowledged the outcomes of all
+    /// sessions.
     #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.core.addr()))]
     pub(crate) async fn run(mut self) {
-        while self.needs_stream().await {
+        while self.wait_until_stream_needed().await {
             let result = self.run_stream().await;
             self.in_flight.hand_over();
             let Err(error) = result else {
@@ -103,8 +104,8 @@ impl CoreSession {
         }
     }
 
-    /// Waits until a stream is needed; false if none will be.
-    async fn needs_stream(&mut self) -> bool {
+    /// Waits until a stream is needed. Returns false if the session is finished instead.
+    async fn wait_until_stream_needed(&mut self) -> bool {
         loop {
             self.in_flight.hand_over();
             if !self.is_draining() {
@@ -115,7 +116,7 @@ impl CoreSession {
                 if self.in_flight.has_orphaned() {
                     return true;
                 }
-                self.in_flight.are_all_drained()
+                self.in_flight.all_drained()
             } else {
                 // Other sessions have streams for orphaned outcomes.
                 self.in_flight.is_drained()
@@ -223,7 +224,7 @@ impl CoreSession {
                         test_outcomes: tests.take_outcomes(),
                         ..self.in_flight.stream_state.next_request(accepting)
                     }),
-                    // The status of the response stream has core's reason, if there is one.
+                    // The status of the response stream contains core's reason, if there is one.
                     Err(_) => return Err(close_reason(&mut stream.responses).await),
                 },
                 Ok(()) = self.limit.changed() => {}

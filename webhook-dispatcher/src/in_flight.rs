@@ -23,7 +23,7 @@ pub(crate) struct InFlight {
     pub(crate) stream_state: StreamState,
     orphaned: watch::Sender<OrphanedOutcomes>,
     orphaned_changes: watch::Receiver<OrphanedOutcomes>,
-    /// Whether this is counted among the active sessions.
+    /// Whether this session is counted among the active ones.
     is_active: bool,
 }
 
@@ -114,7 +114,7 @@ impl InFlight {
         if dropped > 0 {
             tracing::warn!(
                 count = dropped,
-                "outcomes dropped without a stream from any core; their leases will expire"
+                "outcomes dropped: no core has an open stream, and the queue is full; their leases will expire"
             );
         }
     }
@@ -130,7 +130,7 @@ impl InFlight {
     }
 
     /// Whether all sessions are drained.
-    pub(crate) fn are_all_drained(&self) -> bool {
+    pub(crate) fn all_drained(&self) -> bool {
         self.orphaned.borrow().is_drained()
     }
 
@@ -144,20 +144,20 @@ impl InFlight {
         self.update_active();
     }
 
-    /// Updates whether this is counted among the active sessions.
+    /// Updates whether this session is counted among the active ones.
     fn update_active(&mut self) {
         if self.stream_state.is_drained() == self.is_active {
             self.transfer(|_, _| {});
         }
     }
 
-    /// Moves outcomes atomically between this session and the shared queue, and notifies the
-    /// other sessions if the queue or all sessions become drained or cease to be.
-    fn transfer(&mut self, transfer: impl FnOnce(&mut OrphanedOutcomes, &mut StreamState)) {
+    /// Moves outcomes atomically between this session and the shared queue. Notifies the other
+    /// sessions if this changes whether the queue is empty, or whether all sessions are drained.
+    fn transfer(&mut self, move_outcomes: impl FnOnce(&mut OrphanedOutcomes, &mut StreamState)) {
         let (stream_state, is_active) = (&mut self.stream_state, &mut self.is_active);
         self.orphaned.send_if_modified(|orphaned| {
             let before = (orphaned.is_empty(), orphaned.is_drained());
-            transfer(orphaned, stream_state);
+            move_outcomes(orphaned, stream_state);
             let active = !stream_state.is_drained();
             if active != *is_active {
                 *is_active = active;

@@ -39,7 +39,7 @@ const BUFFER_SIZE: u32 = 64 * 1024;
 /// Time reserved before lease expiry for reporting the outcome to core.
 const REPORT_TIME: Duration = Duration::from_secs(10);
 
-/// An HTTP client over connections of type `C`.
+/// An HTTP client that opens connections with the connector `C`.
 pub(crate) type HttpClient<C> = Client<C, Full<Bytes>>;
 
 /// Sends notifications. Reuses connections and TLS sessions.
@@ -130,8 +130,8 @@ impl Sender {
         Ok(Self {
             client: client(
                 Connector::new(guard.clone(), tls.clone(), config.send_timeout),
-                // All webhooks may have the same host: connections in use at once all stay open
-                // for the next notifications.
+                // As many idle connections as concurrent attempts: all webhooks may have the same
+                // host.
                 usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX),
                 config.send_timeout,
             ),
@@ -150,7 +150,7 @@ impl Sender {
 
     /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
-        let send_request = |request| connector::scope_attempt(self.send_request(request));
+        let send_request = |request| connector::run_attempt(self.send_request(request));
         self.attempt(notification, send_request).await.0
     }
 

@@ -1,4 +1,4 @@
-//! Opens streams of notifications from one core: connects, gets an access token, calls the rpc.
+//! Opens streams of notifications from one core: connects, gets an access token, calls the RPC.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use tonic::{
 use crate::ClientSecret;
 
 const SCOPE: &str = "notifications";
-/// Limit for connecting, getting a token and opening the stream.
+/// Timeout for connecting, getting a token and opening the stream together.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long before its expiry a token is renewed.
 const RENEWAL_MARGIN: Duration = Duration::from_mins(1);

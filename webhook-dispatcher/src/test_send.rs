@@ -26,7 +26,7 @@ use crate::{
     trace::Trace,
 };
 
-/// The maximum number of concurrent test sends for a core, which limits itself to fewer.
+/// The maximum number of concurrent test sends per stream. Core's own limit is lower.
 const MAX_RUNNING: usize = 64;
 
 /// The test sends requested on one stream. They are cancelled with it.
@@ -112,7 +112,7 @@ async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
     }
 }
 
-/// Why an attempt failed, for people: the error and its root cause.
+/// Describes why an attempt failed: the error and its root cause.
 fn detail(error: &Error) -> String {
     let causes = iter::successors(error.source(), |&cause| cause.source());
     match causes.last() {
@@ -212,11 +212,10 @@ mod tests {
         assert_eq!([test.dns, test.connect, test.tls], [None, None, None]);
     }
 
-    /// The address, in the platform's network, is not disclosed.
     #[tokio::test]
     async fn a_name_with_a_private_address_is_denied_without_disclosing_it() {
-        let canary = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
-        let addr = canary.local_addr().unwrap();
+        let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+        let addr = listener.local_addr().unwrap();
         let sender = sender_with(|| Ok(vec![LOOPBACK]));
 
         let url = format!("http://shop.example:{}/", addr.port());
@@ -230,9 +229,9 @@ mod tests {
             "the host has an address that is not on the public internet"
         );
         assert!(test.dns.is_some() && test.connect.is_none());
-        // The first connection is that of the test itself.
+        // The sender did not connect: the first connection is this test's own.
         let own = TcpStream::connect(addr).await.unwrap();
-        let (_, first) = canary.accept().await.unwrap();
+        let (_, first) = listener.accept().await.unwrap();
         assert_eq!(first, own.local_addr().unwrap());
     }
 }

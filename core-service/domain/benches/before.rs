@@ -91,16 +91,16 @@ fn report(kind: &str, texts: Vec<String>, now: &Zoned) {
         .collect();
     timed.sort_unstable();
     let count = u32::try_from(timed.len()).unwrap_or(u32::MAX);
-    let mean = timed.iter().map(|(each, _)| *each).sum::<Duration>() / count;
+    let mean = timed.iter().map(|(time, _)| *time).sum::<Duration>() / count;
     let under_goal = timed
         .iter()
-        .filter(|(each, _)| *each < Duration::from_micros(5));
+        .filter(|(time, _)| *time < Duration::from_micros(5));
     println!(
         "{kind}: {count} texts, {mean:?} on average, {} under 5 µs",
         under_goal.count()
     );
-    for (each, text) in timed.iter().rev().take(3) {
-        println!("    {each:?} {text}");
+    for (time, text) in timed.iter().rev().take(3) {
+        println!("    {time:?} {text}");
     }
 }
 

@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// Rules that compare the distance.
+/// Rules for distances up to 1 km, 2 km and so on.
 fn bands(count: u32) -> String {
     let band = |band: u32| {
         format!(
@@ -68,8 +68,8 @@ fn report(name: &str, list: &PriceList) {
         })
         .collect();
     rounds.sort_unstable();
-    let (median, slow) = (rounds[ROUNDS / 2], rounds[ROUNDS * 95 / 100]);
-    println!("{name}: {median:?} each (median; 95 % of rounds within {slow:?})");
+    let (median, p95) = (rounds[ROUNDS / 2], rounds[ROUNDS * 95 / 100]);
+    println!("{name}: {median:?} each (median; 95 % of rounds within {p95:?})");
 }
 
 fn plan(now: &Zoned) -> DeliveryPlan {

@@ -26,15 +26,15 @@ pub enum LatLngError {
 
 impl LatLng {
     pub fn new(latitude: f64, longitude: f64) -> Result<Self, LatLngError> {
-        let on_earth = |latitude: f64, longitude: f64| {
+        let is_in_range = |latitude: f64, longitude: f64| {
             (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude)
         };
-        if on_earth(latitude, longitude) {
+        if is_in_range(latitude, longitude) {
             Ok(Self {
                 latitude,
                 longitude,
             })
-        } else if on_earth(longitude, latitude) {
+        } else if is_in_range(longitude, latitude) {
             Err(LatLngError::Swapped {
                 latitude,
                 longitude,
@@ -58,15 +58,15 @@ impl LatLng {
     }
 
     /// The great-circle distance in metres, by the haversine formula, which unlike the spherical
-    /// law of cosines is exact for close points.
+    /// law of cosines is accurate for close points.
     pub fn distance_meters(self, to: Self) -> f64 {
         let from = self;
         let (from_latitude, to_latitude) = (from.latitude.to_radians(), to.latitude.to_radians());
-        let half_sine = |degrees: f64| (degrees.to_radians() / 2.0).sin();
-        let by_latitude = half_sine(to.latitude - from.latitude);
-        let by_longitude = half_sine(to.longitude - from.longitude);
-        let haversine =
-            by_latitude.powi(2) + from_latitude.cos() * to_latitude.cos() * by_longitude.powi(2);
+        let sine_of_half = |degrees: f64| (degrees.to_radians() / 2.0).sin();
+        let latitude_part = sine_of_half(to.latitude - from.latitude);
+        let longitude_part = sine_of_half(to.longitude - from.longitude);
+        let haversine = latitude_part.powi(2)
+            + from_latitude.cos() * to_latitude.cos() * longitude_part.powi(2);
         2.0 * EARTH_RADIUS_METERS * haversine.sqrt().min(1.0).asin()
     }
 }

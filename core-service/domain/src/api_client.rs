@@ -9,18 +9,19 @@ use crate::{
     id::{ApiClientId, StoreId},
 };
 
-/// A permission of a token (wire.md, "Scopes and stores").
+/// A permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Create and read own deliveries; prices, time slots, own store.
+    /// Create, read and cancel own deliveries; create and read quotes; read time slots and the own
+    /// store.
     Deliveries,
     /// Read own tasks.
     Tasks,
     /// Read and complete any task.
     TasksAll,
-    /// The dispatcher's stream.
+    /// Open a dispatcher stream.
     Notifications,
-    /// All operator commands.
+    /// Run all operator commands.
     Admin,
 }
 
@@ -43,8 +44,8 @@ impl Scope {
         }
     }
 
-    /// Whether the scope covers the resources of one store, so that the client needs one.
-    pub const fn is_of_a_store(self) -> bool {
+    /// Whether a client with this scope must belong to a store, whose resources the scope covers.
+    pub const fn requires_store(self) -> bool {
         matches!(self, Self::Deliveries | Self::Tasks)
     }
 }
@@ -132,7 +133,7 @@ impl SecretHash {
 #[derive(Clone, Debug)]
 pub struct ApiClient {
     pub id: ApiClientId,
-    /// `None` for the platform's own services.
+    /// `None` for a client of the platform, such as the dispatcher.
     pub store_id: Option<StoreId>,
     pub display_name: String,
     pub api_key: String,
@@ -162,12 +163,12 @@ impl ApiClient {
         (current | previous) && self.disabled_at.is_none()
     }
 
-    /// Replaces the secret; the previous one stays valid until `until`. During an overlap, the
-    /// older previous secret and its expiry stay instead: clients still use that one, and the
-    /// secret replaced now may never have reached them.
+    /// Replaces the secret. The replaced one stays valid until `until`, unless the previous one is
+    /// still valid: then the previous one and its expiry stay instead, because clients still use it
+    /// and may not have received any later secret.
     pub fn rotate_secret(&mut self, new: SecretHash, until: Timestamp, now: Timestamp) {
-        let running = self.previous_secret.filter(|(_, until)| now < *until);
-        let (previous, _) = running.unwrap_or((self.secret_hash, until));
+        let unexpired = self.previous_secret.filter(|(_, until)| now < *until);
+        let (previous, _) = unexpired.unwrap_or((self.secret_hash, until));
         self.previous_secret = Some((previous, until));
         self.secret_hash = new;
     }

@@ -1,5 +1,4 @@
-//! Coverage: the service area of a store together with the points and zones that it is checked
-//! with.
+//! Coverage: which points a store delivers to, and near which point address texts are searched.
 
 use crate::{address::LatLng, zone::Zones};
 
@@ -36,11 +35,11 @@ impl Coverage {
             // A store may be outside the zone it delivers to.
             Self::Zone { name, zones, store } => store
                 .filter(|store| zones.contains(name, *store) == Some(true))
-                .or_else(|| zones.area(name)?.bounds().middle()),
+                .or_else(|| zones.area(name)?.bounds().center()),
         }
     }
 
-    /// Why the store does not deliver to a point; `None` if it does.
+    /// The reason why the store does not deliver to a point; `None` if it does.
     pub fn rejection(&self, point: LatLng) -> Option<String> {
         match self {
             Self::Unlimited { .. } => None,
@@ -70,8 +69,8 @@ impl Coverage {
         Some(format!("found {address}, which {rejection}"))
     }
 
-    /// Why a point's coordinates are probably swapped: it is outside, and the swapped point is
-    /// inside.
+    /// The message for coordinates that are probably swapped: the point is not covered, and the
+    /// swapped point is.
     pub fn swapped_coordinates(&self, point: LatLng) -> Option<String> {
         let (latitude, longitude) = (point.latitude(), point.longitude());
         let swapped = LatLng::new(longitude, latitude).ok()?;
@@ -169,8 +168,8 @@ mod tests {
         assert_eq!(centers(inside), [inside, circle, inside]);
         let [unlimited, _, zone] = centers(outside);
         assert_eq!(unlimited, outside);
-        let middle = zone.unwrap();
-        assert!((middle.latitude() - 48.85).abs() < 1e-9, "{middle:?}");
-        assert!((middle.longitude() - 2.3).abs() < 1e-9, "{middle:?}");
+        let center = zone.unwrap();
+        assert!((center.latitude() - 48.85).abs() < 1e-9, "{center:?}");
+        assert!((center.longitude() - 2.3).abs() < 1e-9, "{center:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Mistakes in the definitions of operators (time slots, price lists, zones), with positions.
+//! Mistakes in definitions that operators write (time slots, price lists, zones), with positions.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub struct Mistake {
     pub line: usize,
     /// In characters, counts from 1.
     pub column: usize,
-    /// What is wrong and what would be right. No full stop.
+    /// States the problem and its correction, without a full stop.
     pub message: String,
 }
 

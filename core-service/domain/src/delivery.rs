@@ -51,7 +51,7 @@ pub struct Delivery {
     pub price: Option<Price>,
     /// The name of the quote that sets its price, if any.
     pub retail_price: Option<String>,
-    /// The slot that its dropoff booked, if slots have a capacity; released by a cancellation.
+    /// The booking of its dropoff, if time slots have a capacity; released by a cancellation.
     pub booking: Option<Booking>,
     pub created_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub struct Delivery {
 
 /// An event caused by completing a task or cancelling the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DeliveryEvent {
     /// `delivery.picked`: the pickup is done.
     Picked,
     /// `delivery.completed`: both tasks are done.
@@ -118,13 +118,13 @@ impl Delivery {
         }
     }
 
-    /// Completes one of the tasks and returns the events this causes: none if the task was done
-    /// already. Either task may be completed first.
+    /// Completes one of the tasks and returns the resulting events: none if the task was already
+    /// done. Either task may be completed first.
     pub fn complete_task(
         &mut self,
         task_id: TaskId,
         now: Timestamp,
-    ) -> Result<Vec<Event>, CompleteTaskError> {
+    ) -> Result<Vec<DeliveryEvent>, CompleteTaskError> {
         let task = [&mut self.pickup, &mut self.dropoff]
             .into_iter()
             .find(|task| task.id == task_id)
@@ -140,14 +140,14 @@ impl Delivery {
         task.state = TaskState::Done { completed_at: now };
         task.updated_at = now;
 
-        let picked = (task.kind == TaskKind::Pickup).then_some(Event::Picked);
-        let completed = self.is_completed().then_some(Event::Completed);
+        let picked = (task.kind == TaskKind::Pickup).then_some(DeliveryEvent::Picked);
+        let completed = self.is_completed().then_some(DeliveryEvent::Completed);
         Ok(picked.into_iter().chain(completed).collect())
     }
 
-    /// Cancels the delivery with both tasks and returns the event this causes: none if it was
-    /// cancelled already. Fails once a task is done. Tasks keep their state.
-    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<Event>, CancelError> {
+    /// Cancels the delivery with both tasks and returns the resulting event: none if it was already
+    /// cancelled. Fails if a task is done. Tasks keep their state.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<DeliveryEvent>, CancelError> {
         if self.cancelled_at.is_some() {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl Delivery {
             task.updated_at = now;
         }
         self.cancelled_at = Some(now);
-        Ok(Some(Event::Cancelled))
+        Ok(Some(DeliveryEvent::Cancelled))
     }
 
     /// Whether both tasks are done.
@@ -233,7 +233,7 @@ mod tests {
             task.updated_at = at(1);
         }
 
-        assert_eq!(cancelled.cancel(at(1)), Ok(Some(Event::Cancelled)));
+        assert_eq!(cancelled.cancel(at(1)), Ok(Some(DeliveryEvent::Cancelled)));
         assert_eq!(cancelled, expected);
         assert_eq!(cancelled.cancel(at(2)), Ok(None));
         for task_id in [expected.pickup.id, expected.dropoff.id] {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(delivery.complete_task(dropoff, at(1)), Ok(vec![]));
         assert_eq!(
             delivery.complete_task(pickup, at(2)),
-            Ok(vec![Event::Picked, Event::Completed])
+            Ok(vec![DeliveryEvent::Picked, DeliveryEvent::Completed])
         );
         assert_eq!(delivery.complete_task(pickup, at(3)), Ok(vec![]));
         assert!(delivery.is_completed());

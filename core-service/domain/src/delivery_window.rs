@@ -109,12 +109,12 @@ mod tests {
         }
     }
 
-    fn route(minutes: u32) -> Option<Route> {
-        Some(Route {
+    fn route(minutes: u32) -> Route {
+        Route {
             distance_meters: 1,
             duration_seconds: minutes * 60,
             source: DistanceSource::StraightLine,
-        })
+        }
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let windows = task_windows(
             &TaskTimes::default(),
             &before(100),
-            route(10),
+            Some(route(10)),
             &mut violations,
         );
 
@@ -175,7 +175,7 @@ mod tests {
         ] {
             let mut violations = Violations::new();
 
-            let _ = task_windows(&pickup, &dropoff, route(1), &mut violations);
+            let _ = task_windows(&pickup, &dropoff, Some(route(1)), &mut violations);
 
             let fields: Vec<_> = violations
                 .iter()

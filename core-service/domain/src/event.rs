@@ -3,26 +3,26 @@
 use jiff::Timestamp;
 
 use crate::{
-    delivery,
+    delivery::DeliveryEvent,
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
 
-/// An event with its numbers in the log.
+/// An event of the event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
     pub store_id: StoreId,
-    /// Such as `delivery.completed`; the log has names that webhooks cannot subscribe to.
+    /// Such as `delivery.completed`. Webhooks cannot subscribe to every event of the log.
     pub name: String,
     pub object: Object,
     pub created_at: Timestamp,
     /// Its number among the store's events: 1, 2, 3 and so on, without gaps.
     pub number: i64,
-    /// Its number among the events of all stores, likewise.
+    /// Its number among the events of all stores.
     pub position: i64,
 }
 
-/// The object of an event.
+/// The resource that an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
     Delivery(DeliveryId),
@@ -32,7 +32,7 @@ pub enum Object {
 /// The platform disabled a webhook because of its receiver. Webhooks cannot subscribe to it.
 pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
-/// The name of an event that webhooks can subscribe to (wire.md, "Webhooks").
+/// The name of an event that webhooks can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventName {
     /// Both tasks are done (specification, "Events").
@@ -59,12 +59,12 @@ impl EventName {
     }
 }
 
-impl From<delivery::Event> for EventName {
-    fn from(event: delivery::Event) -> Self {
+impl From<DeliveryEvent> for EventName {
+    fn from(event: DeliveryEvent) -> Self {
         match event {
-            delivery::Event::Picked => Self::DeliveryPicked,
-            delivery::Event::Completed => Self::DeliveryCompleted,
-            delivery::Event::Cancelled => Self::DeliveryCancelled,
+            DeliveryEvent::Picked => Self::DeliveryPicked,
+            DeliveryEvent::Completed => Self::DeliveryCompleted,
+            DeliveryEvent::Cancelled => Self::DeliveryCancelled,
         }
     }
 }

@@ -27,7 +27,7 @@ impl LogBounds {
     }
 
     /// Fails unless all events after a cursor are retained.
-    pub fn check(&self, after: i64) -> Result<(), CursorError> {
+    pub fn check_cursor(&self, after: i64) -> Result<(), CursorError> {
         if after < self.retained_after {
             return Err(CursorError::Expired {
                 retained_after: self.retained_after,
@@ -69,7 +69,7 @@ mod tests {
             (all_deleted, 49, expired(50)),
             (all_deleted, 50, Ok(())),
         ] {
-            assert_eq!(bounds.check(after), expected, "{bounds:?} {after}");
+            assert_eq!(bounds.check_cursor(after), expected, "{bounds:?} {after}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Price {
 
 impl Price {
     /// Splits an amount that includes tax. The tax is `gross − gross / (1 + rate)`, rounded once,
-    /// half away from zero; the net amount is the rest (wire.md, "Retail price").
+    /// half away from zero; the net amount is the rest.
     pub fn from_gross(gross: i64, rate: TaxRate, currency: Currency) -> Self {
         let (gross_wide, rate) = (i128::from(gross), i128::from(rate.0));
         let (dividend, divisor) = (gross_wide * rate, 10_000 + rate);

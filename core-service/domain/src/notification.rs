@@ -72,7 +72,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Why it failed; none if it was delivered.
+    /// Why the attempt failed; `None` if it delivered the notification.
     pub fn failure(&self) -> Option<Failure> {
         match self {
             Self::Delivered => None,
@@ -93,8 +93,8 @@ pub enum RetryDecision {
 
 /// Decides whether and when to retry.
 ///
-/// `attempts` includes the one that just ended. `jitter` is a random number that adds up to a
-/// tenth to the delay, so that notifications that failed together are not retried together.
+/// `attempts` includes the one that just ended. `jitter` is a random number that lengthens the
+/// delay by at most a tenth, so that notifications that failed together are not retried together.
 pub fn decide_retry(
     outcome: &Outcome,
     attempts: u32,

@@ -1,4 +1,4 @@
-//! The state of a notification, as shown to its API client.
+//! The state of a notification, as shown to API clients.
 
 /// Whether a notification is still to be sent, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Quotes: calculated prices that bind until they expire, and the check that an order matches.
+//! Quotes: calculated prices that are binding until they expire, and the check that a delivery
+//! matches its quote.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::{
     task::{TaskKind, TaskPlan},
 };
 
-/// A calculated price. It binds until it expires, for one delivery that matches the fingerprint.
+/// A calculated price, binding until it expires for one delivery that matches the fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quote {
     pub id: Uuid,
@@ -22,17 +23,17 @@ pub struct Quote {
     pub name: String,
     pub price: Price,
     pub route: Route,
-    /// The time that relative times of the payload refer to.
+    /// The time that relative times of the request refer to.
     pub calculated_at: Timestamp,
     pub fingerprint: PlanFingerprint,
 }
 
 /// Digests of the fields of a plan that price rules can use. Contacts, comments and metadata are
-/// excluded: shops often learn them after the price.
+/// excluded: shops often know them only after they have the price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanFingerprint([Digest; DIGEST_COUNT]);
 
-/// Half a SHA-256. A collision takes about 2^64 attempts, each of which needs a calculated price.
+/// Half a SHA-256: a collision takes about 2^64 calculated prices.
 type Digest = [u8; DIGEST_LENGTH];
 
 const DIGEST_LENGTH: usize = 16;
@@ -82,7 +83,7 @@ impl PlanFingerprint {
     }
 
     /// Whether the price was calculated for these two addresses.
-    pub fn is_between(&self, from: &Address, to: &Address) -> bool {
+    pub fn matches_addresses(&self, from: &Address, to: &Address) -> bool {
         self.digest(TaskKind::Pickup, PlanField::Address) == address(from)
             && self.digest(TaskKind::Dropoff, PlanField::Address) == address(to)
     }
@@ -97,11 +98,11 @@ impl PlanFingerprint {
     }
 
     fn digest(&self, kind: TaskKind, field: PlanField) -> Digest {
-        let first = match kind {
+        let offset = match kind {
             TaskKind::Pickup => 0,
             TaskKind::Dropoff => PlanField::ALL.len(),
         };
-        self.0[first + field as usize]
+        self.0[offset + field as usize]
     }
 }
 
@@ -134,7 +135,7 @@ fn address(address: &Address) -> Digest {
     ))
 }
 
-/// Digests the JSON form, which is unambiguous for any texts.
+/// Digests the JSON form, which is unambiguous for any text.
 fn digest(field: &impl Serialize) -> Digest {
     let text = serde_json::to_vec(field).unwrap_or_default();
     let mut digest = Digest::default();

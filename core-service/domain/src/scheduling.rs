@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::notification::{Failure, Outcome};
 
-/// How a webhook's receiver has answered so far.
+/// How long the last attempt to a webhook's receiver took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiverHealth {
     /// No attempt has ended yet.
@@ -33,27 +33,27 @@ impl ReceiverHealth {
 }
 
 /// The duration from which an attempt is long: a third of the default timeout. A receiver that
-/// wakes up, or works before it answers, is not slow yet; and eight such receivers that use the
-/// whole capacity together still free one unit every 20 ms.
+/// starts up, or works before it answers, stays healthy. Eight such receivers may use the whole
+/// default capacity (8 × 32 = 256): even then, an attempt ends every 20 ms.
 const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
 
 /// How long a dispatcher leases a notification: longer than the longest attempt with its queueing
 /// and its outcome report.
-pub const LEASE: Duration = Duration::from_mins(1);
+pub const LEASE_DURATION: Duration = Duration::from_mins(1);
 
-/// How long after its claim a notification may be in flight; longer than any attempt. A
-/// notification claimed earlier belonged to a dispatcher that has died: it uses no capacity until
-/// its lease expires.
+/// How long after its claim a notification may be in flight; longer than any attempt. If it was
+/// claimed earlier, its dispatcher has died: it no longer counts towards the in-flight limit of a
+/// healthy webhook, although its lease has not expired.
 pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
 
 const _: () = assert!(
     SLOW_THRESHOLD.as_secs() < IN_FLIGHT_WINDOW.as_secs()
-        && IN_FLIGHT_WINDOW.as_secs() < LEASE.as_secs()
+        && IN_FLIGHT_WINDOW.as_secs() < LEASE_DURATION.as_secs()
 );
 
 /// The most notifications in flight to one healthy webhook: over all dispatchers for claims, on
 /// one stream for pre-leased notifications.
-const MAX_IN_FLIGHT: u32 = 32;
+const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
 
 /// How many notifications one dispatcher may have in flight.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl Capacity {
     /// it.
     pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
         match health {
-            ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT),
+            ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT_PER_WEBHOOK),
             ReceiverHealth::Unknown | ReceiverHealth::Slow => 1,
         }
     }
@@ -86,7 +86,7 @@ impl Capacity {
 pub struct ClaimBudget {
     /// The dispatcher's whole capacity.
     pub capacity: Capacity,
-    /// Its free part.
+    /// The free part of the capacity.
     pub free: u32,
     /// The part of `free` that webhooks of unknown health may use.
     pub free_for_unknown: u32,
@@ -95,23 +95,23 @@ pub struct ClaimBudget {
 }
 
 impl ClaimBudget {
-    /// How many notifications each webhook may claim, in the order given; a webhook is its health
-    /// and the number of its notifications in flight. Every webhook gets a first share before any
-    /// gets a second.
+    /// How many notifications each webhook may claim, in the order given. A webhook is given as its
+    /// health and its number of notifications in flight. Every webhook gets an equal share first;
+    /// what remains goes to the webhooks that can use more, in order.
     pub fn share(self, webhooks: &[(ReceiverHealth, u32)]) -> Vec<u32> {
         let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
         let (mut unknown, mut slow) = (self.free_for_unknown, self.free_for_slow);
         let wanted: Vec<u32> = webhooks
             .iter()
             .map(|&(health, in_flight)| {
-                let own = self.capacity.per_webhook(health).saturating_sub(in_flight);
-                let of_health = match health {
-                    ReceiverHealth::Healthy => return own,
+                let remaining = self.capacity.per_webhook(health).saturating_sub(in_flight);
+                let health_budget = match health {
+                    ReceiverHealth::Healthy => return remaining,
                     ReceiverHealth::Unknown => &mut unknown,
                     ReceiverHealth::Slow => &mut slow,
                 };
-                let granted = own.min(*of_health);
-                *of_health -= granted;
+                let granted = remaining.min(*health_budget);
+                *health_budget -= granted;
                 granted
             })
             .collect();

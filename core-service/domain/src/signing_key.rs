@@ -1,8 +1,9 @@
 //! The lifecycle of a token signing key: published, signing, retired, expired.
 //!
-//! It follows from the creation times of the keys alone. A new key is published for a while before
-//! it signs, so that every core and every client with cached public keys knows it before its first
-//! token arrives. A retired key verifies tokens until the last token it can have signed expires.
+//! The lifecycle follows from the creation times of the keys alone. A new key is published for a
+//! while before it signs, so that every core and every client with cached public keys has it before
+//! its first token arrives. A retired key verifies tokens until the last token it can have signed
+//! expires.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -26,14 +27,14 @@ pub enum State {
     Retired,
 }
 
-/// The times of a key's state changes, as far as known.
+/// The times of a key's state changes; absent times depend on a key that is not created yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLifecycle {
     pub created_at: Timestamp,
     pub signs_from: Timestamp,
     /// When its successor starts to sign.
     signs_until: Option<Timestamp>,
-    /// Until when its tokens are accepted.
+    /// When its tokens are no longer accepted.
     pub accepted_until: Option<Timestamp>,
 }
 
@@ -58,15 +59,16 @@ impl KeyLifecycle {
                     signs_until,
                     // A core with cached keys may still sign with the old one.
                     accepted_until: signs_until.map(|until| {
-                        let token = SignedDuration::from_secs(MAX_TOKEN_LIFETIME_SECONDS.into());
-                        saturating_add(saturating_add(until, KEY_CACHE_MAX_AGE), token)
+                        let token_lifetime =
+                            SignedDuration::from_secs(MAX_TOKEN_LIFETIME_SECONDS.into());
+                        saturating_add(saturating_add(until, KEY_CACHE_MAX_AGE), token_lifetime)
                     }),
                 }
             })
             .collect()
     }
 
-    /// The state at an instant; `None` after its end.
+    /// The state at an instant; `None` once the key has expired.
     pub fn state(&self, now: Timestamp) -> Option<State> {
         if self.accepted_until.is_some_and(|until| until <= now) {
             None

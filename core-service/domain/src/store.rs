@@ -20,7 +20,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The zone's IANA name.
+    /// The time zone's IANA name.
     pub fn time_zone_name(&self) -> &str {
         self.time_zone.iana_name().unwrap_or("UTC")
     }

@@ -37,7 +37,7 @@ pub struct Package {
     pub quantity: u32,
 }
 
-/// A validated request for a task, ready to be ordered or priced.
+/// A validated request for a task, ready to be priced or stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPlan {
     pub address: Address,

@@ -1,4 +1,4 @@
-//! Parses telephone numbers into E.164 (wire.md, "Delivery").
+//! Parses telephone numbers into E.164.
 
 use phonenumber::{Mode, country};
 
@@ -6,7 +6,7 @@ use phonenumber::{Mode, country};
 pub enum TelephoneError {
     // Existing clients compare this text: capital and full stop are part of it.
     #[error("The string supplied did not seem to be a phone number.")]
-    NotATelephone,
+    NotATelephoneNumber,
 }
 
 /// Converts a number in international form, or in the national form of a country (ISO 3166-1
@@ -20,15 +20,16 @@ pub fn parse(text: &str, country: &str) -> Result<Option<String>, TelephoneError
         return Ok(None);
     }
     if text.len() > MAX_LENGTH || !text.chars().all(is_telephone_character) {
-        return Err(TelephoneError::NotATelephone);
+        return Err(TelephoneError::NotATelephoneNumber);
     }
 
     let country: Option<country::Id> = country.parse().ok();
-    let number = phonenumber::parse(country, text).map_err(|_| TelephoneError::NotATelephone)?;
+    let number =
+        phonenumber::parse(country, text).map_err(|_| TelephoneError::NotATelephoneNumber)?;
     let e164 = number.format().mode(Mode::E164).to_string();
     let digits = e164.trim_start_matches('+').len();
     if number.code().value() == 0 || !E164_DIGITS.contains(&digits) {
-        return Err(TelephoneError::NotATelephone);
+        return Err(TelephoneError::NotATelephoneNumber);
     }
     Ok(Some(e164))
 }
@@ -99,13 +100,13 @@ mod tests {
         ] {
             assert_eq!(
                 parse(text, "FR"),
-                Err(TelephoneError::NotATelephone),
+                Err(TelephoneError::NotATelephoneNumber),
                 "{text}"
             );
         }
         assert_eq!(
             parse("0612345678", "no country"),
-            Err(TelephoneError::NotATelephone)
+            Err(TelephoneError::NotATelephoneNumber)
         );
     }
 }

@@ -23,7 +23,7 @@ impl Violations {
     }
 
     /// Adds a violation, unless the field or a parent of it has one already: for an address of the
-    /// wrong type, a missing member is no further error.
+    /// wrong type, a missing member is not reported.
     pub fn add(
         &mut self,
         field: impl Into<String>,
@@ -61,7 +61,7 @@ impl Violations {
     }
 
     /// Whether a field or a part of it has a violation.
-    pub fn is_at_or_below(&self, field: &str) -> bool {
+    pub fn has_violation_in(&self, field: &str) -> bool {
         self.0
             .iter()
             .any(|violation| contains(field, &violation.field))

@@ -27,9 +27,9 @@ pub struct Webhook {
 impl Webhook {
     /// Disables the webhook. Returns whether it was enabled.
     pub fn disable(&mut self, disabled: Disabled) -> bool {
-        let is_new = self.disabled.is_none();
+        let was_enabled = self.disabled.is_none();
         self.disabled.get_or_insert(disabled);
-        is_new
+        was_enabled
     }
 
     /// Enables the webhook for events from `now` on. Returns whether it was disabled.
@@ -41,9 +41,10 @@ impl Webhook {
         true
     }
 
-    /// The period, at or after `since`, whose events this webhook missed while it was disabled;
-    /// both ends are included. Near the ends, only its notifications show which events it missed.
-    /// They are complete from `retained_since` on; before that, the uncertain ends are left out.
+    /// The period, at or after `since`, whose events this webhook may have missed while it was
+    /// disabled; both ends are included. Within `EVENT_TIME_MARGIN` of an end, only the webhook's
+    /// notifications show which events it missed. Notifications are complete from `retained_since`
+    /// on; a margin before that is left out.
     pub fn missed_period(
         &self,
         since: Timestamp,
@@ -53,7 +54,7 @@ impl Webhook {
         let certain_from = from.saturating_add(EVENT_TIME_MARGIN).ok()?;
         let certain_until = until.saturating_sub(EVENT_TIME_MARGIN).ok()?;
         let possible_until = until.saturating_add(EVENT_TIME_MARGIN).ok()?;
-        let earliest = retained_since.clamp(self.possibly_missed_from()?, certain_from);
+        let earliest = retained_since.clamp(self.possible_from()?, certain_from);
         let latest = if retained_since <= certain_until {
             possible_until
         } else {
@@ -63,24 +64,25 @@ impl Webhook {
         (earliest <= latest).then_some((earliest, latest))
     }
 
-    /// Clears the disabled period after its events from `since` on were enqueued, if that was all
-    /// of them and none can still be added. Returns whether it was cleared.
+    /// Clears the disabled period after its events from `since` on were enqueued, if the whole
+    /// period is covered and no request in flight can add an event to it. Returns whether it was
+    /// cleared.
     pub fn clear_disabled_period(&mut self, since: Timestamp, now: Timestamp) -> bool {
-        let is_all = self
-            .possibly_missed_from()
+        let covers_all = self
+            .possible_from()
             .is_some_and(|earliest| since <= earliest);
-        let over = self
-            .disabled_period
-            .map(|(_, until)| until.saturating_add(EVENT_TIME_MARGIN));
-        let is_over = over.is_some_and(|over| over.is_ok_and(|over| over < now));
-        if is_all && is_over {
+        let is_over = self.disabled_period.is_some_and(|(_, until)| {
+            let possible_until = until.saturating_add(EVENT_TIME_MARGIN);
+            possible_until.is_ok_and(|possible_until| possible_until < now)
+        });
+        if covers_all && is_over {
             self.disabled_period = None;
         }
-        is_all && is_over
+        covers_all && is_over
     }
 
-    /// Not before the webhook was registered.
-    fn possibly_missed_from(&self) -> Option<Timestamp> {
+    /// The earliest time of an event that may have been missed: after the registration.
+    fn possible_from(&self) -> Option<Timestamp> {
         let (from, _) = self.disabled_period?;
         let registered = self
             .created_at
@@ -90,7 +92,7 @@ impl Webhook {
     }
 }
 
-/// Longer than any request. The events of a request have the time of its start, but its webhooks
+/// Longer than any request. The events of a request have the time of its start, but the webhooks
 /// are looked up at its end, and may have been disabled or enabled in between.
 const EVENT_TIME_MARGIN: SignedDuration = SignedDuration::from_secs(30);
 
@@ -125,8 +127,8 @@ impl DisabledReason {
         }
     }
 
-    /// The reason with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// The inverse of [`Self::as_str`].
+    pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
     }
 }
@@ -135,7 +137,7 @@ impl DisabledReason {
 pub const MAX_PER_CLIENT: u64 = 100;
 
 /// A webhook's signing secret: 32 bytes, displayed as padded Base64. The text is the key of the
-/// specified signature, the bytes are the key of the Standard Webhooks signature.
+/// platform signature, the bytes are the key of the Standard Webhooks signature.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
@@ -152,7 +154,7 @@ impl Secret {
         &self.0
     }
 
-    /// 44 characters of padded Base64.
+    /// The secret as displayed: 44 characters.
     pub fn to_text(&self) -> String {
         BASE64_STANDARD.encode(self.0)
     }
@@ -226,7 +228,7 @@ mod tests {
             assert_eq!(missed, Some(seconds(expected)), "{retained_since}");
         }
         let missed = webhook(0, 100, 159).missed_period(second(0), second(1_000_000));
-        assert_eq!(missed, None, "all of it is uncertain");
+        assert_eq!(missed, None, "the margins overlap");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! A webhook's valid secrets: the newest, and after a rotation the retired ones for a while.
+//! A webhook's secrets: the newest, and the retired ones, which stay valid for a limited time.
 
 use jiff::{SignedDuration, Timestamp};
 
 /// How long retired secrets stay valid: the default and the upper limit.
-pub const OVERLAP: SignedDuration = SignedDuration::from_hours(24);
+pub const DEFAULT_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
 pub const MAX_OVERLAP: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Limit of retired secrets: each adds a signature to every notification.
@@ -30,7 +30,7 @@ impl Secrets {
     }
 
     /// The secrets of a database row.
-    pub fn stored(
+    pub fn from_stored(
         newest: Vec<u8>,
         retired: Vec<Vec<u8>>,
         overlap_ends_at: Option<Timestamp>,
@@ -57,7 +57,7 @@ impl Secrets {
             .filter(|end| now < *end && !self.retired.is_empty())
     }
 
-    /// The secrets to sign with at `now`, oldest first: the specified signature uses the first,
+    /// The secrets to sign with at `now`, oldest first: the platform signature uses the first,
     /// the Standard Webhooks signature all of them.
     pub fn valid(&self, now: Timestamp) -> impl Iterator<Item = &[u8]> {
         let retired = match self.overlap_ends_at(now) {
@@ -73,8 +73,8 @@ impl Secrets {
     /// Adds a new secret; the retired ones stay valid until `overlap_ends_at`.
     ///
     /// A rotation during an overlap extends it for all retired secrets, so that receivers with the
-    /// oldest secret and receivers with an intermediate one both continue to verify. Over the
-    /// limit, the second oldest is removed.
+    /// oldest secret and receivers with an intermediate one both continue to verify. If there are
+    /// too many, the second oldest is removed.
     pub fn rotate(&mut self, new: Vec<u8>, overlap_ends_at: Timestamp, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.retired.clear();
@@ -93,7 +93,6 @@ impl Secrets {
         self.overlap_ends_at = None;
     }
 
-    /// Removes expired secrets.
     fn remove_expired(&mut self, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.confirm();

@@ -62,7 +62,7 @@ fn main() {
     let accuracy = measure(&gazetteer, &samples);
     println!("{accuracy}");
 
-    // In a separate process that only searches.
+    // Memory is measured in a separate process that only searches.
     let texts: Vec<_> = samples
         .iter()
         .map(|sample| sample.text.replace('\n', " "))

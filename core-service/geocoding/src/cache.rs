@@ -28,7 +28,7 @@ pub type CacheKey = [u8; 32];
 pub struct CachedGeocoder<G> {
     geocoder: G,
     /// Identifies the geocoder and its settings.
-    label: String,
+    cache_scope: String,
     memory: Cache<CacheKey, GeocodeResult>,
     persistent: Option<Box<dyn PersistentCache>>,
 }
@@ -42,10 +42,14 @@ const MAX_ENTRIES_IN_MEMORY: u64 = 10_000;
 const CELLS_PER_DEGREE: f64 = 10.0;
 
 impl<G: Geocoder> CachedGeocoder<G> {
-    pub fn new(geocoder: G, label: String, persistent: Option<Box<dyn PersistentCache>>) -> Self {
+    pub fn new(
+        geocoder: G,
+        cache_scope: String,
+        persistent: Option<Box<dyn PersistentCache>>,
+    ) -> Self {
         Self {
             geocoder,
-            label,
+            cache_scope,
             memory: Cache::builder()
                 .max_capacity(MAX_ENTRIES_IN_MEMORY)
                 .expire_after(ResultExpiry)
@@ -89,7 +93,13 @@ impl<G: Geocoder> CachedGeocoder<G> {
         });
         let text = format!(
             "{:?}",
-            (&self.label, words, &query.country, cell, query.required)
+            (
+                &self.cache_scope,
+                words,
+                &query.country,
+                cell,
+                query.required
+            )
         );
         Sha256::digest(text).into()
     }

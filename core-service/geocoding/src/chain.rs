@@ -4,7 +4,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Error, GeocodeResult, Geocoder, PartialMatch, Query};
 
-/// Tries the next geocoder if one does not find the address.
+/// Tries the next geocoder if one does not find the address or is not available.
 pub struct Chain(pub Vec<Box<dyn Geocoder>>);
 
 impl Geocoder for Chain {
@@ -22,8 +22,8 @@ impl Chain {
         for geocoder in &self.0 {
             match geocoder.geocode(query).await {
                 Ok(GeocodeResult::Found(found)) => return Ok(GeocodeResult::Found(found)),
-                Ok(GeocodeResult::Partial(known)) => {
-                    partial.get_or_insert(known);
+                Ok(GeocodeResult::Partial(found)) => {
+                    partial.get_or_insert(found);
                 }
                 Ok(GeocodeResult::NotFound) => {}
                 Err(error) => {
@@ -48,7 +48,7 @@ mod tests {
 
     use crate::{GeocodeMatch, Mismatch, Precision};
 
-    /// Always returns the same result; `None` is unavailable.
+    /// Always returns the same result; fails with `None`.
     struct Fixed(Option<GeocodeResult>);
 
     impl Geocoder for Fixed {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_geocoder_that_finds_the_address_wins() {
+    async fn the_first_found_address_is_returned_otherwise_the_first_partial_match() {
         let found = |name| Some(GeocodeResult::Found(place(name)));
         let partial = |name| {
             let mismatch = Mismatch::HouseNumber(None);

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{GeocodeResult, Query};
 
-/// Converts addresses to points.
+/// Resolves addresses to points.
 pub trait Geocoder: Send + Sync {
     /// Looks up an address. An unknown address is a result, not an error.
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>>;
@@ -12,7 +12,7 @@ pub trait Geocoder: Send + Sync {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// May succeed later.
+    /// A later retry may succeed.
     #[error("no geocoder is available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! Geocoding: converts the text of an address to a point, or explains what prevents it.
+//! Geocoding: resolves the text of an address to a point, or reports which part does not match.
 
 mod cache;
 mod chain;

@@ -74,12 +74,11 @@ async fn ensure(
     let demo_client = credentials(secret_box, "demo client");
     let existing =
         storage::api_clients::find_by_key(storage.reader(), &demo_client.api_key).await?;
-    let store_id = match existing.and_then(|client| client.store_id) {
-        Some(store_id) => store_id,
-        None => {
-            let store = store(now, default_address(gazetteer).await?)?;
-            create_store(storage, store, &demo_client).await?
-        }
+    let store_id = if let Some(store_id) = existing.and_then(|client| client.store_id) {
+        store_id
+    } else {
+        let store = store(now, default_address(gazetteer).await?)?;
+        create_store(storage, store, &demo_client).await?
     };
     let operator_client = credentials(secret_box, "demo operator");
     let dispatcher_client = credentials(secret_box, "demo dispatcher");

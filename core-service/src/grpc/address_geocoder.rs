@@ -24,7 +24,7 @@ use crate::error::Error;
 pub(super) struct AddressGeocoder {
     pub(super) geocoder: Box<dyn Geocoder>,
     pub(super) required_precision: Precision,
-    /// Of national telephone numbers.
+    /// Country of national telephone numbers.
     pub(super) country: Country,
     pub(super) definitions: Arc<Definitions>,
 }
@@ -47,7 +47,7 @@ impl AddressGeocoder {
             .default_address
             .as_ref()
             .or(caller.store()?.default_address.as_ref());
-        if default.is_none() && !violations.is_at_or_below("pickup.address") {
+        if default.is_none() && !violations.has_violation_in("pickup.address") {
             violations.add(
                 "pickup.address",
                 "REQUIRED",
@@ -68,7 +68,7 @@ impl AddressGeocoder {
                 .geocode_in_area("dropoff.address", draft, coverage, violations)
                 .await;
         }
-        if !violations.is_at_or_below("dropoff.address") {
+        if !violations.has_violation_in("dropoff.address") {
             violations.add(
                 "dropoff.address",
                 "REQUIRED",
@@ -120,7 +120,7 @@ impl AddressGeocoder {
             };
             return self.geocode(FIELD, draft, &coverage, violations).await;
         }
-        if !violations.is_at_or_below(FIELD) {
+        if !violations.has_violation_in(FIELD) {
             violations.add(FIELD, "REQUIRED", "must have a text or a point");
         }
         Ok(None)
@@ -154,7 +154,7 @@ impl AddressGeocoder {
             }
             return Ok(Some(address(lat_lng)));
         }
-        if violations.is_at_or_below(&format!("{field}.lat_lng")) {
+        if violations.has_violation_in(&format!("{field}.lat_lng")) {
             return Ok(None);
         }
         let parts = [
@@ -186,8 +186,7 @@ impl AddressGeocoder {
                     field,
                     "ADDRESS_NOT_FOUND",
                     format!(
-                        "found nothing for {:?}: give house number, street, postcode and town, or latLng",
-                        text
+                        "found nothing for {text:?}: give house number, street, postcode and town, or latLng"
                     ),
                 );
                 Ok(None)

@@ -172,7 +172,7 @@ impl ApiClients {
         } else {
             Some(lookup::store(&self.storage, &request.store).await?)
         };
-        if store.is_none() && scopes.iter().any(|scope| scope.is_of_a_store()) {
+        if store.is_none() && scopes.iter().any(|scope| scope.requires_store()) {
             violations.add(
                 "store",
                 "REQUIRED",

@@ -181,11 +181,12 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         }
 
         let reader = self.storage.reader();
-        let (page, more) = storage::delivery_pages::read(reader, store.id, &filter, (start, size))
-            .await
-            .map_err(Error::from)?;
+        let (page, has_more) =
+            storage::delivery_pages::read(reader, store.id, &filter, (start, size))
+                .await
+                .map_err(Error::from)?;
         let bounds = [page.first().map(cursor), page.last().map(cursor)];
-        let (next_page_token, previous_page_token) = pages::tokens(start, bounds, more);
+        let (next_page_token, previous_page_token) = pages::tokens(start, bounds, has_more);
         Ok(Response::new(proto::ListDeliveriesResponse {
             deliveries: page
                 .iter()

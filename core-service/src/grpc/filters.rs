@@ -6,7 +6,7 @@ use domain::{
 };
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
-use storage::delivery_pages::{Filter, Span};
+use storage::delivery_pages::{Filter, Period};
 
 /// Parses the filters of a request, with times in the store's zone and date order.
 pub(super) fn parse(
@@ -15,20 +15,20 @@ pub(super) fn parse(
     violations: &mut Violations,
 ) -> Filter {
     let status = request.status.map(|_| request.status());
-    let mut span = |(from, until): (&str, &str), texts: (Option<String>, Option<String>)| {
+    let mut period = |(from, until): (&str, &str), texts: (Option<String>, Option<String>)| {
         let from = instant(from, texts.0, context, violations);
         let last = instant(until, texts.1, context, violations);
-        Span {
+        Period {
             from,
             until: last.and_then(end_of_second),
         }
     };
     Filter {
-        created: span(
+        created: period(
             ("created_from", "created_until"),
             (request.created_from, request.created_until),
         ),
-        dropoff: span(
+        dropoff: period(
             ("dropoff_from", "dropoff_until"),
             (request.dropoff_from, request.dropoff_until),
         ),

@@ -6,6 +6,7 @@ use domain::{
     delivery::{Delivery, DistanceSource},
     id::WebhookId,
     money::Price,
+    price_list::RuleOutcome,
     service_area::ServiceArea,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
@@ -69,6 +70,15 @@ pub(super) fn price(price: Price) -> proto::Price {
         net_amount: price.net,
         tax_amount: price.tax,
         currency_code: price.currency.code().to_owned(),
+    }
+}
+
+pub(super) fn rule_outcome(outcome: RuleOutcome) -> proto::RuleOutcome {
+    proto::RuleOutcome {
+        rule: outcome.rule,
+        matched: outcome.matched,
+        reason: outcome.reason,
+        amount: outcome.amount,
     }
 }
 

@@ -50,15 +50,15 @@ pub(super) fn read_token(token: &str, violations: &mut Violations) -> Start {
 pub(super) fn tokens(
     start: Start,
     [first, last]: [Option<Cursor>; 2],
-    more: bool,
+    has_more: bool,
 ) -> (String, String) {
     let older = || last.map(Start::OlderThan);
     let newer = || first.map(Start::NewerThan);
     // The page it was reached from exists, so it needs no check for more.
     let (next, previous) = match start {
-        Start::Newest => (older().filter(|_| more), None),
-        Start::OlderThan(_) => (older().filter(|_| more), newer()),
-        Start::NewerThan(_) => (older(), newer().filter(|_| more)),
+        Start::Newest => (older().filter(|_| has_more), None),
+        Start::OlderThan(_) => (older().filter(|_| has_more), newer()),
+        Start::NewerThan(_) => (older(), newer().filter(|_| has_more)),
     };
     let text = |start: Option<Start>| start.map(encode).unwrap_or_default();
     (text(next), text(previous))
@@ -149,7 +149,7 @@ mod tests {
         ] {
             let mut violations = Violations::new();
             assert_eq!(read_token(&wrong, &mut violations), Start::Newest);
-            assert!(violations.is_at_or_below("page_token"), "{wrong}");
+            assert!(violations.has_violation_in("page_token"), "{wrong}");
         }
     }
 

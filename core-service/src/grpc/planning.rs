@@ -68,7 +68,7 @@ pub(super) struct Planner {
     pub(super) geocoder: Arc<AddressGeocoder>,
     pub(super) router: Box<dyn Router>,
     pub(super) clock: Clock,
-    /// Of national telephone numbers.
+    /// Country of national telephone numbers.
     pub(super) country: Country,
 }
 
@@ -124,7 +124,7 @@ impl Planner {
             .await?;
         let route = match (&from, &to) {
             (Some(from), Some(to)) => match lookup.quote() {
-                Some(quote) if quote.fingerprint.is_between(from, to) => Some(quote.route),
+                Some(quote) if quote.fingerprint.matches_addresses(from, to) => Some(quote.route),
                 _ => self.route(from, to, &mut violations).await?,
             },
             _ => None,
@@ -193,7 +193,7 @@ fn tasks(
     let dropoff = task_input("dropoff", dropoff.unwrap_or_default(), context, violations);
     let has_invalid_time = ["dropoff.before", "dropoff.time_slot"]
         .iter()
-        .any(|field| violations.is_at_or_below(field));
+        .any(|field| violations.has_violation_in(field));
     if !dropoff.times.given && !has_invalid_time {
         violations.add(
             "dropoff.before",

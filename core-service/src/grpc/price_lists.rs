@@ -14,7 +14,6 @@ use super::{
     lookup, messages,
     planning::{PlanRequest, Planner},
     quotes::QuoteLookup,
-    retail_prices,
 };
 use storage::{Storage, price_lists::StoredPriceList};
 
@@ -178,7 +177,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             calculation: calculation
                 .outcomes
                 .into_iter()
-                .map(retail_prices::outcome)
+                .map(messages::rule_outcome)
                 .collect(),
         }))
     }

@@ -113,7 +113,7 @@ impl Quotes {
     }
 
     fn decrypt(&self, store_id: StoreId, name: &str) -> Option<DecryptedQuote> {
-        let token = Collection::RetailPrices.member(name)?;
+        let token = Collection::RetailPrices.last_segment(name)?;
         let encrypted = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
         let plaintext = self
             .secret_box

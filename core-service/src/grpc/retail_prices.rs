@@ -71,7 +71,11 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
             distance_meters: planned.plan.route.distance_meters,
             duration_seconds: planned.plan.route.duration_seconds,
             distance_source: messages::distance_source(planned.plan.route.source).into(),
-            calculation: calculation.outcomes.into_iter().map(outcome).collect(),
+            calculation: calculation
+                .outcomes
+                .into_iter()
+                .map(messages::rule_outcome)
+                .collect(),
             time_zone: store.time_zone_name().to_owned(),
         };
         let quoted = (&planned.plan, planned.now.timestamp());
@@ -106,14 +110,5 @@ fn not_calculated(outcomes: &[RuleOutcome]) -> Error {
             .iter()
             .map(|outcome| (outcome.rule.clone(), outcome.reason.clone()))
             .collect(),
-    }
-}
-
-pub(super) fn outcome(outcome: RuleOutcome) -> proto::RuleOutcome {
-    proto::RuleOutcome {
-        rule: outcome.rule,
-        matched: outcome.matched,
-        reason: outcome.reason,
-        amount: outcome.amount,
     }
 }

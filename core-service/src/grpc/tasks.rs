@@ -99,7 +99,7 @@ impl Tasks {
                         dropoff
                     };
                     if previous_state == Some(TaskState::Todo) {
-                        storage::deliveries::save_state(transaction, store_id, &task).await?;
+                        storage::deliveries::save_task_state(transaction, store_id, &task).await?;
                         if is_completed {
                             let id = (store_id, delivery_id);
                             storage::deliveries::save_completion(transaction, id, now).await?;

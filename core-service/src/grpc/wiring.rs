@@ -37,6 +37,10 @@ use super::{
 use crate::{config::Config, lifecycle::Lifecycle, metrics::Metrics, startup::Resources};
 
 /// Builds the services and the background tasks, which share components.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of components in the order of their dependencies"
+)]
 pub(crate) fn wire(
     resources: Resources,
     config: &Config,

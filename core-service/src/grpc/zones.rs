@@ -104,7 +104,7 @@ impl Zones {
                 Box::pin(async move {
                     let current = storage::zones::find_current(transaction).await?;
                     let (version, zones) = match current {
-                        Some(current) => (current.version + 1, current.zones.updated_by(&zones)),
+                        Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
                         None => (1, zones),
                     };
                     zones.check_size().map_err(invalid)?;
@@ -149,7 +149,7 @@ fn message((name, area): (&str, &Area)) -> proto::Zone {
     } = area.bounds();
     proto::Zone {
         display_name: name.to_owned(),
-        corners: u32::try_from(area.corners()).unwrap_or(u32::MAX),
+        corners: u32::try_from(area.corner_count()).unwrap_or(u32::MAX),
         south,
         west,
         north,

@@ -22,7 +22,7 @@ pub async fn find_by_key(
     connection: &impl ConnectionTrait,
     api_key: &str,
 ) -> Result<Option<ApiClient>, Error> {
-    // Other keys are never issued, and PostgreSQL rejects some texts.
+    // No issued key has other characters, and PostgreSQL rejects some of them (NUL).
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !api_key.bytes().all(is_key) {
         return Ok(None);

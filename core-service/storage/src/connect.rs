@@ -1,4 +1,4 @@
-//! Opens a database: its pools and pragmas, and the settings it must have.
+//! Opens a database: its pools and pragmas, and the check of its settings.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use super::Error;
 /// How long a request waits for a connection before it fails as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The capacity of a connection's cache of prepared statements: more than there are statements.
+/// The capacity of a connection's cache of prepared statements: more than the program has.
 const STATEMENT_CACHE: usize = 256;
 
 /// Opens a pool for reads and one for writes.
@@ -82,9 +82,9 @@ fn postgres_options(url: &str) -> ConnectOptions {
     let mut options = pool_options(url, 20);
     options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
     options.map_sqlx_postgres_pool_opts(|pool| {
-        // A cancelled caller may leave a query without a response behind, for example when the
-        // server's host is lost. Without this check, the pool would keep the connection until the
-        // network times out after 15 minutes.
+        // A cancelled caller may release a connection whose query has no response yet, for example
+        // if the server's host is lost. Without this check, the pool would keep the connection until
+        // the network times out after 15 minutes.
         pool.after_release(|connection, _| {
             Box::pin(async move {
                 let ping = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.ping());
@@ -95,7 +95,8 @@ fn postgres_options(url: &str) -> ConnectOptions {
     options
 }
 
-/// Without these settings, the server would acknowledge a commit before it is on disk.
+/// Fails unless a setting has the required value: with another one, the server acknowledges a
+/// commit before it is on disk.
 async fn require_setting(
     connection: &DatabaseConnection,
     setting: &str,

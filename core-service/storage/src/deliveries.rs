@@ -65,7 +65,7 @@ pub async fn find_and_lock(
     }
 }
 
-/// The delivery with a store's own reference.
+/// The id of the delivery with a store's external reference.
 pub async fn find_by_external_reference(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -79,7 +79,7 @@ pub async fn find_by_external_reference(
     Ok(row.map(|row| DeliveryId(row.id)))
 }
 
-/// A store's own task.
+/// A task of a store.
 pub async fn find_task(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -105,7 +105,7 @@ pub async fn find_task_of_any_store(
 }
 
 /// Saves the state of a task.
-pub async fn save_state(
+pub async fn save_task_state(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     task: &Task,
@@ -125,7 +125,7 @@ pub async fn save_state(
     Ok(())
 }
 
-/// Saves the completion of a delivery, for the filters of lists.
+/// Saves when a delivery was completed; lists filter by it.
 pub async fn save_completion(
     connection: &impl ConnectionTrait,
     (store_id, id): (StoreId, DeliveryId),
@@ -160,7 +160,7 @@ pub async fn save_cancellation(
         .exec_without_returning(connection)
         .await?;
     for task in [&delivery.pickup, &delivery.dropoff] {
-        save_state(connection, delivery.store_id, task).await?;
+        save_task_state(connection, delivery.store_id, task).await?;
     }
     Ok(())
 }

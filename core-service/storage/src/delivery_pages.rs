@@ -16,20 +16,20 @@ use super::{
     pages::{self, Start},
 };
 
-/// Filters of a list. An absent filter admits all.
+/// Filters of a list. An absent filter matches all deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    pub created: Span,
+    pub created: Period,
     /// Of the dropoff's `before`.
-    pub dropoff: Span,
+    pub dropoff: Period,
     pub is_completed: Option<bool>,
     pub is_cancelled: Option<bool>,
     pub external_reference: Option<String>,
 }
 
-/// A period of time. An absent bound is unlimited.
+/// An absent bound is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct Period {
     pub from: Option<Timestamp>,
     /// Exclusive.
     pub until: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub async fn read(
     (start, size): (Start, u32),
 ) -> Result<(Vec<Delivery>, bool), Error> {
     let query = query(store_id, filter, start);
-    let (rows, more) = pages::read(connection, query, start, size).await?;
+    let (rows, has_more) = pages::read(connection, query, start, size).await?;
 
     let mut tasks: HashMap<_, Vec<_>> = HashMap::new();
     let found = task::Entity::find()
@@ -59,7 +59,7 @@ pub async fn read(
         let tasks = tasks.remove(&row.id).unwrap_or_default();
         deliveries::assemble(&row, tasks)
     });
-    Ok((page.collect::<Result<_, _>>()?, more))
+    Ok((page.collect::<Result<_, _>>()?, has_more))
 }
 
 /// The query for the rows from a start, in the direction of reading.
@@ -67,10 +67,10 @@ fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::E
     let query = delivery::Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(condition(filter));
-    pages::from(query, (Column::CreatedAt, Column::Id), start)
+    pages::start_at(query, (Column::CreatedAt, Column::Id), start)
 }
 
-/// `IS NULL` and `IS NOT NULL` match the conditions of the partial indexes.
+/// Uses `IS NULL` and `IS NOT NULL`, as in the conditions of the partial indexes.
 fn condition(filter: &Filter) -> Condition {
     let is_null = |column: Column, is_null| {
         if is_null {
@@ -79,14 +79,14 @@ fn condition(filter: &Filter) -> Condition {
             column.is_not_null()
         }
     };
-    let span = |column: Column, span: Span| {
+    let period = |column: Column, period: Period| {
         Condition::all()
-            .add_option(span.from.map(|from| column.gte(Instant::from(from))))
-            .add_option(span.until.map(|until| column.lt(Instant::from(until))))
+            .add_option(period.from.map(|from| column.gte(Instant::from(from))))
+            .add_option(period.until.map(|until| column.lt(Instant::from(until))))
     };
     Condition::all()
-        .add(span(Column::CreatedAt, filter.created))
-        .add(span(Column::DropoffBefore, filter.dropoff))
+        .add(period(Column::CreatedAt, filter.created))
+        .add(period(Column::DropoffBefore, filter.dropoff))
         .add_option(
             filter
                 .is_completed
@@ -130,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_filtered_page_is_found_by_an_index() {
-        let today = Span {
+        let today = Period {
             from: Some(Timestamp::UNIX_EPOCH),
             until: Some(Timestamp::MAX),
         };

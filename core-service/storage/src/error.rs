@@ -6,7 +6,7 @@ use sea_orm::{DbErr, RuntimeErr, sqlx};
 pub enum Error {
     #[error("the database failed")]
     Database(#[source] DbErr),
-    /// Not reachable, shutting down, out of connections or of disk: a retry may succeed.
+    /// Not reachable, shutting down, out of connections or disk space: a retry may succeed.
     #[error("the database is not available")]
     Unavailable(#[source] DbErr),
     /// `SQLSTATE` 40001 (serialization failure) or 40P01 (deadlock). The transaction is rolled
@@ -30,12 +30,12 @@ pub enum Error {
     Inconsistent { table: &'static str, reason: String },
     #[error("{0}")]
     Misconfigured(String),
-    /// The work of a write panicked, with this message.
+    /// The closure of a write panicked, with this message.
     #[error("a write panicked: {0}")]
     Panicked(String),
 }
 
-/// The error of a write: a storage error, or one of the caller's own.
+/// The error of a write: a storage error, or an error of the caller.
 pub trait WriteError: From<Error> + Send + 'static {
     /// The storage error, if this is one.
     fn as_storage(&self) -> Option<&Error>;
@@ -63,7 +63,7 @@ impl Error {
         sqlstate(error).is_some_and(|code| code == "55P03")
     }
 
-    /// Whether a row with the same unique key exists already.
+    /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
         let Self::Database(error) = self else {
             return false;

@@ -1,5 +1,5 @@
-//! A database for each test: an `SQLite` file, because `:memory:` is one database per connection; or
-//! a database in the `PostgreSQL` cluster of the end-to-end tests.
+//! A database for each test: a `SQLite` file, because `:memory:` is one database per connection,
+//! or a database in the `PostgreSQL` cluster of the end-to-end tests.
 
 #[path = "../../../tests/e2e/harness/postgres.rs"]
 mod postgres_cluster;

@@ -4,7 +4,7 @@ use sea_orm::{ConnectionTrait as _, DatabaseConnection};
 
 use super::Error;
 
-/// May outlive its storage, and then fails.
+/// Fails after its storage is closed.
 #[derive(Clone, Debug)]
 pub struct HealthCheck(DatabaseConnection);
 

@@ -17,12 +17,12 @@ use super::{
     },
 };
 
-/// Identifies a request that a client may retry.
+/// Identifies an operation that a client may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     pub store_id: StoreId,
     pub api_client_id: ApiClientId,
-    /// Of the client's idempotency key and the operation.
+    /// The hash of the client's idempotency key and the operation.
     pub hash: [u8; 32],
 }
 
@@ -36,19 +36,19 @@ pub struct StoredResponse {
 
 /// The result of [`acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Acquire {
+pub enum Acquisition {
     Acquired,
     Stored(StoredResponse),
 }
 
-/// The response under a key, unless the key was acquired at or before `expired_at`.
+/// The response under a key, unless the key was acquired at or before `cutoff`.
 pub async fn find(
     connection: &impl ConnectionTrait,
     key: Key,
-    expired_at: Timestamp,
+    cutoff: Timestamp,
 ) -> Result<Option<StoredResponse>, Error> {
     let row = Entity::find_by_id(id(key))
-        .filter(Column::CreatedAt.gt(Instant::from(expired_at)))
+        .filter(Column::CreatedAt.gt(Instant::from(cutoff)))
         .one(connection)
         .await?;
     Ok(row.map(|row| StoredResponse {
@@ -57,15 +57,15 @@ pub async fn find(
     }))
 }
 
-/// Acquires a key, if it is free or was acquired at or before `expired_at`. Then
-/// [`store_response`] must follow in the same transaction. Waits up to 2 s for a transaction that is
-/// acquiring the same key ([`Error::is_lock_timeout`]).
+/// Acquires a key if it is free or was acquired at or before `cutoff`. If it is acquired,
+/// [`store_response`] must follow in the same transaction. Waits up to 2 s for a transaction that
+/// is acquiring the same key ([`Error::is_lock_timeout`]).
 pub async fn acquire(
     transaction: &impl ConnectionTrait,
     key: Key,
     request_hash: [u8; 32],
-    (now, expired_at): (Timestamp, Timestamp),
-) -> Result<Acquire, Error> {
+    (now, cutoff): (Timestamp, Timestamp),
+) -> Result<Acquisition, Error> {
     let row = ActiveModel {
         store_id: Set(key.store_id.0),
         api_client_id: Set(key.api_client_id.0),
@@ -74,15 +74,15 @@ pub async fn acquire(
         encrypted_response: Set(Vec::new()),
         created_at: Set(now.into()),
     };
-    // A key that has expired, but is not deleted yet, counts as free.
-    let unless_acquired =
+    // An expired key that is not deleted yet is free.
+    let replace_expired =
         OnConflict::columns([Column::StoreId, Column::ApiClientId, Column::KeyHash])
             .update_columns([
                 Column::RequestHash,
                 Column::EncryptedResponse,
                 Column::CreatedAt,
             ])
-            .action_and_where(Expr::col((Entity, Column::CreatedAt)).lte(Instant::from(expired_at)))
+            .action_and_where(Expr::col((Entity, Column::CreatedAt)).lte(Instant::from(cutoff)))
             .to_owned();
     // SQLite has a single writer: there is no other transaction to wait for.
     let may_wait = transaction.get_database_backend() == DbBackend::Postgres;
@@ -92,7 +92,7 @@ pub async fn acquire(
             .await?;
     }
     let rows = Entity::insert(row)
-        .on_conflict(unless_acquired)
+        .on_conflict(replace_expired)
         .exec_without_returning(transaction)
         .await?;
     if may_wait {
@@ -101,10 +101,10 @@ pub async fn acquire(
             .await?;
     }
     if rows > 0 {
-        return Ok(Acquire::Acquired);
+        return Ok(Acquisition::Acquired);
     }
-    let stored = find(transaction, key, expired_at).await?;
-    stored.map(Acquire::Stored).ok_or_else(|| {
+    let stored = find(transaction, key, cutoff).await?;
+    stored.map(Acquisition::Stored).ok_or_else(|| {
         Error::inconsistent("idempotency_keys", "a key that is neither free nor stored")
     })
 }
@@ -125,37 +125,37 @@ pub async fn store_response(
     Ok(())
 }
 
-/// Whether any key was acquired at or before `expired_at`.
+/// Whether any key was acquired at or before `cutoff`.
 pub async fn is_any_expired(
     connection: &impl ConnectionTrait,
-    expired_at: Timestamp,
+    cutoff: Timestamp,
 ) -> Result<bool, Error> {
     let found = Entity::find()
-        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
+        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
         .one(connection)
         .await?;
     Ok(found.is_some())
 }
 
-/// Deletes keys of all stores that were acquired at or before `expired_at`, oldest first. Returns
+/// Deletes keys of all stores that were acquired at or before `cutoff`, oldest first. Returns
 /// how many.
 pub async fn delete_expired(
     transaction: &impl ConnectionTrait,
-    expired_at: Timestamp,
+    cutoff: Timestamp,
     limit: u64,
 ) -> Result<u64, Error> {
     let key = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
     let oldest = Entity::find()
         .select_only()
         .columns(key)
-        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
+        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
         .order_by_asc(Column::CreatedAt)
         .limit(limit)
         .into_query();
     let removed = Entity::delete_many()
         .filter(Expr::tuple(key.map(Expr::col)).in_subquery(oldest))
-        // Again: a key may have been acquired anew before it is locked.
-        .filter(Column::CreatedAt.lte(Instant::from(expired_at)))
+        // Repeated, because a key may have been acquired again before it is locked.
+        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
         .exec(transaction)
         .await?;
     Ok(removed.rows_affected)
@@ -189,14 +189,14 @@ mod tests {
         storage: &Arc<Storage>,
         (key, body): (Key, u8),
         now: Timestamp,
-        expired_at: Timestamp,
-    ) -> Result<Acquire, Error> {
+        cutoff: Timestamp,
+    ) -> Result<Acquisition, Error> {
         storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    let times = (now, expired_at);
+                    let times = (now, cutoff);
                     let acquire = acquire(transaction, key, [body; 32], times).await?;
-                    if acquire == Acquire::Acquired {
+                    if acquire == Acquisition::Acquired {
                         store_response(transaction, key, vec![body]).await?;
                     }
                     Ok(acquire)
@@ -205,8 +205,8 @@ mod tests {
             .await
     }
 
-    fn stored(body: u8) -> Acquire {
-        Acquire::Stored(StoredResponse {
+    fn stored(body: u8) -> Acquisition {
+        Acquisition::Stored(StoredResponse {
             request_hash: vec![body; 32],
             encrypted_response: vec![body],
         })
@@ -230,9 +230,9 @@ mod tests {
 
         assert_eq!(
             (first, again, other),
-            (Acquire::Acquired, stored(1), Acquire::Acquired)
+            (Acquisition::Acquired, stored(1), Acquisition::Acquired)
         );
-        assert_eq!((expired, after), (Acquire::Acquired, stored(4)));
+        assert_eq!((expired, after), (Acquisition::Acquired, stored(4)));
     }
 
     #[tokio::test]

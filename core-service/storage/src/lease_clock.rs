@@ -1,8 +1,8 @@
-//! The clock of leases. Due times follow the host's clock, which may jump; but a lease that
-//! expires early would be claimed while its owner still works under it.
+//! The clock of leases. It is not the host's clock, which may jump: a lease that expires early
+//! would be claimed again while its owner still works.
 //!
-//! Over `PostgreSQL` it is the database's clock, common to all cores. Over `SQLite` that would be
-//! the host's clock again; but there is only one process, and its monotonic clock does not jump.
+//! With `PostgreSQL` it is the database's clock, common to all cores. With `SQLite` there is only
+//! one process, and its monotonic clock does not jump.
 
 use std::{
     sync::LazyLock,
@@ -16,13 +16,15 @@ use sea_orm::{
     sea_query::{Expr, SimpleExpr},
 };
 
-use super::entity::instant::Instant as Stored;
+use super::entity::instant::Instant as StoredInstant;
 
 /// The expiry of a lease that begins now, as SQL: microseconds since 1970.
 pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
     if connection.get_database_backend() == DbBackend::Sqlite {
-        // A parameter: a number in the text would make every statement a new one.
-        return Expr::value(Stored::from(PROCESS.after(lease, Instant::now())));
+        // A parameter: a number in the text would make every statement distinct in the cache.
+        return Expr::value(StoredInstant::from(
+            PROCESS_CLOCK.after(lease, Instant::now()),
+        ));
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     Expr::cust(format!(
@@ -35,15 +37,18 @@ pub(super) fn now(connection: &impl ConnectionTrait) -> SimpleExpr {
     expiry(connection, Duration::ZERO)
 }
 
-/// In tests, the host's clock is ahead of this one from the start, as if it had jumped.
-const AHEAD: SignedDuration = if cfg!(test) {
+/// How far the host's clock is ahead of this one. Not zero in tests, as if it had jumped.
+const HOST_CLOCK_OFFSET: SignedDuration = if cfg!(test) {
     SignedDuration::from_hours(1)
 } else {
     SignedDuration::ZERO
 };
 
-static PROCESS: LazyLock<MonotonicClock> = LazyLock::new(|| MonotonicClock {
-    set_to: Clock::system().now().checked_sub(AHEAD).unwrap_or_default(),
+static PROCESS_CLOCK: LazyLock<MonotonicClock> = LazyLock::new(|| MonotonicClock {
+    set_to: Clock::system()
+        .now()
+        .checked_sub(HOST_CLOCK_OFFSET)
+        .unwrap_or_default(),
     set_at: Instant::now(),
 });
 
@@ -70,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_advances_from_its_start_and_neither_goes_back_nor_overflows() {
+    fn the_monotonic_clock_advances_from_its_start_without_overflow() {
         let minute = Duration::from_mins(1);
         let before = Instant::now();
         let set_at = before + minute;

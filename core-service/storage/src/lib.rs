@@ -1,5 +1,5 @@
 //! The database. Only this crate uses sea-orm: it connects, migrates, runs the writes, and has a
-//! file per aggregate, where each lookup takes the owner as a parameter.
+//! file per aggregate, where each lookup takes the store as a parameter.
 
 pub mod api_clients;
 pub mod deliveries;

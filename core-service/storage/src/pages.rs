@@ -12,7 +12,7 @@ use super::{ConnectionTrait, Error, entity::instant::Instant};
 /// A position in a list that is ordered by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// In microseconds.
+    /// In whole microseconds, as stored.
     pub created_at: Timestamp,
     pub id: Uuid,
 }
@@ -25,9 +25,9 @@ pub enum Start {
     NewerThan(Cursor),
 }
 
-/// Restricts a query to the rows from a start, in the direction of reading. The columns are the
+/// Restricts a query to the rows from a start, and orders them away from it. The columns are the
 /// instant of creation and the id.
-pub(super) fn from<E: EntityTrait>(
+pub(super) fn start_at<E: EntityTrait>(
     query: Select<E>,
     (created, id): (E::Column, E::Column),
     start: Start,
@@ -36,22 +36,22 @@ pub(super) fn from<E: EntityTrait>(
         Start::Newest => (query, Order::Desc),
         Start::OlderThan(cursor) => {
             let created_at = Instant::from(cursor.created_at);
-            let beyond = created.lt(created_at).or(id.lt(cursor.id));
-            let query = query.filter(created.lte(created_at).and(beyond));
+            let is_after_cursor = created.lt(created_at).or(id.lt(cursor.id));
+            let query = query.filter(created.lte(created_at).and(is_after_cursor));
             (query, Order::Desc)
         }
         Start::NewerThan(cursor) => {
             let created_at = Instant::from(cursor.created_at);
-            let beyond = created.gt(created_at).or(id.gt(cursor.id));
-            let query = query.filter(created.gte(created_at).and(beyond));
+            let is_after_cursor = created.gt(created_at).or(id.gt(cursor.id));
+            let query = query.filter(created.gte(created_at).and(is_after_cursor));
             (query, Order::Asc)
         }
     };
     query.order_by(created, order.clone()).order_by(id, order)
 }
 
-/// Reads a page of a query made by [`from`], newest first, and whether more rows follow in the
-/// direction of reading.
+/// Reads a page of a query made by [`start_at`]. Returns its rows, newest first, and whether more
+/// follow (before the page if the start is [`Start::NewerThan`]).
 pub(super) async fn read<E: EntityTrait>(
     connection: &impl ConnectionTrait,
     query: Select<E>,
@@ -63,10 +63,10 @@ pub(super) async fn read<E: EntityTrait>(
         .limit(u64::try_from(size.saturating_add(1)).ok())
         .all(connection)
         .await?;
-    let more = rows.len() > size;
+    let has_more = rows.len() > size;
     rows.truncate(size);
     if matches!(start, Start::NewerThan(_)) {
         rows.reverse();
     }
-    Ok((rows, more))
+    Ok((rows, has_more))
 }

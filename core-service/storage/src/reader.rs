@@ -1,5 +1,5 @@
 //! Reads, each with a timeout: a database that does not respond (a stopped server, a network that
-//! drops all packets, a frozen disk) must not block callers and tasks forever.
+//! drops all packets, a frozen disk) must not block callers forever.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use sea_orm::{
 
 use super::{HealthCheck, backoff::jitter, error::is_serialization_failure};
 
-/// Far beyond the duration of any read.
+/// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A pool of connections that applies a timeout to each read.
@@ -38,25 +38,25 @@ impl ConnectionTrait for Reader {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        with_timeout(|| self.0.execute_raw(statement.clone())).await
+        read_with_retries(|| self.0.execute_raw(statement.clone())).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        with_timeout(|| self.0.execute_unprepared(sql)).await
+        read_with_retries(|| self.0.execute_unprepared(sql)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        with_timeout(|| self.0.query_one_raw(statement.clone())).await
+        read_with_retries(|| self.0.query_one_raw(statement.clone())).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        with_timeout(|| self.0.query_all_raw(statement.clone())).await
+        read_with_retries(|| self.0.query_all_raw(statement.clone())).await
     }
 }
 
 /// Retries after serialization failures, until the timeout: at the isolation level serializable,
 /// even a read may conflict with a write.
-async fn with_timeout<T, F>(read: impl Fn() -> F) -> Result<T, DbErr>
+async fn read_with_retries<T, F>(read: impl Fn() -> F) -> Result<T, DbErr>
 where
     F: Future<Output = Result<T, DbErr>>,
 {

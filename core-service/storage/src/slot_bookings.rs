@@ -1,4 +1,4 @@
-//! Bookings of slots of limited capacity, counted in the transaction that books.
+//! Bookings of time slots with a limited capacity, counted in the transaction that books.
 
 use std::collections::HashMap;
 
@@ -67,12 +67,12 @@ pub async fn book(
         Column::EndsAt,
     ];
     let booked = Expr::col((Entity, Column::Booked));
-    let one_more = OnConflict::columns(key)
+    let increment = OnConflict::columns(key)
         .value(Column::Booked, booked.clone().add(1))
         .action_and_where(booked.lt(i64::from(capacity)))
         .to_owned();
     let rows = Entity::insert(row)
-        .on_conflict(one_more)
+        .on_conflict(increment)
         .exec_without_returning(transaction)
         .await?;
     Ok(rows > 0)

@@ -25,8 +25,8 @@ enum Writer {
     Concurrent(DatabaseConnection),
 }
 
-/// The timeout of a write, far beyond the duration of any while the database responds, and less
-/// than the gateway's 30 s, so that the caller still receives the error.
+/// The timeout of a write: longer than any takes while the database responds, and less than the
+/// gateway's 30 s, so that the caller receives the error.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Storage {
@@ -62,7 +62,7 @@ impl Storage {
         self.reader.health_check()
     }
 
-    /// Whether the database serves only one process.
+    /// Whether only one process can use the database.
     pub fn is_single_process(&self) -> bool {
         matches!(self.writer, Writer::GroupCommit(_))
     }
@@ -71,8 +71,8 @@ impl Storage {
     /// transaction is rolled back; after a timeout or a lost connection, the outcome is unknown.
     ///
     /// The work may run more than once: on `PostgreSQL` after a serialization failure, on `SQLite`
-    /// when another write of the same group commit failed. So it awaits nothing but SQL, and
-    /// receives what must not change (ids, now) from its caller.
+    /// when another write of the same group commit failed. So it awaits only SQL, and
+    /// captures the values that must be the same in each run (ids, now).
     pub async fn write<T, E, W>(&self, work: W) -> Result<T, E>
     where
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>>
@@ -85,7 +85,7 @@ impl Storage {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.write(work).await,
             Writer::Concurrent(connection) => {
-                // A task: a caller that is cancelled does not interrupt the transaction.
+                // Spawned, so that a cancelled caller does not interrupt the transaction.
                 tokio::spawn(write_with_retries(connection.clone(), work))
                     .await
                     .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
@@ -140,7 +140,7 @@ where
             Ok(value)
         }
         Err(error) => {
-            // The transaction is void in any case; the first error is the one to report.
+            // Even if the rollback fails, nothing is committed: the first error is returned.
             let _ = transaction.rollback().await;
             Err(error)
         }

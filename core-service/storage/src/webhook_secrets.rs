@@ -23,7 +23,7 @@ pub async fn find(
     let row = Entity::find_by_id((store_id.0, id.0))
         .one(connection)
         .await?;
-    row.map(of).transpose()
+    row.map(from_row).transpose()
 }
 
 /// Saves a webhook's secrets.
@@ -49,14 +49,14 @@ pub async fn save(
 }
 
 /// The secrets in a row.
-pub(super) fn of(row: Model) -> Result<Secrets, Error> {
+pub(super) fn from_row(row: Model) -> Result<Secrets, Error> {
     let retired = match &row.encrypted_retired_secrets {
         Some(packed) => unpack(packed)
             .ok_or_else(|| Error::inconsistent("webhooks", "truncated retired secrets"))?,
         None => Vec::new(),
     };
     let overlap_ends_at = instant::optional(row.overlap_ends_at)?;
-    Ok(Secrets::stored(
+    Ok(Secrets::from_stored(
         row.encrypted_secret,
         retired,
         overlap_ends_at,

@@ -39,7 +39,7 @@ pub async fn current_version(connection: &impl ConnectionTrait) -> Result<Option
     Ok(version)
 }
 
-/// Adds a version. Of two concurrent successors of a version, one fails with a unique violation.
+/// Adds a version. If two transactions add the same version, one of them fails (primary key).
 pub async fn insert(connection: &impl ConnectionTrait, stored: &StoredZones) -> Result<(), Error> {
     let row = ActiveModel {
         version: Set(stored.version),

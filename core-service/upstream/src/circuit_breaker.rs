@@ -1,5 +1,5 @@
-//! A circuit breaker. Consecutive failures open it; after a pause it is half-open and lets one
-//! call probe the service. Calls that can only fail then cost neither side anything.
+//! A circuit breaker. Consecutive failures open it, and it rejects calls without sending them;
+//! after a pause it is half-open and lets one call probe the service.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -22,7 +22,7 @@ const PROBE_RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<State>);
 
-/// Closed without `open_until`, open before that instant, half-open after it.
+/// Closed if `open_until` is `None`, open before that instant, half-open after it.
 #[derive(Debug, Default)]
 struct State {
     consecutive_failures: u32,
@@ -31,7 +31,7 @@ struct State {
     probe_in_flight: bool,
 }
 
-/// A call in flight. Dropping it without an outcome leaves the circuit as it is.
+/// A call in flight. Dropping it without an outcome leaves the circuit unchanged.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     breaker: &'a CircuitBreaker,
@@ -77,7 +77,7 @@ impl Call<'_> {
     pub(super) fn succeeded(self) {
         let mut state = self.breaker.state();
         state.consecutive_failures = 0;
-        // A call begun before the circuit opened proves nothing about the service now.
+        // A call that began before the circuit opened says nothing about the service now.
         if self.is_probe {
             state.open_until = None;
         }
@@ -176,11 +176,11 @@ mod tests {
             (Duration::MAX, MAX_OPEN_FOR),
         ] {
             let breaker = CircuitBreaker::default();
-            let other = breaker.begin(now).unwrap();
+            let earlier = breaker.begin(now).unwrap();
             breaker.begin(now).unwrap().failed(now, Some(retry_after));
 
-            // A call begun before the failure does not close the circuit.
-            other.succeeded();
+            // A call that began before the failure does not close the circuit.
+            earlier.succeeded();
 
             assert_rejects(&breaker, now, expected);
         }

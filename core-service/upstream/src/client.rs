@@ -21,7 +21,7 @@ use url::Url;
 use crate::{circuit_breaker::CircuitBreaker, error::Error};
 
 /// Shorter than the five seconds after which common servers close an idle connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(4);
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Clients of the REST API wait for 30 s at most.
 const MAX_TIMEOUT: Duration = Duration::from_secs(20);
 /// Some public services require it.
@@ -31,12 +31,12 @@ const USER_AGENT: HeaderValue =
 /// Limits of the calls to one service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For a whole call: queueing, connecting, and the response to its last byte.
+    /// Of a whole call: queueing, connecting, and the response to its last byte.
     pub timeout: Duration,
-    /// Calls in flight at once. Further calls queue for half of the timeout, so that an admitted
-    /// call has time left.
+    /// Calls in flight at once. Further calls queue for at most half of the timeout, so that an
+    /// admitted call has time left.
     pub concurrency: usize,
-    /// Of the body.
+    /// The maximum size of a response's body.
     pub max_response_bytes: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Client {
     breaker: CircuitBreaker,
 }
 
-/// A response that decides the request: 2xx, or 4xx other than 408 and 429.
+/// A response that a retry would not change: 2xx, or 4xx other than 408 and 429.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: StatusCode,
@@ -73,7 +73,7 @@ impl Client {
         let client = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEEP_ALIVE)
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
             .pool_max_idle_per_host(limits.concurrency)
             .build(connector);
         Ok(Self {
@@ -84,14 +84,15 @@ impl Client {
         })
     }
 
-    /// Sends a GET request, again if a pooled connection turns out to be closed. The error never
-    /// contains the URL, which holds personal addresses.
+    /// Sends a GET request, and repeats it once if a pooled connection turns out to be closed. The
+    /// error never contains the URL, which includes personal addresses.
     pub async fn get(&self, url: &Url) -> Result<Response, Error> {
-        self.get_by(url, Instant::now() + self.limits.timeout).await
+        self.get_with_deadline(url, Instant::now() + self.limits.timeout)
+            .await
     }
 
     /// As [`Client::get`], with the deadline of the caller.
-    pub async fn get_by(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
+    pub async fn get_with_deadline(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
         let uri: Uri = url.as_str().parse().map_err(Error::Url)?;
         let now = Instant::now();
 
@@ -135,7 +136,7 @@ impl Client {
                 retry_after,
             });
         }
-        let body = read(response, self.limits.max_response_bytes).await?;
+        let body = read_body(response, self.limits.max_response_bytes).await?;
         Ok(Response { status, body })
     }
 }
@@ -152,7 +153,7 @@ fn request(uri: &Uri) -> Request<Empty<Bytes>> {
     request
 }
 
-async fn read(response: http::Response<Incoming>, max_bytes: usize) -> Result<Bytes, Error> {
+async fn read_body(response: http::Response<Incoming>, max_bytes: usize) -> Result<Bytes, Error> {
     let mut body = response.into_body();
     let declared = body.size_hint().lower();
     if usize::try_from(declared).map_or(true, |declared| declared > max_bytes) {
@@ -171,7 +172,7 @@ async fn read(response: http::Response<Incoming>, max_bytes: usize) -> Result<By
     Ok(read.freeze())
 }
 
-/// Parses a timeout of an operator: `2s`, `500ms`, at most 20 s.
+/// Parses a timeout that an operator configures: `2s`, `500ms`, at most 20 s.
 pub fn parse_timeout(text: &str) -> Result<Duration, String> {
     let parsed = text.parse::<SignedDuration>().ok();
     parsed
@@ -196,7 +197,7 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
     let mut roots = rustls::RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     for error in &system.errors {
-        tracing::warn!(%error, "some of the system's certificate authorities are unreadable");
+        tracing::warn!(%error, "cannot read part of the system's certificate authorities");
     }
     roots.add_parsable_certificates(system.certs);
 

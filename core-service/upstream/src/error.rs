@@ -32,7 +32,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// When a retry may succeed, if known.
+    /// How long to wait until a retry may succeed, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::CircuitOpen(wait) => Some(*wait),

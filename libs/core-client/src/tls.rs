@@ -14,14 +14,16 @@ pub(crate) fn open(config: &CoreConfig) -> Result<Reloading<ClientConfig>, tls::
         .core_tls_certificate
         .clone()
         .zip(config.core_tls_key.clone());
-    let own = identity
+    let identity_paths = identity
         .iter()
         .flat_map(|(certificate, key)| [certificate, key]);
-    let paths = authorities.iter().chain(own).cloned().collect();
-    Reloading::open(paths, move || client(&authorities, identity.as_ref()))
+    let paths = authorities.iter().chain(identity_paths).cloned().collect();
+    Reloading::open(paths, move || {
+        client_config(&authorities, identity.as_ref())
+    })
 }
 
-fn client(
+fn client_config(
     authorities: &[PathBuf],
     identity: Option<&(PathBuf, PathBuf)>,
 ) -> Result<ClientConfig, tls::Error> {
@@ -29,14 +31,14 @@ fn client(
         .with_safe_default_protocol_versions()
         .map_err(tls::Error::Setup)?
         .with_root_certificates(Arc::new(roots(authorities)?));
-    let mut client = match identity {
+    let mut config = match identity {
         Some((certificate, key)) => builder
             .with_client_auth_cert(tls::certificates(certificate)?, tls::private_key(key)?)
             .map_err(|source| tls::identity_error(key, certificate, source))?,
         None => builder.with_no_client_auth(),
     };
-    client.alpn_protocols = vec![b"h2".to_vec()];
-    Ok(client)
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(config)
 }
 
 /// The authorities in the files; the system's if there are no files.

@@ -19,7 +19,7 @@ pub struct Network {
 /// Why a text is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    #[error("`{text}` is not an ip address or a network such as 10.0.0.0/8")]
+    #[error("`{text}` is not an IP address or a network such as 10.0.0.0/8")]
     Address {
         text: String,
         source: AddrParseError,
@@ -187,15 +187,15 @@ mod tests {
         for (text, message) in [
             (
                 "",
-                "`` is not an ip address or a network such as 10.0.0.0/8",
+                "`` is not an IP address or a network such as 10.0.0.0/8",
             ),
             (
                 "localhost/8",
-                "`localhost/8` is not an ip address or a network such as 10.0.0.0/8",
+                "`localhost/8` is not an IP address or a network such as 10.0.0.0/8",
             ),
             (
                 "fe80::1%eth0",
-                "`fe80::1%eth0` is not an ip address or a network such as 10.0.0.0/8",
+                "`fe80::1%eth0` is not an IP address or a network such as 10.0.0.0/8",
             ),
             (
                 "10.0.0.0/",
@@ -218,14 +218,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_displayed_network_parses_back(bits: u32, prefix in 0u8..=32) {
+        fn a_displayed_network_parses_to_itself(bits: u32, prefix in 0u8..=32) {
             let first = Ipv4Addr::from_bits(bits & mask_v4(prefix));
             let network = network(&format!("{first}/{prefix}"));
             prop_assert_eq!(network.to_string().parse(), Ok(network));
         }
 
         #[test]
-        fn a_flipped_bit_leaves_the_network_only_within_the_prefix(
+        fn an_address_is_outside_if_a_bit_of_the_prefix_differs(
             bits: u128, prefix in 0u8..=128, flipped in 0u32..128,
         ) {
             // 2000::/3, so that no address is IPv4-mapped.

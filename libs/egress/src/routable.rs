@@ -1,4 +1,4 @@
-//! Tells public from special-purpose addresses by the IANA registries.
+//! Distinguishes public from special-purpose addresses by the IANA registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -89,7 +89,7 @@ mod tests {
                 first.to_bits().checked_sub(1).map(v6),
                 last.to_bits().checked_add(1).map(v6),
             ),
-            _ => panic!("{first} and {last} are of two families"),
+            _ => panic!("{first} and {last} are of different families"),
         };
         before.into_iter().chain(after)
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_embedded_address_decides() {
+    fn an_embedded_ipv4_address_determines_the_result() {
         for (text, expected) in [
             ("::ffff:8.8.8.8", true),
             ("::ffff:127.0.0.1", false),
@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn addresses_local_by_the_standard_library_are_never_routable(bits: u32, bits6: u128) {
+        fn addresses_that_the_standard_library_calls_local_are_not_routable(bits: u32, bits6: u128) {
             let (v4, v6) = (Ipv4Addr::from_bits(bits), Ipv6Addr::from_bits(bits6));
             if v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
                 || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()

@@ -57,7 +57,7 @@ fn long_name(command: &Command, argument: &str) -> String {
 /// Whether the command line of the program or of a subcommand contains a secret in a flag.
 fn contains_secret(matches: &ArgMatches, flag: &SecretFlag) -> bool {
     let argument = flag.argument;
-    let here = matches.try_contains_id(argument).is_ok()
+    let is_in_this_command = matches.try_contains_id(argument).is_ok()
         && matches.value_source(argument) == Some(ValueSource::CommandLine)
         && matches
             .get_raw(argument)
@@ -65,9 +65,10 @@ fn contains_secret(matches: &ArgMatches, flag: &SecretFlag) -> bool {
             .flatten()
             .filter_map(OsStr::to_str)
             .any(flag.contains_secret);
-    here || matches
-        .subcommand()
-        .is_some_and(|(_, matches)| contains_secret(matches, flag))
+    is_in_this_command
+        || matches
+            .subcommand()
+            .is_some_and(|(_, matches)| contains_secret(matches, flag))
 }
 
 fn has_password(url: &str) -> bool {

@@ -14,20 +14,20 @@ pub fn raise_limit() -> u64 {
     }
 }
 
-/// Warns if a setting allows more client connections than the limit does.
-pub fn warn_if_below(connections: usize, limit: u64, setting: &str) {
-    if let Some(reachable) = shortage(connections, limit) {
+/// Warns if the limit is too low for the client connections that a setting allows.
+pub fn warn_if_too_low(connections: usize, limit: u64, setting: &str) {
+    if let Some(allowed) = allowed_if_fewer(connections, limit) {
         tracing::warn!(
-            "{setting} is {connections}, but the limit of {limit} open files is enough for only {reachable} connections: raise the limit (ulimit -n, LimitNOFILE=) or lower {setting}"
+            "{setting} is {connections}, but the limit of {limit} open files is enough for only {allowed} connections: raise the limit (ulimit -n, LimitNOFILE=) or lower {setting}"
         );
     }
 }
 
 /// The number of connections the limit allows, if it is fewer than configured.
-fn shortage(connections: usize, limit: u64) -> Option<u64> {
-    let reachable = limit.saturating_sub(RESERVED);
-    let wanted = u64::try_from(connections).unwrap_or(u64::MAX);
-    (wanted > reachable).then_some(reachable)
+fn allowed_if_fewer(connections: usize, limit: u64) -> Option<u64> {
+    let allowed = limit.saturating_sub(RESERVED);
+    let configured = u64::try_from(connections).unwrap_or(u64::MAX);
+    (configured > allowed).then_some(allowed)
 }
 
 #[cfg(test)]
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn reserved_files_reduce_the_possible_connections() {
-        assert_eq!(shortage(8192, 1_048_576), None);
-        assert_eq!(shortage(896, 1024), None);
-        assert_eq!(shortage(897, 1024), Some(896));
-        assert_eq!(shortage(1, 16), Some(0));
+        assert_eq!(allowed_if_fewer(8192, 1_048_576), None);
+        assert_eq!(allowed_if_fewer(896, 1024), None);
+        assert_eq!(allowed_if_fewer(897, 1024), Some(896));
+        assert_eq!(allowed_if_fewer(1, 16), Some(0));
     }
 }

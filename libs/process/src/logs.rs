@@ -1,14 +1,14 @@
-//! What a program writes to stderr: its logs, and the error that ends it.
+//! The output of a program to stderr: its logs, and the error that ends it.
 
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
 
-/// Logs to stderr from a level on, such as `info`, unless `RUST_LOG` is set.
-pub fn to_stderr(level: &str) {
+/// Logs to stderr by a filter such as `info`, which `RUST_LOG` overrides.
+pub fn to_stderr(default_filter: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(
-            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level)),
+            EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter)),
         )
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

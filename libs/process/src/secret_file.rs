@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most bytes read from a file; larger than any key, password or certificate chain.
+/// The maximum of bytes read from a file; larger than any key, password or certificate chain.
 const MAX_SIZE: u64 = 1024 * 1024;
 
 /// Permission bits that a file must not have: any for the group or others.
@@ -30,12 +30,12 @@ pub enum Error {
 /// Reads a text file. Its mode must be 0600 or stricter, or 0640 or stricter if root owns it: the
 /// rule of `PostgreSQL` for key files.
 pub fn read(path: &Path) -> Result<String, Error> {
-    let failed = |source| Error::Read {
+    let read_error = |source| Error::Read {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    let file = File::open(path).map_err(read_error)?;
+    let metadata = file.metadata().map_err(read_error)?;
     let forbidden = if metadata.uid() == 0 {
         FORBIDDEN_FOR_ROOT
     } else {
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     file.take(MAX_SIZE)
         .read_to_string(&mut text)
-        .map_err(failed)?;
+        .map_err(read_error)?;
     Ok(text)
 }
 

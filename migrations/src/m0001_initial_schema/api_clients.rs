@@ -42,7 +42,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             [
                 id("store_id"),
                 id("api_client_id"),
-                // Of the client's key and the operation.
+                // The hash of the client's idempotency key and the operation.
                 bytes("key_hash"),
                 bytes("request_hash"),
                 bytes("encrypted_response"),

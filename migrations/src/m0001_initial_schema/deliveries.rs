@@ -74,8 +74,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
     ]
 }
 
-/// Lists are ordered by creation, newest first. The partial indexes hold only the rows that their
-/// filter selects, so that a page of a few among many is short to read.
+/// Lists are ordered by creation, newest first. The partial indexes contain only the rows that a
+/// filter selects, so that a page of few rows does not scan many others.
 pub(super) fn indexes() -> Vec<IndexCreateStatement> {
     let by_creation = &["store_id", "created_at", "id"];
     vec![

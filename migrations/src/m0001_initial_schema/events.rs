@@ -44,6 +44,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 // By the database's clock.
                 instant("lease_expires_at"),
                 integer("last_position"),
+                // The newest position that retention has removed; 0 if none.
                 integer("retained_after"),
             ],
             &["id"],
@@ -54,7 +55,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
 pub(super) fn indexes() -> Vec<IndexCreateStatement> {
     let unique = |name, columns| index(name, "events", columns).unique().take();
     vec![
-        // Unique, so that no number is ever assigned twice.
+        // Unique, so that no number is assigned twice.
         unique("events_by_number", &["store_id", "number"]),
         unique("events_by_position", &["position"]),
         partial_index(

@@ -6,7 +6,7 @@ use crate::columns::{bytes, index, instant, integer, optional_json, table, text}
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
-        // Each version holds all zones.
+        // Each version contains all zones.
         table(
             "zone_sets",
             [

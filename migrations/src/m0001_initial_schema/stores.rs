@@ -1,4 +1,4 @@
-//! Stores, and what each of them offers: time slots and prices.
+//! Stores, their time slots with bookings, and their price lists.
 
 use sea_orm_migration::prelude::*;
 
@@ -32,7 +32,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             ],
             &["store_id", "id"],
         ),
-        // The number of deliveries booked in each slot of limited capacity.
+        // The number of bookings of each time slot with a limited capacity.
         table(
             "slot_bookings",
             [

@@ -21,8 +21,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 // Each prefixed with its length in two bytes, oldest first.
                 optional_bytes("encrypted_retired_secrets"),
                 optional_instant("overlap_ends_at"),
-                // The queue position: not later than the earliest pending notification is due,
-                // nor than the last claim; null if none is pending.
+                // The position in the queue: at most the later of the due instant of the earliest
+                // pending notification and the last claim; null if none is pending.
                 optional_instant("next_due_at"),
                 // Whether the last attempt was slow; null before the first.
                 optional_flag("was_slow"),
@@ -76,8 +76,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
     ]
 }
 
-/// Most stored notifications are finished: the partial indexes leave those out, so that claims
-/// and recovery read few rows.
+/// Most stored notifications are delivered: the partial indexes for claims and recovery exclude
+/// them, so that these read few rows.
 pub(super) fn indexes() -> Vec<IndexCreateStatement> {
     let by_creation = &["store_id", "webhook_id", "created_at", "id"];
     vec![

@@ -9,7 +9,10 @@ use super::{
 
 /// The document at `/api/docs.jsonld`.
 pub(crate) fn api_documentation(platform_name: &str, public_url: &str) -> Value {
-    let classes: Vec<_> = classes::ALL.iter().map(|class| describe(class)).collect();
+    let classes: Vec<_> = classes::ALL
+        .iter()
+        .map(|class| supported_class(class))
+        .collect();
     json!({
         "@context": context(public_url),
         "@id": DOCUMENTATION,
@@ -47,7 +50,7 @@ fn context(public_url: &str) -> Value {
     })
 }
 
-fn describe(class: &Class) -> Value {
+fn supported_class(class: &Class) -> Value {
     let properties: Vec<_> = class
         .fields
         .iter()
@@ -61,7 +64,7 @@ fn describe(class: &Class) -> Value {
         .map(supported_operation)
         .collect();
     json!({
-        "@id": shorten(class.iri),
+        "@id": compact_iri(class.iri),
         "@type": "hydra:Class",
         "rdfs:label": class.name,
         "hydra:title": class.name,
@@ -92,10 +95,10 @@ fn property(class: &Class, field: &Field) -> Value {
         _ => "rdf:Property",
     };
     let mut property = object([
-        ("@id", json!(shorten(field.iri))),
+        ("@id", json!(compact_iri(field.iri))),
         ("@type", json!(kind)),
         ("rdfs:label", json!(field.name)),
-        ("rdfs:domain", json!(shorten(class.iri))),
+        ("rdfs:domain", json!(compact_iri(class.iri))),
     ]);
     property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
     if let Range::Collection(_) = field.range {
@@ -118,14 +121,14 @@ fn range(range: Range) -> Option<Value> {
         Range::Url => json!("xsd:anyURI"),
         Range::Json => json!("rdf:JSON"),
         Range::DayOfWeek => json!("schema:DayOfWeek"),
-        Range::Object(class) | Range::Link(Some(class)) => json!(shorten(class.iri)),
-        // Hydra clients find the class of a collection's members by this.
+        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri)),
+        // Hydra clients read the class of a collection's members from it.
         Range::Collection(class) => json!([
             "hydra:Collection",
             {
                 "owl:equivalentClass": {
                     "owl:onProperty": "hydra:member",
-                    "owl:allValuesFrom": shorten(class.iri),
+                    "owl:allValuesFrom": compact_iri(class.iri),
                 },
             },
         ]),
@@ -148,7 +151,7 @@ fn supported_operation(operation: &Operation) -> Value {
         ("hydra:method", json!(operation.method)),
         (
             "hydra:returns",
-            class_or_nothing(returned(operation.returns)),
+            class_or_nothing(returned_class(operation.returns)),
         ),
         ("hydra:possibleStatus", json!(statuses)),
     ]);
@@ -169,7 +172,7 @@ fn supported_operation(operation: &Operation) -> Value {
     Value::Object(described)
 }
 
-fn returned(returns: Returns) -> Option<&'static Class> {
+fn returned_class(returns: Returns) -> Option<&'static Class> {
     match returns {
         Returns::Resource(class) | Returns::Created(class) | Returns::Preview(class) => Some(class),
         Returns::Collection(_) => Some(&classes::api::COLLECTION),
@@ -178,7 +181,7 @@ fn returned(returns: Returns) -> Option<&'static Class> {
 }
 
 fn class_or_nothing(class: Option<&Class>) -> Value {
-    json!(class.map_or("owl:Nothing".to_owned(), |class| shorten(class.iri)))
+    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri)))
 }
 
 fn status(code: u16) -> Value {
@@ -192,7 +195,7 @@ fn status(code: u16) -> Value {
     })
 }
 
-fn shorten(iri: Iri) -> String {
+fn compact_iri(iri: Iri) -> String {
     match iri {
         Iri::SchemaOrg(term) => format!("schema:{term}"),
         Iri::Hydra(term) => format!("hydra:{term}"),

@@ -13,7 +13,7 @@ pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::openapi;
 #[cfg(test)]
-pub(crate) use operations::{hydra_method_and_path, method_and_path};
+pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
 
 const SCHEMA_ORG: &str = "http://schema.org/";
 const HYDRA: &str = "http://www.w3.org/ns/hydra/core#";

@@ -5,7 +5,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 
 use crate::rate_limits::UnverifiedToken;
 
-/// What a call sends beside its message.
+/// The metadata and the deadline of a call.
 #[derive(Clone)]
 pub(crate) struct CallOptions {
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
@@ -25,8 +25,8 @@ pub(crate) enum Retry {
 }
 
 impl Retry {
-    /// Of a call that creates something: core executes it once per idempotency key.
-    pub(crate) fn with_key(idempotency: Option<&proto::Idempotency>) -> Self {
+    /// Safe with an idempotency key: core executes the call once per key.
+    pub(crate) fn safe_if_idempotent(idempotency: Option<&proto::Idempotency>) -> Self {
         match idempotency {
             Some(_) => Self::Safe,
             None => Self::Unsafe,
@@ -35,7 +35,7 @@ impl Retry {
 }
 
 impl CallOptions {
-    /// A request with these options. Core sees the remaining time too.
+    /// A request with these options. Core gets the remaining time as its timeout.
     pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
         let mut request = tonic::Request::new(message);
         request.set_timeout(self.deadline.saturating_duration_since(Instant::now()));

@@ -19,8 +19,8 @@ use super::transport_failure::TransportFailure;
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Together with the interval below two seconds: the longest that a call waits for an unreachable
-/// core, even if packets are dropped silently.
+/// Timeout plus interval bound how long a call waits for an unreachable core, even if packets are
+/// dropped silently: less than two seconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// All members; their order has no meaning.
@@ -42,7 +42,7 @@ enum State {
 }
 
 impl Member {
-    /// Starts as up, and checks the health until the member is dropped.
+    /// Starts as up, and checks the health periodically until the member is dropped.
     pub(super) fn new(cores: &Cores, addr: &CoreAddr) -> Arc<Self> {
         let member = Arc::new(Self {
             addr: addr.clone(),
@@ -102,9 +102,9 @@ impl Member {
     }
 
     fn set_state(&self, state: State) {
-        let changed = self.state.send_if_modified(|before| {
-            let changed = *before != state;
-            *before = state;
+        let changed = self.state.send_if_modified(|current| {
+            let changed = *current != state;
+            *current = state;
             changed
         });
         let core = &self.addr;

@@ -1,5 +1,5 @@
-//! The client's address: the peer's or, if the peer is a trusted proxy, the one it forwards for
-//! (`Forwarded`, RFC 7239, or `X-Forwarded-For`).
+//! The client's address: the peer's or, if the peer is a trusted proxy, the one in its header
+//! `Forwarded` (RFC 7239) or `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerAddr(pub(crate) IpAddr);
 
-/// The last hop that is not a trusted proxy: any sender may have forged the hops before it. If
+/// The last hop that is not a trusted proxy: any client may have forged the hops before it. If
 /// the two headers differ, one of them is forged, and both are ignored.
 pub(super) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let peer = peer.to_canonical();
@@ -23,7 +23,7 @@ pub(super) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) ->
     let last_untrusted = |hops: Vec<Option<IpAddr>>| {
         let mut last = peer;
         for hop in hops.into_iter().rev() {
-            // The sender of a malformed hop is the last one known.
+            // The hop that reported the malformed one is the last with a known address.
             let Some(hop) = hop else { break };
             last = hop;
             if !is_trusted(hop) {
@@ -193,7 +193,7 @@ mod tests {
             ("forwarded", "proto=https"),
             ("forwarded", "for=1.1.1.1;for=192.0.2.9"),
             ("forwarded", "for=\"192.0.2.9"),
-            ("forwarded", "for=192.0.2.9, host=\"open, for=1.1.1.1"),
+            ("forwarded", "for=192.0.2.9, host=\"unclosed, for=1.1.1.1"),
         ] {
             check(PROXY, &[(name, value)], PROXY);
         }
@@ -250,7 +250,7 @@ mod tests {
                 if name == "x-forwarded-for" && !trusted[0].contains(client) {
                     prop_assert_eq!(address, client);
                 } else if !trusted[0].contains(client) {
-                    // An open quote swallows the rest of the header.
+                    // After an unclosed quote, the rest of the header belongs to its value.
                     prop_assert!(address == client || address.to_string() == PROXY);
                 }
             }

@@ -53,7 +53,7 @@ pub struct RateLimitConfig {
 
 impl Default for RateLimitConfig {
     fn default() -> Self {
-        let per_minute = |requests| RateLimit::Every {
+        let per_minute = |requests| RateLimit::PerWindow {
             requests,
             window: Duration::from_mins(1),
         };
@@ -82,7 +82,7 @@ impl RateLimitConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimit {
     Off,
-    Every {
+    PerWindow {
         requests: NonZeroU32,
         /// In whole seconds, up to a day.
         window: Duration,
@@ -109,7 +109,7 @@ impl FromStr for RateLimit {
         if window.subsec_nanos() > 0 {
             return Err(wrong());
         }
-        Ok(Self::Every { requests, window })
+        Ok(Self::PerWindow { requests, window })
     }
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
-            Self::Every { requests, window } => write!(f, "{requests}/{}s", window.as_secs()),
+            Self::PerWindow { requests, window } => write!(f, "{requests}/{}s", window.as_secs()),
         }
     }
 }

@@ -14,7 +14,7 @@ use tower::{Layer, Service, layer::layer_fn};
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// A quota and what remains of it.
+/// A quota and its remaining requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitStatus {
     pub(super) policy: &'static str,

@@ -43,7 +43,7 @@ where
     C::Instant: Send + Sync,
 {
     pub(super) fn new(policy: &'static str, limit: RateLimit, clock: C) -> Self {
-        let RateLimit::Every { requests, window } = limit else {
+        let RateLimit::PerWindow { requests, window } = limit else {
             return Self(None);
         };
         let quota = Quota::with_period(window / requests.get());
@@ -98,10 +98,10 @@ impl<K, C: Clock + Clone> Buckets<K, C> {
     }
 }
 
-/// Whole seconds, rounded up, so that a client that waits as long does not retry too early.
+/// Whole seconds, rounded up, at least 1: a client that waits for them does not retry too early.
 pub(super) fn seconds_rounded_up(duration: Duration) -> u64 {
-    let started = u64::from(duration.subsec_nanos() > 0);
-    duration.as_secs().saturating_add(started).max(1)
+    let partial_second = u64::from(duration.subsec_nanos() > 0);
+    duration.as_secs().saturating_add(partial_second).max(1)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(crate) use self::{
 };
 use crate::error::Error;
 
-/// All limiters, and the clients of known tokens.
+/// All limiters, and the cached clients of access tokens.
 pub(crate) struct RateLimits {
     clients: Limiter<QuotaOwner>,
     token_addresses: Limiter<IpAddr>,
@@ -39,7 +39,7 @@ pub(crate) struct RateLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum QuotaOwner {
     Client(Arc<str>),
-    /// Of a client that is not known yet.
+    /// Of a client whose token core has not accepted yet.
     Address(IpAddr),
 }
 
@@ -65,10 +65,10 @@ impl RateLimits {
         let path = request.uri.path();
         if path == "/oauth2/token" {
             let address = self.address(request);
-            return apply(self.token_addresses.check(address), statuses);
+            return enforce(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
-            return apply(self.clients.check(self.quota_owner(request)), statuses);
+            return enforce(self.clients.check(self.quota_owner(request)), statuses);
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl RateLimits {
             .chain_update(Sha256::digest(api_key))
             .chain_update(api_secret)
             .finalize();
-        apply(self.token_clients.check(credentials.into()), statuses)
+        enforce(self.token_clients.check(credentials.into()), statuses)
     }
 
     fn quota_owner(&self, request: &Parts) -> QuotaOwner {
@@ -114,7 +114,7 @@ impl RateLimits {
 }
 
 /// Records a limit's status for the response headers; fails if the quota is exhausted.
-fn apply(decision: Option<Decision>, statuses: Option<&LimitStatuses>) -> Result<(), Error> {
+fn enforce(decision: Option<Decision>, statuses: Option<&LimitStatuses>) -> Result<(), Error> {
     let Some(Decision {
         status,
         retry_after,

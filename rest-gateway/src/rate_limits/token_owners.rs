@@ -8,8 +8,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-/// In tokens.
-const CAPACITY: u64 = 100_000;
+const MAX_TOKENS: u64 = 100_000;
 
 /// About the lifetime of tokens.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
@@ -34,7 +33,7 @@ impl TokenOwners {
     pub(super) fn new() -> Self {
         Self(
             moka::sync::Cache::builder()
-                .max_capacity(CAPACITY)
+                .max_capacity(MAX_TOKENS)
                 .time_to_live(TIME_TO_LIVE)
                 .build(),
         )

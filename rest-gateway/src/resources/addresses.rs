@@ -106,7 +106,7 @@ fn read_location(address: &Object<'_>, violations: &mut ViolationCollector) -> O
     }
 
     let value = address.get("geo")?;
-    violations.name_field(address.path(FIELD), "geo");
+    violations.add_alias(address.path(FIELD), "geo");
     let number = |member: &str| value.get(member).and_then(Value::as_f64);
     let (Some(latitude), Some(longitude)) = (number("latitude"), number("longitude")) else {
         violations.add(

@@ -14,7 +14,7 @@ use crate::{
     collection::{self, Pagination},
     error::Error,
     gateway::{Gateway, HandlerResult},
-    json_ld::{self, Node, Zone},
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
 };
 
@@ -69,7 +69,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         query: collection::page_query(page_size),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),
         previous: String::new(),
-        // None on the last page; later events follow after the last number of this page.
+        // Empty on the last page: a client gets later events `after` the last number of this page.
         next: if last < page.last_number {
             last.to_string()
         } else {
@@ -92,7 +92,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
 fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<i64> {
     const FIELD: &str = "after";
 
-    let text = collection::read_once(request, (FIELD, FIELD), violations)?;
+    let text = collection::read_single(request, (FIELD, FIELD), violations)?;
     let after = text.parse().ok();
     if after.is_none() {
         violations.add(FIELD, "WRONG_TYPE", "must be 0 or the number of an event");
@@ -126,7 +126,7 @@ impl TryFrom<proto::Event> for Event {
             number: event.number,
             name: event.event,
             object: iri::of(&event.object),
-            created_at: Zone::named(&event.time_zone).write(event.create_time.as_ref())?,
+            created_at: StoreTimeZone::named(&event.time_zone).write(event.create_time.as_ref())?,
         })
     }
 }

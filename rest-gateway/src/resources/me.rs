@@ -53,7 +53,7 @@ impl From<proto::ApiClient> for ApiApp {
             iri: iri::of(&client.name),
             ld_type: "http://schema.org/SoftwareApplication",
             id: Collection::ApiClients
-                .member(&client.name)
+                .last_segment(&client.name)
                 .unwrap_or_default()
                 .to_owned(),
             name: client.display_name,

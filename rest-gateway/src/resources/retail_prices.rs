@@ -14,7 +14,7 @@ use crate::{
     core_pool::Retry,
     error::{Error, RuleOutcome},
     gateway::{Gateway, HandlerResult},
-    json_ld::{self, Zone},
+    json_ld::{self, StoreTimeZone},
     request::Request,
     resources::{
         deliveries::draft,
@@ -53,7 +53,7 @@ pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> Handle
         delivery: Some(draft),
         violations: violations.to_proto(),
     };
-    let price = gateway
+    let quote = gateway
         .core
         .call(options, Retry::Safe, message, |core, message| async {
             RetailPricesClient::new(core)
@@ -63,7 +63,7 @@ pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> Handle
         .await
         .map_err(|error| violations.translate(error))?;
 
-    json_ld::ok(&RetailPrice::new(price, tax_display)?)
+    json_ld::ok(&RetailPrice::new(quote, tax_display)?)
 }
 
 /// `GET /api/retail_prices/{token}`
@@ -77,7 +77,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
     let message = GetRetailPriceRequest {
         name: Collection::RetailPrices.name(&request.parameter),
     };
-    let price = gateway
+    let quote = gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
             RetailPricesClient::new(core)
@@ -86,7 +86,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
         })
         .await?;
 
-    json_ld::ok(&RetailPrice::new(price, tax_display)?)
+    json_ld::ok(&RetailPrice::new(quote, tax_display)?)
 }
 
 /// Reads the query parameter `tax`.
@@ -108,21 +108,21 @@ fn read_tax(request: &Request, violations: &mut ViolationCollector) -> TaxDispla
 }
 
 impl RetailPrice {
-    fn new(price: proto::RetailPrice, tax_display: TaxDisplay) -> Result<Self, Error> {
-        let distance_source = prices::distance_source(price.distance_source());
-        let amount = price
+    fn new(quote: proto::RetailPrice, tax_display: TaxDisplay) -> Result<Self, Error> {
+        let distance_source = prices::distance_source(quote.distance_source());
+        let price = quote
             .price
             .ok_or_else(|| Error::incomplete("a retail price's price"))?;
         Ok(Self {
             context: "/api/contexts/RetailPrice",
-            iri: iri::of(&price.name),
+            iri: iri::of(&quote.name),
             ld_type: "RetailPrice",
-            price: Price::new(amount, tax_display)?,
-            expires_at: Zone::named(&price.time_zone).write(price.expire_time.as_ref())?,
-            distance: price.distance_meters,
-            duration: price.duration_seconds,
+            price: Price::new(price, tax_display)?,
+            expires_at: StoreTimeZone::named(&quote.time_zone).write(quote.expire_time.as_ref())?,
+            distance: quote.distance_meters,
+            duration: quote.duration_seconds,
             distance_source,
-            calculation: price
+            calculation: quote
                 .calculation
                 .into_iter()
                 .map(|outcome| RuleOutcome {

@@ -61,7 +61,7 @@ impl TryFrom<proto::Store> for Store {
             iri: iri::of(&store.name),
             ld_type: "http://schema.org/Store",
             id: Collection::Stores
-                .member(&store.name)
+                .last_segment(&store.name)
                 .unwrap_or_default()
                 .to_owned(),
             name: store.display_name,

@@ -14,7 +14,7 @@ use crate::{
     core_pool::Retry,
     error::Error,
     gateway::{Gateway, HandlerResult},
-    json_ld::{self, Zone},
+    json_ld::{self, StoreTimeZone},
     request::Request,
     resources::addresses::Address,
 };
@@ -79,7 +79,7 @@ pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> Handler
     let message = CompleteTaskRequest {
         name: Collection::Tasks.name(&request.parameter),
     };
-    request.check_empty()?;
+    request.check_unused_body()?;
 
     let task = gateway
         .core
@@ -114,8 +114,8 @@ impl TryFrom<proto::Task> for Task {
             Status::Done => "DONE",
             Status::Unspecified => return Err(Error::incomplete("a task's status")),
         };
-        let id = Collection::Tasks.member(&task.name);
-        let zone = Zone::named(&task.time_zone);
+        let id = Collection::Tasks.last_segment(&task.name);
+        let zone = StoreTimeZone::named(&task.time_zone);
         let after = zone.write(task.after.as_ref())?;
         let before = zone.write(task.before.as_ref())?;
         Ok(Self {

@@ -161,7 +161,7 @@ impl From<proto::TimeSlot> for TimeSlot {
             iri: iri::of(&time_slot.name),
             ld_type: "TimeSlot",
             id: Collection::TimeSlots
-                .member(&time_slot.name)
+                .last_segment(&time_slot.name)
                 .unwrap_or_default()
                 .to_owned(),
             name: time_slot.display_name,
@@ -178,14 +178,14 @@ impl From<proto::TimeSlot> for TimeSlot {
 }
 
 impl From<proto::OpeningHours> for OpeningHoursSpecification {
-    fn from(row: proto::OpeningHours) -> Self {
+    fn from(hours: proto::OpeningHours) -> Self {
         Self {
             ld_type: "OpeningHoursSpecification",
-            day_of_week: row.days().filter_map(day_of_week).collect(),
-            opens: row.opens,
-            closes: row.closes,
-            valid_from: row.valid_from,
-            valid_through: row.valid_through,
+            day_of_week: hours.days().filter_map(day_of_week).collect(),
+            opens: hours.opens,
+            closes: hours.closes,
+            valid_from: hours.valid_from,
+            valid_through: hours.valid_through,
         }
     }
 }

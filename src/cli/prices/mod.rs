@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Access,
-    definition::{self, Apply, Check, Show},
+    definition::{self, Apply, Check, StoreFlag},
     errors::{call_error, definition_error, payload_error},
     id,
     output::{self, Resource},
@@ -34,12 +34,12 @@ enum Command {
     /// Apply a definition as the store's price list
     Apply(Apply),
     /// Check a definition without applying it
-    #[command(after_help = LANGUAGE)]
+    #[command(after_help = PRICE_LIST_HELP)]
     Check(Check),
     /// Show the store's price list
     Show(ShowVersion),
     /// List the versions of the store's price list, newest first
-    History(Show),
+    History(StoreFlag),
     /// Calculate the price of a delivery, with the result of every rule
     Explain(Explain),
 }
@@ -47,7 +47,7 @@ enum Command {
 #[derive(Args, Debug)]
 struct ShowVersion {
     #[command(flatten)]
-    store: Show,
+    store: StoreFlag,
     /// Version; by default the current one
     #[arg(long, value_name = "NUMBER")]
     version: Option<u32>,
@@ -56,12 +56,12 @@ struct ShowVersion {
 #[derive(Args, Debug)]
 struct Explain {
     #[command(flatten)]
-    store: Show,
+    store: StoreFlag,
     /// Delivery file, JSON as in POST /api/deliveries
     payload: PathBuf,
 }
 
-const LANGUAGE: &str = "\
+const PRICE_LIST_HELP: &str = "\
 A price list is TOML: currency, tax = { name, rate }, strategy (\"first\" or \"sum\"), quote_expiry,
 [packages], and the rules in order: [[rule]] with name, when, price and optionally for = \"task\".
 
@@ -94,7 +94,7 @@ At most 500 rules, and 4096 bytes per condition.";
 
 impl Prices {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut price_lists = PriceListsClient::new(core.channel.clone());
         let json = self.access.json;
 
@@ -120,7 +120,7 @@ impl Prices {
                 definition::print_valid(json, &file, &checked.into_inner().warnings)
             }
             Command::Show(ShowVersion {
-                store: Show { store },
+                store: StoreFlag { store },
                 version,
             }) => {
                 let request = core.request(GetPriceListRequest { store, version });
@@ -130,7 +130,7 @@ impl Prices {
                     found.map_err(|status| call_error(&status))?.into_inner(),
                 )
             }
-            Command::History(Show { store }) => {
+            Command::History(StoreFlag { store }) => {
                 let request = core.request(ListPriceListsRequest { store });
                 let listed = price_lists.list_price_lists(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
@@ -138,7 +138,7 @@ impl Prices {
                 output::many(json, &versions)
             }
             Command::Explain(Explain {
-                store: Show { store },
+                store: StoreFlag { store },
                 payload,
             }) => {
                 let body = std::fs::read(&payload)

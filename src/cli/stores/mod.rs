@@ -89,7 +89,7 @@ struct RegionFlags {
 
 impl Stores {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut stores = StoresClient::new(core.channel.clone());
         let json = self.access.json;
 

@@ -95,7 +95,7 @@ enum Command {
 
 impl Webhooks {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.open("admin").await?;
+        let core = self.access.connect("admin").await?;
         let mut webhooks = WebhooksClient::new(core.channel.clone());
         let json = self.access.json;
 

@@ -143,7 +143,7 @@ impl Attempt {
         }
     }
 
-    /// The result in one or two words.
+    /// The response's status, or the name of the failure.
     fn result(&self) -> String {
         let status = self.status.map(|status| status.to_string());
         match (&self.failure, status) {

@@ -140,15 +140,15 @@ on_both_databases! {
         let responses = join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, &recover, "k", &since))).await;
 
         assert_eq!(assert_one_effect(&responses, 200).json["recovered"], 2);
-        let mut received = Vec::new();
+        let mut objects = Vec::new();
         for _ in 0..2 {
             let notification = receiver.next_notification().await.json();
-            received.push(notification["data"]["object"].as_str().unwrap().to_owned());
+            objects.push(notification["data"]["object"].as_str().unwrap().to_owned());
         }
-        received.sort();
+        objects.sort();
         let mut expected = vec![failed, missed];
         expected.sort();
-        assert_eq!(received, expected);
+        assert_eq!(objects, expected);
         // They fail again, and a replay does not resend them.
         let again = post(&client, &recover, "k", &since).await;
         assert_eq!(again.json["recovered"], 2);

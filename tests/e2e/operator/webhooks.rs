@@ -35,9 +35,9 @@ on_both_databases! {
         let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
         let delivery = client.create_delivery(order).await;
         courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
-        let received = receiver.next_notification().await;
+        let first = receiver.next_notification().await;
         let failed = attempts(platform, id, "failed").await;
-        assert_eq!(failed["id"], received.header("webhook-id"));
+        assert_eq!(failed["id"], first.header("webhook-id"));
         assert_eq!(failed["object"], delivery["@id"]);
         assert_eq!(failed["attempts"][0]["status"], 500);
         let printed = platform.run_delivery(&["webhooks", "attempts", id]).await;
@@ -47,7 +47,7 @@ on_both_databases! {
         let notification = failed["id"].as_str().unwrap();
         let sent = platform.run_delivery_json(&["webhooks", "resend", notification]).await;
         assert_eq!(sent["id"], failed["id"]);
-        assert_eq!(receiver.next_notification().await.body, received.body);
+        assert_eq!(receiver.next_notification().await.body, first.body);
         attempts(platform, id, "delivered").await;
         let since = "--since=2020-04-02T00:00:00+02:00";
         let recovered = platform.run_delivery_json(&["webhooks", "recover", id, since]).await;

@@ -112,12 +112,12 @@ on_both_databases! {
         assert_eq!(delivered["nextAttemptAt"], json!(null));
 
         let resend = format!("{}/resend", iri(&delivered));
-        let resent = json_ld(&client.post(&resend, json!({})).await, 200);
+        let response = json_ld(&client.post(&resend, json!({})).await, 200);
 
         let again = receiver.next_notification().await;
         assert_eq!(again.body, first.body);
         assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
-        assert_eq!(resent["id"], first.header("webhook-id"));
+        assert_eq!(response["id"], first.header("webhook-id"));
         let read = with_attempts(&client, &delivered, 2).await;
         assert_eq!((&read["state"], &read["attemptCount"]), (&json!("delivered"), &json!(2)));
     }

@@ -224,7 +224,7 @@ async fn secrets_of_concurrent_rotations_on_two_cores_all_sign() {
     }
 }
 
-/// Fails unless the first secret keys the specified signature and exactly these secrets key the
+/// Fails unless the first secret keys the platform signature and exactly these secrets key the
 /// Standard Webhooks signatures.
 #[track_caller]
 fn assert_signed(notification: &Notification, secrets: &[&str]) {

@@ -1,4 +1,4 @@
-//! The context that tokens are parsed in, and the mapping of error positions to the original text.
+//! The context in which tokens are parsed. Maps error positions to the original text.
 
 use super::error::Error;
 use jiff::civil::Date;
@@ -34,41 +34,41 @@ pub(super) struct Context<'a> {
     /// The client's text, for error messages.
     pub(super) original: &'a str,
     /// Pairs of a position in the normalized text and its position in the original, both ascending.
-    /// Empty if the original is parsed as it is.
-    pub(super) origins: &'a [(usize, usize)],
+    /// Empty if the original itself is parsed.
+    pub(super) original_positions: &'a [(usize, usize)],
     pub(super) today: Date,
-    pub(super) order: DateOrder,
+    pub(super) date_order: DateOrder,
 }
 
 impl Context<'_> {
     pub(super) fn unrecognized(&self, position: usize) -> Error {
-        Error::unrecognized(self.original, self.origin(position))
+        Error::unrecognized(self.original, self.original_position(position))
     }
 
-    pub(super) fn duplicate(&self, what: &'static str, position: usize) -> Error {
-        Error::duplicate(what, self.original, self.origin(position))
+    pub(super) fn duplicate(&self, kind: &'static str, position: usize) -> Error {
+        Error::duplicate(kind, self.original, self.original_position(position))
     }
 
     pub(super) fn range(&self, range: Range<usize>) -> Error {
-        let origin = self.origin(range.start)..self.origin(range.end);
+        let original_range = self.original_position(range.start)..self.original_position(range.end);
         Error::Range {
             range: self
                 .original
-                .get(origin)
+                .get(original_range)
                 .unwrap_or(self.original)
                 .to_owned(),
         }
     }
 
-    fn origin(&self, position: usize) -> usize {
+    fn original_position(&self, position: usize) -> usize {
         let next = self
-            .origins
+            .original_positions
             .partition_point(|(start, _)| *start <= position);
         match next
             .checked_sub(1)
-            .and_then(|index| self.origins.get(index))
+            .and_then(|index| self.original_positions.get(index))
         {
-            Some((_, origin)) => *origin,
+            Some((_, original_position)) => *original_position,
             None => position,
         }
     }

@@ -119,7 +119,7 @@ mod tests {
         const HOUR_THEN_DIGITS: Pattern = Seq(&[
             HOUR,
             Bytes {
-                of: ByteSet::range(b'0', b'9'),
+                set: ByteSet::range(b'0', b'9'),
                 min: 2,
                 max: 2,
             },
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_end_of_the_text_matches_only_once() {
         const SPACE_OR_END: Pattern = Bytes {
-            of: ByteSet::of(b"\0 "),
+            set: ByteSet::of(b"\0 "),
             min: 1,
             max: 1,
         };
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn repeats_can_be_nested() {
         const INNER: Pattern = Repeat(&Bytes {
-            of: ByteSet::range(b'0', b'9'),
+            set: ByteSet::range(b'0', b'9'),
             min: 1,
-            max: Pattern::MANY,
+            max: Pattern::UNLIMITED,
         });
         const NESTED: Pattern = Seq(&[Repeat(&INNER), Exact("!")]);
 

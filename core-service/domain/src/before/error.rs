@@ -1,4 +1,4 @@
-//! Why a text is not a time, in words that help its author to correct it.
+//! Errors of `before` and `after` texts, with messages that help the client to correct the text.
 
 use jiff::civil::Date;
 
@@ -9,13 +9,16 @@ pub enum Error {
     Empty,
     #[error("too long: {length} bytes, the limit is {limit}")]
     TooLong { length: usize, limit: usize },
-    #[error("{}", unrecognized(.understood, .rest))]
-    Unrecognized { understood: String, rest: String },
-    #[error("understood {understood:?}, but {rest:?} is a second {what}: write only one")]
-    Duplicate {
-        what: &'static str,
+    #[error("{}", unrecognized_message(.understood, .rejected))]
+    Unrecognized {
         understood: String,
-        rest: String,
+        rejected: String,
+    },
+    #[error("understood {understood:?}, but {rejected:?} is a second {kind}: write only one")]
+    Duplicate {
+        kind: &'static str,
+        understood: String,
+        rejected: String,
     },
     /// Two times with a hyphen or a slash between them.
     #[error("{range:?} is a range, not one time: use timeSlot")]
@@ -36,26 +39,29 @@ pub enum Error {
 impl Error {
     /// Rejects the word at byte `position` of `text`.
     pub(super) fn unrecognized(text: &str, position: usize) -> Self {
-        let (understood, rest) = split(text, position);
-        Self::Unrecognized { understood, rest }
+        let (understood, rejected) = split(text, position);
+        Self::Unrecognized {
+            understood,
+            rejected,
+        }
     }
 
     /// Rejects a second date, time or zone at byte `position` of `text`.
-    pub(super) fn duplicate(what: &'static str, text: &str, position: usize) -> Self {
-        let (understood, rest) = split(text, position);
+    pub(super) fn duplicate(kind: &'static str, text: &str, position: usize) -> Self {
+        let (understood, rejected) = split(text, position);
         Self::Duplicate {
-            what,
+            kind,
             understood,
-            rest,
+            rejected,
         }
     }
 }
 
-fn unrecognized(understood: &str, rest: &str) -> String {
+fn unrecognized_message(understood: &str, rejected: &str) -> String {
     if understood.is_empty() {
-        format!("not understood: {rest:?}")
+        format!("not understood: {rejected:?}")
     } else {
-        format!("understood {understood:?}, but not {rest:?}")
+        format!("understood {understood:?}, but not {rejected:?}")
     }
 }
 

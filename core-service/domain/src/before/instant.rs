@@ -3,7 +3,7 @@
 
 use super::error::Error;
 use super::parsed_time::{ParsedTime, TimeOfDay};
-use super::relative::{DayCount, MonthBoundary, Relative, WeekdaySearch};
+use super::relative::{DayCount, MonthBoundary, RelativeOffset, WeekdaySearch};
 use super::zone::Zone;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -22,10 +22,10 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
     let relative = &mut parsed.relative;
 
     let (month, day) = move_to_count_start(relative, month, day);
-    let date = civil(year, month, day + days)?;
+    let date = date_of(year, month, day + days)?;
     let date = add_days(date, days_to_weekday(relative, date))?;
 
-    let (days, seconds) = split_days(seconds + relative.seconds_after(time.microsecond));
+    let (days, seconds) = split_days(seconds + relative.total_seconds(time.microsecond));
     let date = apply_offsets(relative, date, days)?;
     let date = match relative.day_count {
         Some(DayCount::Workdays(count)) => add_days(date, days_for_workdays(count, date))?,
@@ -70,7 +70,7 @@ fn base_date(parsed: &ParsedTime, now: &Zoned) -> Result<(i64, i64, i64), Error>
     let day = parsed.day.unwrap_or_else(|| now.day().into());
     if parsed.has_day()
         && (!(1..=12).contains(&month)
-            || !(1..=civil(year, month, 1)?.days_in_month().into()).contains(&day))
+            || !(1..=date_of(year, month, 1)?.days_in_month().into()).contains(&day))
     {
         return Err(Error::NoSuchDate { year, month, day });
     }
@@ -98,9 +98,9 @@ impl TimeOfDay {
     }
 }
 
-impl Relative {
-    /// The whole seconds of the offset's time part, added to `microsecond`.
-    fn seconds_after(&self, microsecond: i64) -> i64 {
+impl RelativeOffset {
+    /// The offset's time part in seconds, rounded down after adding `microsecond`.
+    fn total_seconds(&self, microsecond: i64) -> i64 {
         let microseconds = microsecond + self.microseconds;
         self.hours * 3600 + self.minutes * 60 + self.seconds + microseconds.div_euclid(1_000_000)
     }
@@ -114,7 +114,7 @@ fn split_days(seconds: i64) -> (i64, i64) {
 }
 
 /// Moves to the start or the end of the month from which days are counted.
-fn move_to_count_start(relative: &mut Relative, month: i64, day: i64) -> (i64, i64) {
+fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let (month, day) = match relative.day_count {
         Some(DayCount::WeekdaysFromMonthStart) => (month + std::mem::take(&mut relative.months), 1),
         Some(DayCount::WeekdaysFromMonthEnd) => {
@@ -125,7 +125,7 @@ fn move_to_count_start(relative: &mut Relative, month: i64, day: i64) -> (i64, i
     move_to_boundary(relative, month, day)
 }
 
-fn move_to_boundary(relative: &Relative, month: i64, day: i64) -> (i64, i64) {
+fn move_to_boundary(relative: &RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     match relative.month_boundary {
         Some(MonthBoundary::FirstDay) => (month, 1),
         Some(MonthBoundary::LastDay) => (month + 1, 0),
@@ -133,7 +133,7 @@ fn move_to_boundary(relative: &Relative, month: i64, day: i64) -> (i64, i64) {
     }
 }
 
-fn days_to_weekday(relative: &Relative, date: Date) -> i64 {
+fn days_to_weekday(relative: &RelativeOffset, date: Date) -> i64 {
     let Some(weekday) = relative.weekday else {
         return 0;
     };
@@ -159,18 +159,18 @@ fn days_to_weekday(relative: &Relative, date: Date) -> i64 {
 }
 
 /// Applies years and months before days: 31 January plus a month is 3 March.
-fn apply_offsets(relative: &Relative, date: Date, days: i64) -> Result<Date, Error> {
+fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Date, Error> {
     let month = i64::from(date.month()) + relative.months;
     let day = i64::from(date.day()) + relative.days;
     let (month, day) = move_to_boundary(relative, month, day);
-    civil(i64::from(date.year()) + relative.years, month, day + days)
+    date_of(i64::from(date.year()) + relative.years, month, day + days)
 }
 
 /// The calendar days spanned by `count` working days, Monday to Friday.
 fn days_for_workdays(count: i64, date: Date) -> i64 {
     let weekday = i64::from(date.weekday().to_sunday_zero_offset());
     let (weeks, rest) = (count / 5 * 7, count % 5);
-    let over_weekend = match weekday {
+    let weekend_days = match weekday {
         0 if count > 0 && rest == 0 => -2,
         0 if count <= 0 && rest == 0 => 1,
         0 if count <= 0 => -1,
@@ -181,12 +181,12 @@ fn days_for_workdays(count: i64, date: Date) -> i64 {
         _ if rest < 0 && weekday + rest < 1 => -2,
         _ => 0,
     };
-    weeks + over_weekend + rest
+    weeks + weekend_days + rest
 }
 
-/// A date whose month and day may overflow by any amount. Counting starts in 2000 to 2399, the
-/// corresponding year of the 400-year cycle.
-fn civil(year: i64, month: i64, day: i64) -> Result<Date, Error> {
+/// A date whose month and day may be out of range by any amount. Days are counted from the
+/// corresponding year in 2000 to 2399, because the calendar repeats every 400 years.
+fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
     let months = year * 12 + month - 1;
     let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
     let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;

@@ -23,7 +23,7 @@ impl Token<'_> {
 static GRAMMAR: LazyLock<Dfa> = LazyLock::new(|| Dfa::compile(grammar::rules()));
 
 /// The token at byte `start`, or `None` if no rule matches there.
-pub(super) fn token(text: &str, start: usize) -> Option<Token<'_>> {
+pub(super) fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
     let rest = text.get(start..)?;
     let (length, kind) = GRAMMAR.longest_match(rest.as_bytes())?;
     // A match may include the end of the text, one byte past the last.
@@ -31,7 +31,7 @@ pub(super) fn token(text: &str, start: usize) -> Option<Token<'_>> {
     Some(Token { kind, start, text })
 }
 
-/// Beyond every calendar, and small enough that sums of such numbers do not overflow.
+/// The limit of parsed numbers: above every valid date, yet sums of such numbers do not overflow.
 const MAX_NUMBER: i64 = 1_000_000_000_000_000;
 
 /// Reads the fields of a token from left to right, skipping separators.
@@ -132,7 +132,7 @@ mod tests {
     fn tokens(text: &str) -> Vec<&str> {
         let mut tokens = Vec::new();
         let mut start = 0;
-        while let Some(token) = token(text, start) {
+        while let Some(token) = token_at(text, start) {
             start = token.end();
             if token.kind != TokenKind::Separator {
                 tokens.push(token.text);

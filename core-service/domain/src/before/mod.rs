@@ -40,9 +40,9 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
     }
     let context = Context {
         original: text,
-        origins: &[],
+        original_positions: &[],
         today: now.date(),
-        order: date_order,
+        date_order,
     };
     let strict = ParsedTime::parse(text, context).and_then(|parsed| instant::resolve(parsed, now));
     match strict {
@@ -52,7 +52,7 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
     }
 }
 
-/// Prefers the error that understood the longer part of the text.
+/// Returns the error of the grammar that understood the longer part of the text.
 fn more_specific(strict: Error, natural_language: Error) -> Error {
     match (&strict, &natural_language) {
         (

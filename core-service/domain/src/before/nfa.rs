@@ -11,7 +11,7 @@ pub(super) type StateId = usize;
 enum NfaState {
     /// One byte of the set leads to the next state.
     Byte(ByteSet, StateId),
-    /// Leads to both states without a byte.
+    /// Leads to both states without consuming a byte.
     Split(StateId, StateId),
     /// The end of a rule; the lowest number takes precedence.
     Accept(usize, TokenKind),
@@ -75,7 +75,7 @@ impl Nfa {
         self.states.iter().map(transition).collect()
     }
 
-    /// Adds to `states` the states that `id` leads to without a byte.
+    /// Adds to `states` those that are reachable from `id` without consuming a byte.
     pub(super) fn add_closure(&self, id: StateId, states: &mut Vec<StateId>) {
         if let NfaState::Split(one, other) = self.states[id] {
             self.add_closure(one, states);
@@ -115,7 +115,7 @@ impl Nfa {
     /// compiled from their end, as each state refers to the next.
     fn compile(&mut self, pattern: &Pattern, next: StateId) -> StateId {
         match pattern {
-            Pattern::Bytes { of, min, max } => self.bytes(*of, (*min, *max), next),
+            Pattern::Bytes { set, min, max } => self.bytes(*set, (*min, *max), next),
             Pattern::Number { min, max, from, to } => self
                 .any_of((*min..=*max).collect(), |nfa, width| {
                     nfa.number(width, ((*from).into(), (*to).into()), next)
@@ -139,41 +139,43 @@ impl Nfa {
             Pattern::Any(choices) => self.any_of(choices.iter().collect(), |nfa, choice| {
                 nfa.compile(choice, next)
             }),
-            Pattern::Maybe(part) => {
-                let with = self.compile(part, next);
-                self.split(with, next)
+            Pattern::Optional(part) => {
+                let first = self.compile(part, next);
+                self.split(first, next)
             }
             Pattern::Repeat(part) => self.repeat(next, |nfa, again| nfa.compile(part, again)),
         }
     }
 
-    /// Splits to each of several alternatives.
+    /// Compiles alternatives, and returns the state that leads to the first state of each.
     fn any_of<T>(
         &mut self,
         alternatives: Vec<T>,
         compile: impl Fn(&mut Self, T) -> StateId,
     ) -> StateId {
-        let never = self.byte(ByteSet::EMPTY, 0);
-        alternatives.into_iter().fold(never, |others, alternative| {
-            let alternative = compile(self, alternative);
-            self.split(alternative, others)
-        })
+        let no_match = self.byte(ByteSet::EMPTY, 0);
+        alternatives
+            .into_iter()
+            .fold(no_match, |others, alternative| {
+                let alternative = compile(self, alternative);
+                self.split(alternative, others)
+            })
     }
 
-    fn bytes(&mut self, of: ByteSet, (min, max): (u8, u8), next: StateId) -> StateId {
-        let optional = if max == Pattern::MANY {
-            let more = self.repeat(next, |nfa, again| nfa.byte(of, again));
+    fn bytes(&mut self, set: ByteSet, (min, max): (u8, u8), next: StateId) -> StateId {
+        let optional = if max == Pattern::UNLIMITED {
+            let more = self.repeat(next, |nfa, again| nfa.byte(set, again));
             self.split(more, next)
         } else {
             (min..max).fold(next, |fewer, _| {
-                let one = self.byte(of, fewer);
+                let one = self.byte(set, fewer);
                 self.split(one, next)
             })
         };
-        (0..min).fold(optional, |next, _| self.byte(of, next))
+        (0..min).fold(optional, |next, _| self.byte(set, next))
     }
 
-    /// Repeats a part once or more. `part` compiles it, to lead to the state passed in.
+    /// Repeats a part once or more. `part` compiles it so that a match leads to the given state.
     fn repeat(
         &mut self,
         next: StateId,

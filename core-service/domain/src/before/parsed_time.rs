@@ -4,7 +4,7 @@ use super::context::Context;
 use super::error::Error;
 use super::grammar::{Field, TIME24_FIELDS, TokenKind};
 use super::lexer::{self, Cursor, Token};
-use super::relative::Relative;
+use super::relative::RelativeOffset;
 use super::slash_dates;
 use super::word_tables;
 use super::zone::{self, Zone};
@@ -25,10 +25,10 @@ enum TimeState {
     /// Not given, or midnight because a day is given.
     #[default]
     Implied,
-    /// Given before a day word. A later time may replace it.
+    /// Given before a word for a day, such as `today`. A later time may replace it.
     Replaceable,
     Given,
-    /// Given, and four more digits were the year. Four further digits are an error.
+    /// Given, then followed by a year of four digits. Four further digits are an error.
     GivenWithYear,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct ParsedTime {
     pub(super) day: Option<i64>,
     pub(super) time: Option<TimeOfDay>,
     pub(super) zone: Option<Zone>,
-    pub(super) relative: Relative,
+    pub(super) relative: RelativeOffset,
     time_state: TimeState,
     has_date: bool,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,
     /// The number of zone tokens. A second one is ignored, as in PHP.
-    zones: u8,
+    zone_count: u8,
     last_short_time: Option<ShortTime>,
 }
 
@@ -66,14 +66,14 @@ impl ParsedTime {
         let mut parsed = Self::default();
         let mut start = 0;
         while start < text.len() {
-            let token = lexer::token(text, start).ok_or_else(|| context.unrecognized(start))?;
+            let token = lexer::token_at(text, start).ok_or_else(|| context.unrecognized(start))?;
             parsed.apply(&token, context)?;
             start = token.end();
         }
         Ok(parsed)
     }
 
-    /// The time of day is given, not implied by a day.
+    /// Whether the time of day is given, not implied by a day.
     pub(super) fn has_time(&self) -> bool {
         self.time_state != TimeState::Implied
     }
@@ -86,17 +86,17 @@ impl ParsedTime {
         self.has_date && self.has_day
     }
 
-    /// The text contains a zone token.
+    /// Whether the text contains a zone token.
     pub(super) fn has_zone(&self) -> bool {
-        self.zones > 0
+        self.zone_count > 0
     }
 
     fn apply(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
-            TokenKind::Yesterday => self.day_word(-1),
-            TokenKind::Today => self.start_day(),
-            TokenKind::Tomorrow => self.day_word(1),
+            TokenKind::Yesterday => self.set_day_word(-1),
+            TokenKind::Today => self.default_to_midnight(),
+            TokenKind::Tomorrow => self.set_day_word(1),
             TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
             TokenKind::Noon => self.set_time(
                 TimeOfDay {
@@ -105,9 +105,9 @@ impl ParsedTime {
                 },
                 TimeState::Given,
             ),
-            TokenKind::QuarterHour => self.quarter_hour(token),
-            TokenKind::Timestamp => self.timestamp(token, context)?,
-            TokenKind::Fields(fields) => self.fields(fields, token, context)?,
+            TokenKind::QuarterHour => self.set_quarter_hour(token),
+            TokenKind::Timestamp => self.set_timestamp(token, context)?,
+            TokenKind::Fields(fields) => self.set_fields(fields, token, context)?,
             TokenKind::SlashDate | TokenKind::DayFirstSlashDate => {
                 self.mark_date(token, context)?;
                 let (year, month, day) = slash_dates::date(token, context)?;
@@ -116,41 +116,41 @@ impl ParsedTime {
                 self.day = Some(day);
                 self.has_day = true;
             }
-            TokenKind::TimeOrYear => self.time_or_year(token, context)?,
+            TokenKind::TimeOrYear => self.set_time_or_year(token, context)?,
             TokenKind::Year => self.year = Cursor::new(token.text).number(4).map(|(year, _)| year),
             TokenKind::Month => {
                 self.mark_date(token, context)?;
                 self.month = word_tables::month(Cursor::new(token.text).word());
             }
-            TokenKind::Zone => self.zone_token(token, context)?,
+            TokenKind::Zone => self.apply_zone(token, context)?,
             TokenKind::Ago => self.relative.negate(),
-            TokenKind::Offset => self.relative.offset(token).ok_or(Error::OutOfRange)?,
-            TokenKind::CalendarWeek => self.relative.calendar_week(token),
-            TokenKind::MonthBoundary => self.relative.month_boundary(token),
+            TokenKind::Amount => self.relative.add_amount(token).ok_or(Error::OutOfRange)?,
+            TokenKind::CalendarWeek => self.relative.set_calendar_week(token),
+            TokenKind::MonthBoundary => self.relative.set_month_boundary(token),
             TokenKind::Weekday => {
-                self.relative.weekday(token);
-                self.start_day();
+                self.relative.set_weekday(token);
+                self.default_to_midnight();
             }
             TokenKind::WeekdayOfMonth => {
-                self.relative.weekday_of_month(token);
-                self.start_day();
+                self.relative.set_weekday_of_month(token);
+                self.default_to_midnight();
             }
             TokenKind::OrdinalUnit => {
-                if self.relative.ordinal_unit(token) {
-                    self.start_day();
+                if self.relative.add_ordinal_unit(token) {
+                    self.default_to_midnight();
                 }
             }
         }
         Ok(())
     }
 
-    fn day_word(&mut self, days: i64) {
+    fn set_day_word(&mut self, days: i64) {
         self.relative.days = days;
-        self.start_day();
+        self.default_to_midnight();
     }
 
-    /// Sets the time to midnight, unless a time is given already.
-    fn start_day(&mut self) {
+    /// Sets the time to midnight. A time already given stays, but a later one may replace it.
+    fn default_to_midnight(&mut self) {
         if self.has_time() {
             self.time_state = TimeState::Replaceable;
         } else {
@@ -182,7 +182,7 @@ impl ParsedTime {
     }
 
     /// A quarter past (`back of`) or a quarter to (`front of`) an hour.
-    fn quarter_hour(&mut self, token: &Token<'_>) {
+    fn set_quarter_hour(&mut self, token: &Token<'_>) {
         let mut cursor = Cursor::new(token.text);
         let is_past = cursor.word().eq_ignore_ascii_case("back");
         let (given, _) = cursor.number(2).unwrap_or_default();
@@ -191,7 +191,7 @@ impl ParsedTime {
         } else {
             (given - 1, 45)
         };
-        let hour = hour + meridian(&cursor, hour);
+        let hour = hour + meridiem_hours(&cursor, hour);
         self.set_time(
             TimeOfDay {
                 hour,
@@ -203,8 +203,8 @@ impl ParsedTime {
     }
 
     /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
-    fn timestamp(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
-        if self.zones > 0 {
+    fn set_timestamp(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        if self.zone_count > 0 {
             return Err(context.duplicate("zone", token.start));
         }
         let mut cursor = Cursor::new(token.text);
@@ -218,11 +218,11 @@ impl ParsedTime {
         self.has_date = false;
         self.set_time(TimeOfDay::default(), TimeState::Implied);
         self.zone = Some(Zone::Fixed(0));
-        self.zones = 1;
+        self.zone_count = 1;
         Ok(())
     }
 
-    fn time_or_year(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn set_time_or_year(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
         let mut cursor = Cursor::new(token.text);
         match self.time_state {
             TimeState::Implied | TimeState::Replaceable => {
@@ -250,16 +250,16 @@ impl ParsedTime {
         Ok(())
     }
 
-    fn zone_token(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
-        self.zones += 1;
-        match self.zones {
-            1 => self.parse_zone(token.text, token, context),
+    fn apply_zone(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+        self.zone_count += 1;
+        match self.zone_count {
+            1 => self.set_zone(token.text, token, context),
             2 => Ok(()),
             _ => Err(context.duplicate("zone", token.start)),
         }
     }
 
-    fn parse_zone(
+    fn set_zone(
         &mut self,
         name: &str,
         token: &Token<'_>,
@@ -285,7 +285,7 @@ impl ParsedTime {
             .then(|| time.span.start..token.end())
     }
 
-    fn fields(
+    fn set_fields(
         &mut self,
         fields: &[Field],
         token: &Token<'_>,
@@ -306,24 +306,24 @@ impl ParsedTime {
         for field in fields {
             match field {
                 Field::Hour => time.hour = cursor.number(2).unwrap_or_default().0,
-                Field::Minute if at_number(&cursor) => {
+                Field::Minute if is_before_number(&cursor) => {
                     time.minute = cursor.number(2).unwrap_or_default().0;
                 }
-                Field::Second if at_number(&cursor) => {
+                Field::Second if is_before_number(&cursor) => {
                     time.second = cursor.number(2).unwrap_or_default().0;
                     has_second = true;
                 }
                 Field::Minute | Field::Second => {}
                 Field::Fraction => time.microsecond = cursor.microseconds(),
-                Field::Meridian => time.hour += meridian(&cursor, time.hour),
+                Field::Meridiem => time.hour += meridiem_hours(&cursor, time.hour),
                 Field::Zone if cursor.remainder().is_empty() => {}
-                Field::Zone => self.parse_zone(cursor.remainder(), token, context)?,
-                field => self.date_field(*field, &mut cursor, token),
+                Field::Zone => self.set_zone(cursor.remainder(), token, context)?,
+                field => self.set_date_field(*field, &mut cursor, token),
             }
         }
         if fields.contains(&Field::Hour) {
             self.time = Some(time);
-            if !has_second && !fields.contains(&Field::Meridian) {
+            if !has_second && !fields.contains(&Field::Meridiem) {
                 self.last_short_time = Some(ShortTime {
                     span: token.start..token.end(),
                     is_after_t: fields == TIME24_FIELDS && token.text.starts_with(['t', 'T']),
@@ -333,7 +333,7 @@ impl ParsedTime {
         Ok(())
     }
 
-    fn date_field(&mut self, field: Field, cursor: &mut Cursor<'_>, token: &Token<'_>) {
+    fn set_date_field(&mut self, field: Field, cursor: &mut Cursor<'_>, token: &Token<'_>) {
         match field {
             Field::Year => {
                 let (sign, width) = match token.text.bytes().next() {
@@ -360,14 +360,14 @@ impl ParsedTime {
             Field::Week => {
                 (self.month, self.day) = (Some(1), Some(1));
                 self.relative
-                    .set_week(self.year.unwrap_or_default(), cursor.number(2));
+                    .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
             }
-            Field::WeekDay => self.relative.set_day_of_week(cursor.number(1)),
+            Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
             Field::Hour
             | Field::Minute
             | Field::Second
             | Field::Fraction
-            | Field::Meridian
+            | Field::Meridiem
             | Field::Zone => {}
         }
     }
@@ -376,15 +376,15 @@ impl ParsedTime {
 /// The westernmost UTC offset in use, in seconds.
 const MIN_UTC_OFFSET: i64 = -12 * 3600;
 
-/// A further field of a time follows, not a meridian or a zone.
-fn at_number(cursor: &Cursor<'_>) -> bool {
+/// Whether another number of a time follows, not a meridiem or a zone.
+fn is_before_number(cursor: &Cursor<'_>) -> bool {
     cursor
         .peek()
         .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
 }
 
 /// The hours that `am` or `pm` adds to an hour.
-fn meridian(cursor: &Cursor<'_>, hour: i64) -> i64 {
+fn meridiem_hours(cursor: &Cursor<'_>, hour: i64) -> i64 {
     match (cursor.remainder().bytes().next(), hour) {
         (Some(b'a' | b'A'), 12) => -12,
         (Some(b'p' | b'P'), 12) => 0,

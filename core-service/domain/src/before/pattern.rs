@@ -1,8 +1,8 @@
 //! Text patterns: the notation of the grammar.
 
 pub(super) enum Pattern {
-    /// From `min` to `max` bytes of a set; [`Pattern::MANY`] means no limit.
-    Bytes { of: ByteSet, min: u8, max: u8 },
+    /// From `min` to `max` bytes of a set; [`Pattern::UNLIMITED`] means no limit.
+    Bytes { set: ByteSet, min: u8, max: u8 },
     /// A number of `min` to `max` digits with a value in `from..=to`.
     Number {
         min: u8,
@@ -20,8 +20,8 @@ pub(super) enum Pattern {
     Seq(&'static [Pattern]),
     /// One of these.
     Any(&'static [Pattern]),
-    /// Optional.
-    Maybe(&'static Pattern),
+    /// This pattern or nothing.
+    Optional(&'static Pattern),
     /// Once or more. The inner pattern must not match the empty text.
     Repeat(&'static Pattern),
 }
@@ -32,7 +32,7 @@ pub(super) struct ByteSet([u128; 2]);
 
 impl Pattern {
     /// No limit to the number of bytes.
-    pub(super) const MANY: u8 = u8::MAX;
+    pub(super) const UNLIMITED: u8 = u8::MAX;
 }
 
 impl ByteSet {

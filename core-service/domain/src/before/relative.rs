@@ -6,7 +6,7 @@ use jiff::civil::Date;
 
 /// A relative offset. Amounts add up; each other field is replaced by the last token that sets it.
 #[derive(Debug, Default)]
-pub(super) struct Relative {
+pub(super) struct RelativeOffset {
     pub(super) years: i64,
     pub(super) months: i64,
     pub(super) days: i64,
@@ -33,12 +33,12 @@ pub(super) enum WeekdaySearch {
     SameWeek,
 }
 
-/// Counting of days other than from the date itself.
+/// How days are counted, unless as calendar days from the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DayCount {
-    /// Weekdays, from the start of the month.
+    /// Occurrences of the weekday, from the start of the month.
     WeekdaysFromMonthStart,
-    /// Weekdays, back from the end of the month.
+    /// Occurrences of the weekday, back from the end of the month.
     WeekdaysFromMonthEnd,
     /// Working days from the date.
     Workdays(i64),
@@ -50,9 +50,9 @@ pub(super) enum MonthBoundary {
     LastDay,
 }
 
-impl Relative {
+impl RelativeOffset {
     /// `+2 hours`, `3 weekdays`, `1 monday`. `None` if the number is too large.
-    pub(super) fn offset(&mut self, token: &Token<'_>) -> Option<()> {
+    pub(super) fn add_amount(&mut self, token: &Token<'_>) -> Option<()> {
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
         let (amount, _) = cursor.number(usize::MAX)?;
@@ -61,20 +61,20 @@ impl Relative {
     }
 
     /// `next month`, `third day`, `last friday`. True if it names a weekday or working days.
-    pub(super) fn ordinal_unit(&mut self, token: &Token<'_>) -> bool {
-        let (amount, search, unit) = ordinal(token);
+    pub(super) fn add_ordinal_unit(&mut self, token: &Token<'_>) -> bool {
+        let (amount, search, unit) = split_ordinal(token);
         self.add(amount, unit, search)
     }
 
     /// `this week`, `next week`. A weekday before or after it means the one in that week.
-    pub(super) fn calendar_week(&mut self, token: &Token<'_>) {
-        let (amount, search, unit) = ordinal(token);
+    pub(super) fn set_calendar_week(&mut self, token: &Token<'_>) {
+        let (amount, search, unit) = split_ordinal(token);
         self.add(amount, unit, search);
         self.weekday_search = WeekdaySearch::SameWeek;
         self.weekday.get_or_insert(1);
     }
 
-    pub(super) fn weekday(&mut self, token: &Token<'_>) {
+    pub(super) fn set_weekday(&mut self, token: &Token<'_>) {
         // `weekday` without a number is a Monday, as in PHP.
         self.weekday = value_of(token.text, WEEKDAYS).or(Some(1));
         if self.weekday_search != WeekdaySearch::SameWeek {
@@ -83,8 +83,8 @@ impl Relative {
     }
 
     /// `first monday of`, `last friday of`.
-    pub(super) fn weekday_of_month(&mut self, token: &Token<'_>) {
-        let (amount, search, unit) = ordinal(token);
+    pub(super) fn set_weekday_of_month(&mut self, token: &Token<'_>) {
+        let (amount, search, unit) = split_ordinal(token);
         let weekday = unit.split([' ', '\t']).next().unwrap_or_default();
         if amount > 0 {
             self.day_count = Some(DayCount::WeekdaysFromMonthStart);
@@ -95,7 +95,7 @@ impl Relative {
         }
     }
 
-    pub(super) fn month_boundary(&mut self, token: &Token<'_>) {
+    pub(super) fn set_month_boundary(&mut self, token: &Token<'_>) {
         let first = token.text.starts_with(['f', 'F']);
         self.month_boundary = Some(if first {
             MonthBoundary::FirstDay
@@ -121,17 +121,17 @@ impl Relative {
     }
 
     /// Sets the days from 1 January to the Monday of an ISO week.
-    pub(super) fn set_week(&mut self, year: i64, week: Option<(i64, usize)>) {
+    pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
         let first = i16::try_from(year)
             .ok()
             .and_then(|year| Date::new(year, 1, 1).ok());
         let weekday = first.map_or(0, |date| i64::from(date.weekday().to_sunday_zero_offset()));
-        let before_first_week = if weekday > 4 { 7 - weekday } else { -weekday };
-        self.days = before_first_week + (week - 1) * 7 + 1;
+        let days_to_first_week = if weekday > 4 { 7 - weekday } else { -weekday };
+        self.days = days_to_first_week + (week - 1) * 7 + 1;
     }
 
-    /// Moves from the Monday set by [`Self::set_week`] to another day of that week.
+    /// Moves from the Monday set by [`Self::set_iso_week`] to another day of that week.
     pub(super) fn set_day_of_week(&mut self, day: Option<(i64, usize)>) {
         if let Some((day, _)) = day {
             self.days += day - 1;
@@ -167,7 +167,7 @@ impl Relative {
 }
 
 /// Splits `next month` into its amount, its weekday search, and its unit.
-fn ordinal<'a>(token: &Token<'a>) -> (i64, WeekdaySearch, &'a str) {
+fn split_ordinal<'a>(token: &Token<'a>) -> (i64, WeekdaySearch, &'a str) {
     let mut cursor = Cursor::new(token.text);
     let word = cursor.word();
     let unit = cursor.remainder();

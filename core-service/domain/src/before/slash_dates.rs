@@ -16,7 +16,7 @@ pub(super) fn date(
     let (first, _) = cursor.number(2).unwrap_or_default();
     let (second, _) = cursor.number(2).unwrap_or_default();
     let year = cursor.year(4);
-    match (token.kind, context.order) {
+    match (token.kind, context.date_order) {
         (TokenKind::DayFirstSlashDate, DateOrder::DayFirst) => Ok((year, second, first)),
         (TokenKind::DayFirstSlashDate, DateOrder::MonthFirst) => {
             Err(context.unrecognized(token.start))

@@ -48,7 +48,7 @@ pub(super) const WEEKDAYS: &[&[&str]] = &[
     &["saturday", "saturdays", "sat"],
 ];
 
-/// Working days.
+/// The words for working days, Monday to Friday.
 pub(super) const WORKDAYS: &[&[&str]] = &[&["weekday", "weekdays"]];
 
 /// Ordinal numbers: `first` is 1.
@@ -71,7 +71,7 @@ pub(super) const ORDINALS: &[&[&str]] = &[
 /// Words relative to the current day, week, month or year: `this` is 0, `next` is 1, `last` is 2.
 pub(super) const RELATIVE_WORDS: &[&[&str]] = &[&["this"], &["next"], &["last", "previous"]];
 
-/// Units of time, in the order of [`Unit::ALL`].
+/// Units of time, in the order of [`Unit::ALL`]. PHP accepts the misspelling `forthnight`.
 pub(super) const UNITS: &[&[&str]] = &[
     &[
         "microsecond",

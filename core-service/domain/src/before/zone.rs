@@ -10,7 +10,7 @@ pub(super) enum Zone {
     Named(TimeZone),
 }
 
-/// Parses a zone that the grammar has matched. `Z` is the only single letter accepted: `A` seldom
+/// Parses a zone that the grammar has matched. `Z` is the only single letter accepted: `A` rarely
 /// means the military zone an hour east of UTC.
 pub(super) fn parse(text: &str) -> Option<Zone> {
     let text = text
@@ -35,14 +35,14 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
     let abbreviation_offset = if text.contains('/') {
         None
     } else {
-        abbreviation(text)
+        offset_of_abbreviation(text)
     };
     abbreviation_offset
         .map(Zone::Fixed)
         .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
 }
 
-/// `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
+/// Parses `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
 fn offset_seconds(text: &str) -> Option<i64> {
     let number = |digits: &str| digits.parse::<i64>().ok();
     if text.contains(':') {
@@ -61,7 +61,7 @@ fn offset_seconds(text: &str) -> Option<i64> {
     }
 }
 
-fn abbreviation(text: &str) -> Option<i64> {
+fn offset_of_abbreviation(text: &str) -> Option<i64> {
     let row = ABBREVIATIONS
         .iter()
         .find(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)));

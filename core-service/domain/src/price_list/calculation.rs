@@ -12,8 +12,8 @@ use crate::money::Price;
 
 pub(super) struct Rule {
     pub(super) name: String,
-    /// The text of the condition, in one line and truncated.
-    pub(super) when: String,
+    /// The condition's text, on one line and truncated, for explanations.
+    pub(super) condition_text: String,
     pub(super) condition: Condition,
     pub(super) target: Target,
     pub(super) charge: Charge,
@@ -43,16 +43,16 @@ pub struct RuleOutcome {
 pub(super) struct Calculator<'a> {
     strategy: Strategy,
     totals: &'a Totals,
-    delivery: &'a Context<'a, 'a>,
+    delivery_scope: &'a Context<'a, 'a>,
     /// The scopes of pickup and dropoff; empty if the list has no task rules.
-    tasks: Vec<Context<'a, 'a>>,
+    task_scopes: Vec<Context<'a, 'a>>,
     subtotal: Option<i64>,
-    /// Why further rules are skipped.
-    stopped: Option<Stop>,
+    /// Why the remaining rules are skipped; `None` while rules are applied.
+    skip_reason: Option<SkipReason>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum SkipReason {
     Priced,
     Failed,
 }
@@ -61,16 +61,16 @@ impl<'a> Calculator<'a> {
     pub(super) fn new(
         strategy: Strategy,
         totals: &'a Totals,
-        delivery: &'a Context<'a, 'a>,
-        tasks: Vec<Context<'a, 'a>>,
+        delivery_scope: &'a Context<'a, 'a>,
+        task_scopes: Vec<Context<'a, 'a>>,
     ) -> Self {
         Self {
             strategy,
             totals,
-            delivery,
-            tasks,
+            delivery_scope,
+            task_scopes,
             subtotal: None,
-            stopped: None,
+            skip_reason: None,
         }
     }
 
@@ -88,11 +88,11 @@ impl<'a> Calculator<'a> {
             reason,
             amount,
         };
-        match self.stopped {
-            Some(Stop::Priced) => {
+        match self.skip_reason {
+            Some(SkipReason::Priced) => {
                 return outcome(false, "an earlier rule gave the price".into(), 0);
             }
-            Some(Stop::Failed) => return outcome(false, "an earlier rule failed".into(), 0),
+            Some(SkipReason::Failed) => return outcome(false, "an earlier rule failed".into(), 0),
             None => {}
         }
         let (times, reason) = match self.matches(rule) {
@@ -115,13 +115,13 @@ impl<'a> Calculator<'a> {
                     return outcome(false, format!("{reason}, but {error}"), 0);
                 }
                 Err(error @ ChargeError::Overflow) => {
-                    self.stopped = Some(Stop::Failed);
+                    self.skip_reason = Some(SkipReason::Failed);
                     return outcome(true, format!("{reason}, but {error}"), 0);
                 }
             }
         }
         if self.strategy == Strategy::First {
-            self.stopped = Some(Stop::Priced);
+            self.skip_reason = Some(SkipReason::Priced);
         }
         let added = self
             .subtotal
@@ -132,18 +132,21 @@ impl<'a> Calculator<'a> {
 
     /// How many times a rule matches, at least once, and why; or why it does not match.
     fn matches(&self, rule: &Rule) -> Result<(usize, String), String> {
-        let when = &rule.when;
+        let when = &rule.condition_text;
         let failed = |error: EvaluationError| format!("can't evaluate {when}: {error}");
         if rule.target == Target::Delivery {
-            let matches = rule.condition.evaluate(self.delivery).map_err(failed)?;
+            let matches = rule
+                .condition
+                .evaluate(self.delivery_scope)
+                .map_err(failed)?;
             return matches
                 .then(|| (1, format!("{when} is true")))
                 .ok_or_else(|| format!("{when} is false"));
         }
         let mut matched = Vec::new();
         let mut failure = None;
-        for (context, name) in self.tasks.iter().zip(["the pickup", "the dropoff"]) {
-            match rule.condition.evaluate(context) {
+        for (scope, name) in self.task_scopes.iter().zip(["the pickup", "the dropoff"]) {
+            match rule.condition.evaluate(scope) {
                 Ok(true) => matched.push(name),
                 Ok(false) => {}
                 Err(error) => failure = Some(failed(error)),
@@ -158,7 +161,7 @@ impl<'a> Calculator<'a> {
         ))
     }
 
-    /// Adds a charge once. False for a percentage without a subtotal.
+    /// Adds a charge once. Returns false for a percentage without a subtotal.
     fn add(&mut self, charge: &Charge) -> Result<bool, ChargeError> {
         let Some(amount) = charge.amount(self.totals, self.subtotal)? else {
             return Ok(false);
@@ -168,9 +171,10 @@ impl<'a> Calculator<'a> {
         Ok(true)
     }
 
-    /// The price including tax. If the sum is negative, the last matching rule explains it.
+    /// The price including tax. A negative sum is no price; the reason of the last matching rule
+    /// says so.
     fn gross(&self, outcomes: &mut [RuleOutcome]) -> Option<i64> {
-        if self.stopped == Some(Stop::Failed) {
+        if self.skip_reason == Some(SkipReason::Failed) {
             return None;
         }
         let sum = self.subtotal?;

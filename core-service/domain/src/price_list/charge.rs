@@ -1,7 +1,7 @@
 //! The amount that a matching rule adds, in whole minor units, with overflow checks.
 
 use super::{
-    definition::{Measure, Price, PriceTable, Strategy},
+    definition::{Measure, PriceTable, RulePrice, Strategy},
     totals::Totals,
 };
 
@@ -15,19 +15,21 @@ pub(super) enum Charge {
         every: i64,
         above: i64,
     },
-    /// `amount` for each package of a kind, `then` from the `from`th on.
+    /// `amount` for each package of a kind; with a discount, another amount for later packages.
     Package {
         kind: String,
         amount: i64,
         discount: Option<Discount>,
     },
-    /// Multiplies the subtotal by this many ten-thousandths.
+    /// Multiplies the subtotal; in basis points: 11500 adds 15 %.
     Percent(i64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Discount {
+    /// The first package at the discounted amount, counted from 1.
     pub(super) from: i64,
+    /// The discounted amount.
     pub(super) then: i64,
 }
 
@@ -39,26 +41,26 @@ pub(super) enum ChargeError {
     Overflow,
 }
 
-/// 100 % in hundredths of a percent.
-const FULL_PERCENT: i128 = 10_000;
+/// 100 % in basis points.
+const ONE_HUNDRED_PERCENT: i128 = 10_000;
 
 impl Charge {
     /// Checks the price of a rule. An error has a span in the definition, or `None` for the whole
     /// price.
     pub(super) fn from_definition(
-        price: &Price,
+        price: &RulePrice,
         strategy: Strategy,
         is_package: impl Fn(&str) -> bool,
     ) -> Result<Self, (Option<std::ops::Range<usize>>, String)> {
         let table = match price {
-            Price::Fixed(amount) if *amount < 0 && strategy == Strategy::First => {
+            RulePrice::Fixed(amount) if *amount < 0 && strategy == Strategy::First => {
                 return Err((
                     None,
                     format!("{amount} is not a price: it must not be negative"),
                 ));
             }
-            Price::Fixed(amount) => return Ok(Self::Fixed(*amount)),
-            Price::Table(table) => &**table,
+            RulePrice::Fixed(amount) => return Ok(Self::Fixed(*amount)),
+            RulePrice::Table(table) => &**table,
         };
         match table {
             PriceTable {
@@ -104,7 +106,7 @@ impl Charge {
                     return Err((Some(kind.span()), unknown));
                 }
                 if let Some(from) = from.as_ref().filter(|from| *from.get_ref() < 1) {
-                    return Err((Some(from.span()), "`from` counts from 1".into()));
+                    return Err((Some(from.span()), "`from` must be at least 1".into()));
                 }
                 Ok(Self::Package {
                     kind: kind.get_ref().clone(),
@@ -172,7 +174,7 @@ impl Charge {
                 amount,
                 discount,
             } => {
-                let count = totals.count(kind);
+                let count = totals.package_count(kind);
                 let full = discount
                     .as_ref()
                     .map_or(count, |discount| count.min(discount.from - 1));
@@ -184,7 +186,8 @@ impl Charge {
                     return Ok(None);
                 };
                 let product = i128::from(subtotal) * i128::from(*percent);
-                let rounded = (product.abs() + FULL_PERCENT / 2) / FULL_PERCENT * product.signum();
+                let rounded = (product.abs() + ONE_HUNDRED_PERCENT / 2) / ONE_HUNDRED_PERCENT
+                    * product.signum();
                 rounded - i128::from(subtotal)
             }
         };

@@ -21,8 +21,8 @@ use super::{
 #[derive(Clone, Copy)]
 pub(super) struct KnownNames<'a> {
     pub(super) target: Target,
-    pub(super) packages: &'a dyn Fn(&str) -> bool,
-    pub(super) zones: &'a dyn Fn(&str) -> bool,
+    pub(super) is_package: &'a dyn Fn(&str) -> bool,
+    pub(super) is_zone: &'a dyn Fn(&str) -> bool,
 }
 
 /// An error at a byte range of a condition.
@@ -33,7 +33,8 @@ pub(super) struct ConditionError {
 }
 
 impl ConditionError {
-    pub(super) fn whole(text: &str, message: impl Into<String>) -> Self {
+    /// An error of the whole condition.
+    pub(super) fn of_whole(text: &str, message: impl Into<String>) -> Self {
         Self {
             span: 0..text.len(),
             message: message.into(),
@@ -41,49 +42,49 @@ impl ConditionError {
     }
 }
 
-/// The check of one condition.
-pub(super) struct Check<'a> {
+/// Checks one condition and collects its errors.
+pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
     pub(super) source: &'a SourceInfo,
     pub(super) names: KnownNames<'a>,
     pub(super) errors: Vec<ConditionError>,
 }
 
-impl Check<'_> {
+impl Checker<'_> {
     /// Checks an expression and its parts, and converts their numbers to doubles.
-    pub(super) fn expression(&mut self, expression: &mut IdedExpr) {
+    pub(super) fn check_expression(&mut self, expression: &mut IdedExpr) {
         let id = expression.id;
         let mut returns_integer = false;
         match &mut expression.expr {
             Expr::Literal(LiteralValue::Int(number)) => {
                 let number = *number.inner();
-                self.double(id, &mut expression.expr, i128::from(number));
+                self.convert_to_double(id, &mut expression.expr, i128::from(number));
             }
             Expr::Literal(LiteralValue::UInt(number)) => {
                 let number = *number.inner();
-                self.double(id, &mut expression.expr, i128::from(number));
+                self.convert_to_double(id, &mut expression.expr, i128::from(number));
             }
             Expr::Literal(LiteralValue::Bytes(_)) => self.error(id, "bytes are not supported"),
             Expr::Literal(_) => {}
             Expr::Ident(name) => {
                 let name = name.clone();
-                self.variable(id, &name);
+                self.check_variable(id, &name);
             }
             Expr::Select(select) => {
-                if let Some(error) = self.field(&select.operand, &select.field) {
+                if let Some(error) = self.field_error(&select.operand, &select.field) {
                     self.error(id, error);
                 }
-                self.expression(&mut select.operand);
+                self.check_expression(&mut select.operand);
             }
             Expr::Call(call) => {
-                self.call(id, call);
+                self.check_call(id, call);
                 returns_integer =
                     TIME_METHODS.contains(&call.func_name.as_str()) || call.func_name == "size";
             }
             Expr::List(list) => list
                 .elements
                 .iter_mut()
-                .for_each(|element| self.expression(element)),
+                .for_each(|element| self.check_expression(element)),
             Expr::Comprehension(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => {
                 self.error(id, "maps, messages and macros are not supported");
             }
@@ -101,7 +102,7 @@ impl Check<'_> {
         }
     }
 
-    fn double(&mut self, id: u64, expression: &mut Expr, number: i128) {
+    fn convert_to_double(&mut self, id: u64, expression: &mut Expr, number: i128) {
         if number.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
             self.error(id, "the number is too large");
             return;
@@ -111,7 +112,7 @@ impl Check<'_> {
         *expression = Expr::Literal(LiteralValue::Double(double));
     }
 
-    fn variable(&mut self, id: u64, name: &str) {
+    fn check_variable(&mut self, id: u64, name: &str) {
         if !VARIABLES.contains(&name) {
             let known = VARIABLES.join(", ");
             self.error(
@@ -127,24 +128,24 @@ impl Check<'_> {
     }
 
     /// The error in selecting a field, if any.
-    fn field(&self, operand: &IdedExpr, field: &str) -> Option<String> {
-        let (what, fields) = match &operand.expr {
-            Expr::Ident(name) if name == "packages" => return self.package(field),
+    fn field_error(&self, operand: &IdedExpr, field: &str) -> Option<String> {
+        let (owner, fields) = match &operand.expr {
+            Expr::Ident(name) if name == "packages" => return self.package_error(field),
             Expr::Ident(name) if TASKS.contains(&name.as_str()) => ("a task", TASK_FIELDS),
             Expr::Select(inner) if inner.field == "address" => ("an address", ADDRESS_FIELDS),
-            // Reported for the variable itself.
+            // The unknown variable itself is reported.
             Expr::Ident(name) if !VARIABLES.contains(&name.as_str()) => return None,
             _ => return Some(format!("this has no field \"{field}\"")),
         };
         (!fields.contains(&field)).then(|| {
             format!(
-                "{what} has no field \"{field}\"; the fields are {}",
+                "{owner} has no field \"{field}\"; the fields are {}",
                 fields.join(", ")
             )
         })
     }
 
-    fn call(&mut self, id: u64, call: &mut CallExpr) {
+    fn check_call(&mut self, id: u64, call: &mut CallExpr) {
         let arguments = call.args.len();
         match (call.func_name.as_str(), &call.target) {
             (operators::MODULO, _) => self.error(id, "% is not supported; use floor"),
@@ -166,14 +167,14 @@ impl Check<'_> {
                 | operators::NEGATE,
                 _,
             ) => {}
-            (operators::INDEX, _) => self.package_in(id, &call.args[0], &call.args[1]),
-            (operators::IN, _) => self.package_in(id, &call.args[1], &call.args[0]),
+            (operators::INDEX, _) => self.check_package_lookup(id, &call.args[0], &call.args[1]),
+            (operators::IN, _) => self.check_package_lookup(id, &call.args[1], &call.args[0]),
             ("count", None) if arguments == 2 => match string_literal(&call.args[1]) {
-                Some(kind) => self.error_if(call.args[1].id, self.package(kind)),
+                Some(kind) => self.error_if(call.args[1].id, self.package_error(kind)),
                 None => self.error(id, "count needs the name of the package as a string"),
             },
             ("in_zone", None) if arguments == 2 => match string_literal(&call.args[1]) {
-                Some(zone) if (self.names.zones)(zone) => {}
+                Some(zone) if (self.names.is_zone)(zone) => {}
                 Some(zone) => self.error(call.args[1].id, format!("unknown zone \"{zone}\"")),
                 None => self.error(id, "in_zone needs the name of the zone as a string"),
             },
@@ -199,29 +200,29 @@ impl Check<'_> {
             }
         }
         for part in call.target.as_deref_mut().into_iter().chain(&mut call.args) {
-            self.expression(part);
+            self.check_expression(part);
         }
     }
 
     /// Checks the name in `packages["XL"]` and `"XL" in packages`.
-    fn package_in(&mut self, id: u64, container: &IdedExpr, kind: &IdedExpr) {
+    fn check_package_lookup(&mut self, id: u64, container: &IdedExpr, kind: &IdedExpr) {
         if container.expr != Expr::Ident("packages".into()) {
             return;
         }
         match string_literal(kind) {
-            Some(text) => self.error_if(kind.id, self.package(text)),
+            Some(text) => self.error_if(kind.id, self.package_error(text)),
             None => self.error(id, "packages needs the name of the package as a string"),
         }
     }
 
-    fn package(&self, kind: &str) -> Option<String> {
-        (!(self.names.packages)(kind))
+    fn package_error(&self, kind: &str) -> Option<String> {
+        (!(self.names.is_package)(kind))
             .then(|| format!("unknown package \"{kind}\": add it to [packages]"))
     }
 
     /// Checks by evaluation that an expression is boolean. Evaluates the operands of logical
     /// operators one by one: an error in `b` does not show in `a || b` if `a` is true.
-    pub(super) fn boolean(&mut self, expression: &IdedExpr, contexts: &[Context<'_, '_>]) {
+    pub(super) fn check_is_boolean(&mut self, expression: &IdedExpr, contexts: &[Context<'_, '_>]) {
         if let Expr::Call(call) = &expression.expr {
             let logical = [
                 operators::LOGICAL_AND,
@@ -232,7 +233,7 @@ impl Check<'_> {
             if logical.contains(&call.func_name.as_str()) {
                 call.args
                     .iter()
-                    .for_each(|part| self.boolean(part, contexts));
+                    .for_each(|part| self.check_is_boolean(part, contexts));
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! The condition of a rule, in CEL. Parsing checks it without a delivery.
+//! The condition of a rule, in CEL. Parsing checks it with sample deliveries.
 
 use cel::{
     Context, Env, ExecutionError, Value,
@@ -6,7 +6,7 @@ use cel::{
 };
 
 use super::{
-    check::{Check, ConditionError, KnownNames},
+    check::{Checker, ConditionError, KnownNames},
     sample_inputs::SampleInputs,
 };
 
@@ -31,7 +31,7 @@ const MAX_NESTING: usize = 12;
 const MAX_CHAIN: usize = 64;
 /// Maximum depth of the parsed expression.
 const MAX_DEPTH: usize = 32;
-/// Limit of the parser's recursion; more than [`MAX_NESTING`] needs.
+/// Limit of the parser's recursion; never reached within [`MAX_NESTING`].
 const MAX_RECURSION: u16 = 64;
 const TOO_DEEP: &str = "the condition is nested too deeply; split the rule";
 
@@ -43,29 +43,31 @@ impl Condition {
         names: KnownNames<'_>,
         samples: &SampleInputs<'_>,
     ) -> Result<Self, Vec<ConditionError>> {
-        check_size(text).map_err(|error| vec![error])?;
+        check_text(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
         let (mut expression, source) = parser
             .parse_with_source_info(text)
             .map_err(|errors| vec![syntax_error(text, &errors)])?;
         if depth(&expression) > MAX_DEPTH {
-            return Err(vec![ConditionError::whole(text, TOO_DEEP)]);
+            return Err(vec![ConditionError::of_whole(text, TOO_DEEP)]);
         }
 
-        let mut check = Check {
+        let mut checker = Checker {
             text,
             source: &source,
             names,
             errors: Vec::new(),
         };
-        check.expression(&mut expression);
-        if check.errors.is_empty() {
-            samples.with_scopes(names.target, |scopes| check.boolean(&expression, scopes));
+        checker.check_expression(&mut expression);
+        if checker.errors.is_empty() {
+            samples.with_scopes(names.target, |scopes| {
+                checker.check_is_boolean(&expression, scopes);
+            });
         }
-        if check.errors.is_empty() {
+        if checker.errors.is_empty() {
             Ok(Self(expression))
         } else {
-            Err(check.errors)
+            Err(checker.errors)
         }
     }
 
@@ -88,10 +90,11 @@ impl Condition {
     }
 }
 
-/// Rejects conditions that would exhaust the parser's stack.
-fn check_size(text: &str) -> Result<(), ConditionError> {
+/// Checks a condition before it is parsed: its length and strings, and its nesting, so that it
+/// doesn't exhaust the parser's stack.
+fn check_text(text: &str) -> Result<(), ConditionError> {
     if text.trim().is_empty() {
-        return Err(ConditionError::whole(
+        return Err(ConditionError::of_whole(
             text,
             "the condition is empty; write \"true\" for a rule that always matches",
         ));
@@ -101,11 +104,11 @@ fn check_size(text: &str) -> Result<(), ConditionError> {
             "a condition is at most {MAX_LENGTH} bytes long, this one {}",
             text.len()
         );
-        return Err(ConditionError::whole(text, message));
+        return Err(ConditionError::of_whole(text, message));
     }
     if text.contains(['\\']) || text.contains("\'\'\'") || text.contains("\"\"\"") {
         let message = "write strings in single or double quotes, without backslashes";
-        return Err(ConditionError::whole(text, message));
+        return Err(ConditionError::of_whole(text, message));
     }
     let (mut nesting, mut chain, mut quote) = (0_usize, 0_usize, None);
     for (position, c) in text.char_indices() {
@@ -143,7 +146,7 @@ fn unclosed(text: &str, start: usize) -> ConditionError {
 /// The first error of the parser, shortened.
 fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let Some(error) = errors.errors.first() else {
-        return ConditionError::whole(text, "this is not a condition");
+        return ConditionError::of_whole(text, "this is not a condition");
     };
     let message = error.msg.trim_start_matches("Syntax error: ");
     let message = message.split(" expecting {").next().unwrap_or(message);
@@ -176,7 +179,7 @@ fn depth(expression: &IdedExpr) -> usize {
         + 1
 }
 
-/// The parts of an expression; empty for kinds of expressions that [`Check`] rejects.
+/// The parts of an expression; empty for kinds of expressions that [`Checker`] rejects.
 fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call

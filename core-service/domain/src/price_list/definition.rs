@@ -49,7 +49,7 @@ pub(super) struct Rule {
     pub(super) when: Spanned<String>,
     #[serde(default, rename = "for")]
     pub(super) target: Target,
-    pub(super) price: Spanned<Price>,
+    pub(super) price: Spanned<RulePrice>,
 }
 
 /// What a rule is evaluated for.
@@ -62,7 +62,8 @@ pub(super) enum Target {
     Task,
 }
 
-pub(super) enum Price {
+/// The price of a rule: a fixed amount, or a table of one of the forms of `Charge`.
+pub(super) enum RulePrice {
     Fixed(i64),
     Table(Box<PriceTable>),
 }
@@ -109,24 +110,24 @@ impl Measure {
 }
 
 // Not `#[serde(untagged)]`: its errors have neither a cause nor a position.
-impl<'de> Deserialize<'de> for Price {
+impl<'de> Deserialize<'de> for RulePrice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
 
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Price;
+            type Value = RulePrice;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a whole number of minor units (499 is 4.99), or a table")
             }
 
-            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<Price, E> {
-                Ok(Price::Fixed(amount))
+            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<RulePrice, E> {
+                Ok(RulePrice::Fixed(amount))
             }
 
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Price, A::Error> {
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RulePrice, A::Error> {
                 PriceTable::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(|table| Price::Table(Box::new(table)))
+                    .map(|table| RulePrice::Table(Box::new(table)))
             }
         }
 

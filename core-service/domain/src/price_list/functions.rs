@@ -42,14 +42,14 @@ pub(super) fn context(env: &Arc<Env>, zones: &Zones) -> Context<'static, 'static
 }
 
 fn count(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
-    let packages = argument(call, 0).and_then(map);
+    let packages = argument(call, 0).and_then(as_map);
     let (packages, kind) = packages
-        .zip(text(call, 1))
+        .zip(text_argument(call, 1))
         .ok_or_else(|| call.error("the arguments must be packages and the name of a package"))?;
     match packages.get(&CelMapKey::from(kind)) {
         None => Ok(0.0),
         Some(count) => {
-            double(&**count).ok_or_else(|| call.error("the first argument is not packages"))
+            as_double(&**count).ok_or_else(|| call.error("the first argument is not packages"))
         }
     }
 }
@@ -58,22 +58,22 @@ fn in_zone(call: &FunctionContext<'_, '_>, zones: &Zones) -> Result<bool, Execut
     let point = argument(call, 0)
         .and_then(point)
         .ok_or_else(|| call.error("the first argument is not an address"))?;
-    text(call, 1)
+    text_argument(call, 1)
         .and_then(|name| zones.contains(name, point))
         .ok_or_else(|| call.error("the zone does not exist"))
 }
 
 fn hours_until(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
     let now = call.ptx.get_variable(variables::NOW);
-    let now = now.and_then(|now| second(&*now));
-    now.zip(task_second(call, "before"))
+    let now = now.and_then(|now| unix_seconds(&*now));
+    now.zip(task_unix_seconds(call, "before"))
         .map(|(now, before)| hours(now, before))
         .ok_or_else(|| call.error("the argument is not a task"))
 }
 
 fn slot_length(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
-    task_second(call, "after")
-        .zip(task_second(call, "before"))
+    task_unix_seconds(call, "after")
+        .zip(task_unix_seconds(call, "before"))
         .map(|(after, before)| hours(after, before))
         .ok_or_else(|| call.error("the argument is not a task"))
 }
@@ -87,35 +87,37 @@ fn argument<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a d
     call.args.get(index).map(|argument| &**argument)
 }
 
-fn text<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a str> {
+fn text_argument<'a>(call: &'a FunctionContext<'_, '_>, index: usize) -> Option<&'a str> {
     let text: &CelString<'_> = argument(call, index)?.downcast_ref()?;
     Some(text.inner())
 }
 
-fn task_second(call: &FunctionContext<'_, '_>, name: &str) -> Option<i64> {
-    second(field(argument(call, 0)?, name)?)
+fn task_unix_seconds(call: &FunctionContext<'_, '_>, name: &str) -> Option<i64> {
+    unix_seconds(field(argument(call, 0)?, name)?)
 }
 
-fn second(instant: &dyn Val) -> Option<i64> {
+fn unix_seconds(instant: &dyn Val) -> Option<i64> {
     let instant: &CelTimestamp = instant.downcast_ref()?;
     Some(instant.inner().timestamp())
 }
 
 fn point(address: &dyn Val) -> Option<LatLng> {
-    let degrees = |name| double(field(address, name)?);
+    let degrees = |name| as_double(field(address, name)?);
     LatLng::new(degrees("latitude")?, degrees("longitude")?).ok()
 }
 
-fn double(number: &dyn Val) -> Option<f64> {
+fn as_double(number: &dyn Val) -> Option<f64> {
     number
         .downcast_ref::<CelDouble>()
         .map(|number| *number.inner())
 }
 
-fn field<'a>(of: &'a dyn Val, name: &'a str) -> Option<&'a dyn Val> {
-    map(of)?.get(&CelMapKey::from(name)).map(|value| &**value)
+fn field<'a>(owner: &'a dyn Val, name: &'a str) -> Option<&'a dyn Val> {
+    as_map(owner)?
+        .get(&CelMapKey::from(name))
+        .map(|value| &**value)
 }
 
-fn map(value: &dyn Val) -> Option<&CelMap<'_>> {
+fn as_map(value: &dyn Val) -> Option<&CelMap<'_>> {
     value.downcast_ref()
 }

@@ -1,5 +1,5 @@
-//! Warnings about likely mistakes, found by the constant bounds that conditions put on one
-//! variable: gaps between bands, overlapping bands, rules that never match.
+//! Warnings about likely mistakes: gaps between bands, overlapping bands, rules that never match.
+//! Found in rules whose conditions only compare one variable with constants.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
@@ -30,12 +30,12 @@ const ALL: Band = Band {
 
 pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut always: Option<&Rule> = None;
+    let mut always_matching: Option<&Rule> = None;
     let mut earlier: Vec<BandRule<'_>> = Vec::new();
     let mut only_bands = true;
     for rule in rules {
         let name = &rule.name;
-        if let (Some(first), Strategy::First) = (always, strategy) {
+        if let (Some(first), Strategy::First) = (always_matching, strategy) {
             warnings.push(format!(
                 "\"{name}\" never matches: \"{}\" always does",
                 first.name
@@ -44,7 +44,7 @@ pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
         }
         let has_no_subtotal = matches!(rule.charge, Charge::Percent(_))
             && earlier.is_empty()
-            && always.is_none()
+            && always_matching.is_none()
             && only_bands;
         if has_no_subtotal {
             warnings.push(format!(
@@ -53,7 +53,7 @@ pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
         }
         if is_true(rule.condition.expression()) {
             if !matches!(rule.charge, Charge::Percent(_)) {
-                always = always.or(Some(rule));
+                always_matching = always_matching.or(Some(rule));
             }
             continue;
         }
@@ -78,17 +78,21 @@ pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
             measure,
             band,
         };
-        warnings.extend(overlap(&current, &earlier, strategy));
+        warnings.extend(overlap_warning(&current, &earlier, strategy));
         earlier.push(current);
     }
-    if always.is_none() && only_bands {
-        warnings.extend(gaps(&earlier));
+    if always_matching.is_none() && only_bands {
+        warnings.extend(gap_warnings(&earlier));
     }
     warnings
 }
 
 /// Warns of an overlap of a rule with earlier rules.
-fn overlap(current: &BandRule<'_>, earlier: &[BandRule<'_>], strategy: Strategy) -> Option<String> {
+fn overlap_warning(
+    current: &BandRule<'_>,
+    earlier: &[BandRule<'_>],
+    strategy: Strategy,
+) -> Option<String> {
     let same_measure = || {
         earlier
             .iter()
@@ -129,8 +133,8 @@ fn overlap(current: &BandRule<'_>, earlier: &[BandRule<'_>], strategy: Strategy)
 }
 
 /// Warns of values without a price, below or between the bands of a measure. Values above all
-/// bands are beyond an intended limit.
-fn gaps(rules: &[BandRule<'_>]) -> Vec<String> {
+/// bands get no warning: such a limit is usually intended.
+fn gap_warnings(rules: &[BandRule<'_>]) -> Vec<String> {
     let Some(first) = rules.first() else {
         return Vec::new();
     };
@@ -215,24 +219,24 @@ fn band(expression: &Expr) -> Option<(Measure, Band)> {
     reason = "`as` saturates, which is correct for a bound"
 )]
 fn bounds(operator: &str, constant: f64) -> Option<Band> {
-    let (below, above) = (constant.floor() as i64, constant.ceil() as i64);
+    let (floor, ceil) = (constant.floor() as i64, constant.ceil() as i64);
     let band = match operator {
-        operators::LESS_EQUALS => Band { high: below, ..ALL },
+        operators::LESS_EQUALS => Band { high: floor, ..ALL },
         operators::LESS => Band {
-            high: above.saturating_sub(1),
+            high: ceil.saturating_sub(1),
             ..ALL
         },
         operators::GREATER_EQUALS => Band {
-            low: above.max(0),
+            low: ceil.max(0),
             ..ALL
         },
         operators::GREATER => Band {
-            low: below.saturating_add(1).max(0),
+            low: floor.saturating_add(1).max(0),
             ..ALL
         },
         operators::EQUALS => Band {
-            low: above,
-            high: below,
+            low: ceil,
+            high: floor,
         },
         _ => return None,
     };

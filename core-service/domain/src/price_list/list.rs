@@ -42,7 +42,7 @@ impl PriceList {
         &self.warnings
     }
 
-    /// Whether a rule may refer to zones.
+    /// False only if no rule refers to a zone.
     pub fn references_zones(&self) -> bool {
         self.references_zones
     }
@@ -55,7 +55,7 @@ impl PriceList {
         self.tax_rate
     }
 
-    /// The name of the tax: `VAT`.
+    /// The name of the tax, such as `VAT`.
     pub fn tax_name(&self) -> &str {
         &self.tax_name
     }
@@ -72,22 +72,22 @@ impl PriceList {
         self.packages.iter().flatten().map(String::as_str)
     }
 
-    /// How long a calculated price binds.
+    /// How long a calculated price is binding.
     pub fn quote_expiry(&self) -> SignedDuration {
         self.quote_expiry
     }
 
-    /// Calculates the price of a delivery. `now` is in the store's zone; `store` is the value of
-    /// the variable of that name.
+    /// Calculates the price of a delivery. `now` is in the store's time zone; `store` is
+    /// the value of the variable `store`.
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
         let totals = Totals::of(plan, &self.volumes);
         let variables = Variables::new(PricingInput { plan, store, now }, &totals);
         let delivery = variables.scope(&self.functions);
-        // Most lists have no task rules, and need no task scopes.
+        // Most lists have no task rules; they need no task scopes.
         let has_task_rules = self.rules.iter().any(|rule| rule.target == Target::Task);
         let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
         let kinds = kinds.into_iter().filter(|_| has_task_rules);
-        let tasks: Vec<_> = kinds.map(|kind| variables.of_task(kind)).collect();
+        let tasks: Vec<_> = kinds.map(|kind| variables.task_variable(kind)).collect();
         let tasks = tasks.iter().map(|task| task.scope(&delivery)).collect();
         let (gross, outcomes) =
             Calculator::new(self.strategy, &totals, &delivery, tasks).apply_all(&self.rules);

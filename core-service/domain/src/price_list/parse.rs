@@ -30,8 +30,8 @@ const MAX_LENGTH: usize = 1024 * 1024;
 const MAX_VOLUME: i64 = 1_000_000_000;
 /// Maximum length of the name of a rule or package, in characters.
 const MAX_NAME_LENGTH: usize = 255;
-/// Maximum length of a condition in the explanation of a price, in characters.
-const MAX_REASON_LENGTH: usize = 200;
+/// Maximum length of a condition's text in the explanation of a price, in characters.
+const MAX_CONDITION_TEXT_LENGTH: usize = 200;
 const DEFAULT_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_mins(15);
 const MAX_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Stack for parsing conditions at the maximum nesting. An unoptimised build needs several hundred
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
     ) -> BTreeMap<String, i64> {
         let mut volumes = BTreeMap::new();
         for (kind, package) in packages.into_iter().flatten() {
-            if !is_name(kind) {
+            if !is_valid_name(kind) {
                 self.mistake(
                     0..0,
                     format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters"),
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
         is_package: &dyn Fn(&str) -> bool,
         samples: &SampleInputs<'_>,
     ) -> Option<Rule> {
-        if !is_name(rule.name.get_ref()) {
+        if !is_valid_name(rule.name.get_ref()) {
             let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
             self.mistake(rule.name.span(), message);
         }
@@ -221,8 +221,8 @@ impl<'a> Parser<'a> {
         let zones = self.zones;
         let names = KnownNames {
             target: rule.target,
-            packages: is_package,
-            zones: &|zone| zones.has(zone),
+            is_package,
+            is_zone: &|zone| zones.has(zone),
         };
         let condition = Condition::parse(rule.when.get_ref(), &self.env, names, samples);
         let condition = condition.map_err(|errors| {
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
             name: rule.name.into_inner(),
             condition: condition.ok()?,
             charge: charge.ok()?,
-            when: single_line(rule.when.get_ref()),
+            condition_text: condition_text(rule.when.get_ref()),
             target: rule.target,
         })
     }
@@ -245,15 +245,16 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn single_line(text: &str) -> String {
+/// A condition on one line, truncated.
+fn condition_text(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_REASON_LENGTH) {
+    match line.char_indices().nth(MAX_CONDITION_TEXT_LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH
 }
 

@@ -56,11 +56,15 @@ impl<'a> SampleInputs<'a> {
         check: impl FnOnce(&[Context<'_, '_>]) -> R,
     ) -> R {
         let variables = self.samples.each_ref().map(Sample::variables);
-        let deliveries = variables.each_ref().map(|of| of.scope(self.functions));
+        let deliveries = variables
+            .each_ref()
+            .map(|variables| variables.scope(self.functions));
         if target == Target::Delivery {
             return check(&deliveries);
         }
-        let tasks = variables.each_ref().map(|of| of.of_task(TaskKind::Dropoff));
+        let tasks = variables
+            .each_ref()
+            .map(|variables| variables.task_variable(TaskKind::Dropoff));
         let tasks = tasks.iter().zip(&deliveries);
         check(
             &tasks

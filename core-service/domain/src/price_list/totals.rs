@@ -51,7 +51,7 @@ impl Totals {
     }
 
     /// The number of packages of a kind.
-    pub(super) fn count(&self, kind: &str) -> i64 {
+    pub(super) fn package_count(&self, kind: &str) -> i64 {
         self.packages.get(kind).copied().unwrap_or(0)
     }
 }

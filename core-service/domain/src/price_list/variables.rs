@@ -60,7 +60,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
 ];
 /// Methods of a string.
 pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"];
-/// Methods of a timestamp, which has the store's UTC offset, or of a duration.
+/// Methods of a duration, and of a timestamp in the store's time zone.
 pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 
 /// The input of a calculation.
@@ -68,7 +68,7 @@ pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 pub(super) struct PricingInput<'a> {
     pub(super) plan: &'a DeliveryPlan,
     pub(super) store: &'a str,
-    /// In the store's zone.
+    /// In the store's time zone.
     pub(super) now: &'a Zoned,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Variables<'a> {
     }
 
     /// The variable [`TASK`] for one of the tasks.
-    pub(super) fn of_task(&self, kind: TaskKind) -> TaskVariable<'_> {
+    pub(super) fn task_variable(&self, kind: TaskKind) -> TaskVariable<'_> {
         TaskVariable(self.task(kind))
     }
 
@@ -139,7 +139,7 @@ impl<'a> Variables<'a> {
     fn packages(&self) -> &CelMap<'a> {
         let packages = self.totals.packages.iter();
         self.packages.get_or_init(|| {
-            map(packages.map(|(kind, count)| (kind.as_str(), value(number(*count)))))
+            map(packages.map(|(kind, count)| (kind.as_str(), boxed(number(*count)))))
         })
     }
 
@@ -150,7 +150,7 @@ impl<'a> Variables<'a> {
         let tags = pickup.tags.iter().chain(&dropoff.tags);
         self.tags.get_or_init(|| {
             let tags: Vec<_> = tags
-                .map(|tag| value(CelString::from(tag.as_str())))
+                .map(|tag| boxed(CelString::from(tag.as_str())))
                 .collect();
             tags.into()
         })
@@ -199,11 +199,11 @@ fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
     };
     let weekday = weekday(now.time_zone().to_datetime(plan.window.before).weekday());
     map([
-        ("address", value(address(&plan.address))),
+        ("address", boxed(address(&plan.address))),
         ("after", instant(plan.window.after, now)),
         ("before", instant(plan.window.before, now)),
-        ("weekday", value(CelString::from(weekday))),
-        ("type", value(CelString::from(kind))),
+        ("weekday", boxed(CelString::from(weekday))),
+        ("type", boxed(CelString::from(kind))),
     ])
 }
 
@@ -215,17 +215,17 @@ fn address(address: &Address) -> CelMap<'_> {
     ];
     let given = optional
         .into_iter()
-        .filter_map(|(name, text)| Some((name, value(CelString::from(text.as_deref()?)))));
+        .filter_map(|(name, text)| Some((name, boxed(CelString::from(text.as_deref()?)))));
     let street = CelString::from(address.street_address.as_str());
     map(given.chain([
-        ("street_address", value(street)),
+        ("street_address", boxed(street)),
         (
             "latitude",
-            value(CelDouble::from(address.lat_lng.latitude())),
+            boxed(CelDouble::from(address.lat_lng.latitude())),
         ),
         (
             "longitude",
-            value(CelDouble::from(address.lat_lng.longitude())),
+            boxed(CelDouble::from(address.lat_lng.longitude())),
         ),
     ]))
 }
@@ -243,13 +243,14 @@ fn weekday(weekday: Weekday) -> &'static str {
     }
 }
 
-/// A timestamp with the UTC offset of the zone, so that `getHours()` is the local hour.
+/// A timestamp with the UTC offset of the time zone of `now`, so that `getHours()` is the local
+/// hour.
 fn instant<'a>(timestamp: Timestamp, now: &Zoned) -> Value<'a> {
     let offset = now.time_zone().to_offset(timestamp).seconds();
     let utc = chrono::DateTime::from_timestamp(timestamp.as_second(), 0);
     match (utc, chrono::FixedOffset::east_opt(offset)) {
-        (Some(utc), Some(offset)) => value(CelTimestamp::from(utc.with_timezone(&offset))),
-        _ => value(CelNull),
+        (Some(utc), Some(offset)) => boxed(CelTimestamp::from(utc.with_timezone(&offset))),
+        _ => boxed(CelNull),
     }
 }
 
@@ -269,6 +270,6 @@ fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> CelMap<'a
     entries.into()
 }
 
-fn value<'a>(value: impl Val + 'a) -> Value<'a> {
+fn boxed<'a>(value: impl Val + 'a) -> Value<'a> {
     Box::new(value)
 }

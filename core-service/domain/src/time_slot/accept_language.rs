@@ -1,6 +1,6 @@
 //! Parses the `Accept-Language` header (RFC 9110 §12.5.4).
 
-/// The rest of the header is ignored.
+// Anything in the header beyond these limits is ignored.
 const MAX_RANGES: usize = 32;
 const MAX_BYTES: usize = 1024;
 

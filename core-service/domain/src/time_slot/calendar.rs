@@ -29,7 +29,7 @@ impl Calendar {
         }
     }
 
-    pub(super) fn knows_holidays(&self) -> bool {
+    pub(super) fn has_holidays(&self) -> bool {
         self.holidays.get_public().count() > 0
     }
 
@@ -46,7 +46,7 @@ impl Calendar {
     }
 }
 
-/// The type of the `opening_hours` crate.
+/// Converts a date to the type that the `opening_hours` crate uses.
 pub(super) fn chrono_date(date: Date) -> Option<NaiveDate> {
     let unsigned = |part: i8| u32::try_from(part).ok();
     NaiveDate::from_ymd_opt(
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn holidays_and_weekends_depend_on_the_country() {
         let france = Calendar::of("FR");
-        assert!(france.knows_holidays());
+        assert!(france.has_holidays());
         assert!(france.is_holiday(date(2026, 7, 14)));
         assert!(!france.is_holiday(date(2026, 7, 4)));
         assert_eq!(france.weekend, [Weekday::Saturday, Weekday::Sunday]);
@@ -98,7 +98,7 @@ mod tests {
     fn an_unknown_country_has_the_default_weekend_and_no_holidays() {
         for country in ["", "XX", "fr-FR", "\u{0}\u{0}"] {
             let calendar = Calendar::of(country);
-            assert!(!calendar.knows_holidays(), "{country:?}");
+            assert!(!calendar.has_holidays(), "{country:?}");
             assert_eq!(calendar.weekend, [Weekday::Saturday, Weekday::Sunday]);
         }
     }

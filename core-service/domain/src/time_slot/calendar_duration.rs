@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::{Span, Timestamp, Zoned};
 
-/// Minutes and hours are elapsed time; days, weeks and months follow the calendar across clock
-/// changes.
+/// A number of minutes, hours, days, weeks or months. Minutes and hours are elapsed time; days,
+/// weeks and months follow the calendar across clock changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalendarDuration {
     /// At least 1.

@@ -22,14 +22,14 @@ pub struct Language {
     today: &'static str,
     tomorrow: &'static str,
     /// With the placeholders `{day}`, `{start}` and `{end}`.
-    between: &'static str,
+    template: &'static str,
 }
 
 const ENGLISH: Language = Language {
     tag: "en",
     today: "today",
     tomorrow: "tomorrow",
-    between: "{day} between {start} and {end}",
+    template: "{day} between {start} and {end}",
 };
 
 const LANGUAGES: [Language; 6] = [
@@ -38,31 +38,31 @@ const LANGUAGES: [Language; 6] = [
         tag: "fr",
         today: "aujourd'hui",
         tomorrow: "demain",
-        between: "{day} entre {start} et {end}",
+        template: "{day} entre {start} et {end}",
     },
     Language {
         tag: "de",
         today: "heute",
         tomorrow: "morgen",
-        between: "{day} zwischen {start} und {end}",
+        template: "{day} zwischen {start} und {end}",
     },
     Language {
         tag: "es",
         today: "hoy",
         tomorrow: "mañana",
-        between: "{day} de {start} a {end}",
+        template: "{day} de {start} a {end}",
     },
     Language {
         tag: "it",
         today: "oggi",
         tomorrow: "domani",
-        between: "{day} tra le ore {start} e le ore {end}",
+        template: "{day} tra le ore {start} e le ore {end}",
     },
     Language {
         tag: "nl",
         today: "vandaag",
         tomorrow: "morgen",
-        between: "{day} tussen {start} en {end}",
+        template: "{day} tussen {start} en {end}",
     },
 ];
 
@@ -117,8 +117,8 @@ impl Language {
     }
 }
 
-/// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; after tomorrow
-/// with weekday and date.
+/// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; with weekday
+/// and date after tomorrow.
 pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
     let start = window.after.to_zoned(now.time_zone().clone());
     let end = window.before.to_zoned(now.time_zone().clone());
@@ -131,7 +131,7 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
     };
 
     let label = language
-        .between
+        .template
         .replace("{day}", &day)
         .replace("{start}", &time(&start, language))
         .replace("{end}", &time(&end, language));
@@ -149,7 +149,7 @@ fn weekday_and_date(day: &Zoned, language: Language) -> String {
     let formatter = FixedCalendarDateTimeFormatter::try_new(language.preferences(), MDE::long());
     match (date, formatter) {
         (Some(date), Ok(formatter)) => formatter.format(&date).to_string(),
-        // ICU has data for every row of the table, and for every day.
+        // Not reached: ICU has data for every row of the table, and for every day.
         _ => day.date().to_string(),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_today_and_tomorrow_are_labelled_so() {
+    fn labels_name_today_and_tomorrow() {
         assert_eq!(
             labels("2020-04-02 12:00-14:00", "2020-04-02T11:00[Europe/Paris]"),
             [
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn later_slots_have_their_weekday_and_date() {
+    fn labels_after_tomorrow_have_weekday_and_date() {
         assert_eq!(
             labels("2020-04-04 12:00-14:00", "2020-04-02T11:00[Europe/Paris]"),
             [
@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_panics_the_negotiation(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
+        fn negotiation_never_panics(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
             let _ = Language::negotiate(&header, &fallback);
         }
     }

@@ -21,14 +21,14 @@ pub use opening_hours_specification::OpeningHoursSpecification;
 pub use rejection::{Reason, Rejection};
 
 use calendar::Calendar;
-use openings::Openings;
+use openings::OpeningHoursEntry;
 
 /// A store's time slots, parsed from the operator's definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSlot {
     display_name: String,
     /// At least one entry; each opens at least once a week.
-    openings: Vec<Openings>,
+    opening_hours: Vec<OpeningHoursEntry>,
     interval: CalendarDuration,
     prior_notice: Option<CalendarDuration>,
     same_day_cutoff: Option<Time>,

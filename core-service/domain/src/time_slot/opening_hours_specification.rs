@@ -16,8 +16,8 @@ use super::{TimeSlot, openings::Pattern};
 pub struct OpeningHoursSpecification {
     pub opens: Time,
     pub closes: Time,
-    /// From Monday. Empty in a row of closed dates, so that clients that read only weekdays skip
-    /// it.
+    /// Sorted from Monday. Empty in a row of closed dates, so that clients that read only weekdays
+    /// skip it.
     pub days: Vec<Weekday>,
     /// Closed on these dates, with `opens` and `closes` both 00:00 (schema.org's form); absent in
     /// a row of the regular week.
@@ -36,10 +36,10 @@ impl TimeSlot {
 
     pub(super) fn regular_week(&self) -> Vec<OpeningHoursSpecification> {
         let monday = date(2001, 1, 1);
-        let mut days: BTreeMap<(Time, Time), Vec<Weekday>> = BTreeMap::new();
-        for openings in &self.openings {
+        let mut days_by_hours: BTreeMap<(Time, Time), Vec<Weekday>> = BTreeMap::new();
+        for entry in &self.opening_hours {
             let week = monday..monday.saturating_add(Span::new().weeks(1));
-            for slot in openings.slots(Pattern::Weekly, week, self.slot_minutes()) {
+            for slot in entry.slots(Pattern::Weekly, week, self.slot_minutes()) {
                 let day = slot.start.weekday();
                 if self.working_days_only && self.calendar.is_weekend(day) {
                     continue;
@@ -50,13 +50,14 @@ impl TimeSlot {
                 if closes == opens {
                     closes = closes.wrapping_sub(Span::new().minutes(1));
                 }
-                let days = days.entry((opens, closes)).or_default();
+                let days = days_by_hours.entry((opens, closes)).or_default();
                 if !days.contains(&day) {
                     days.push(day);
                 }
             }
         }
-        days.into_iter()
+        days_by_hours
+            .into_iter()
             .map(|((opens, closes), mut days)| {
                 days.sort_by_key(|day| day.to_monday_one_offset());
                 OpeningHoursSpecification {
@@ -76,7 +77,7 @@ impl TimeSlot {
             .take_while(|day| *day <= last)
             .filter(|day| self.is_closed_on(*day))
         {
-            // The weekly rows of such a store have no weekends already.
+            // The rows of the regular week already exclude weekends.
             if self.working_days_only && self.calendar.is_weekend(day.weekday()) {
                 continue;
             }

@@ -12,8 +12,8 @@ pub struct Rejection {
     /// The rejected window in the store's time zone.
     pub(super) slot: String,
     pub reason: Reason,
-    /// The first offered window that starts with or after the rejected one, otherwise the first
-    /// offered window.
+    /// The first offered window that starts when the rejected one does or later, otherwise the
+    /// first offered window.
     pub next: Option<TimeWindow>,
     pub(super) next_text: Option<String>,
 }

@@ -37,7 +37,8 @@ impl Area {
         self.0.iter().any(|polygon| polygon.contains(point))
     }
 
-    pub fn corners(&self) -> usize {
+    /// Counts the closing position of each ring too.
+    pub fn corner_count(&self) -> usize {
         let rings = self.0.iter().flat_map(|polygon| &polygon.rings);
         rings.map(Vec::len).sum()
     }
@@ -62,7 +63,7 @@ impl Polygon {
     }
 
     fn contains(&self, point: LatLng) -> bool {
-        // Cheap, and enough for most points and zones.
+        // Cheap, and rejects most points.
         if !self.bounds.contains(point) {
             return false;
         }
@@ -89,7 +90,7 @@ impl Bounds {
     }
 
     /// `None` for an empty box.
-    pub fn middle(self) -> Option<LatLng> {
+    pub fn center(self) -> Option<LatLng> {
         let latitude = f64::midpoint(self.south, self.north);
         LatLng::new(latitude, f64::midpoint(self.west, self.east)).ok()
     }
@@ -106,8 +107,8 @@ fn is_west_of_edge(point: LatLng, from: LatLng, to: LatLng) -> bool {
     if (from.latitude() > latitude) == (to.latitude() > latitude) {
         return false;
     }
-    let part = (latitude - from.latitude()) / (to.latitude() - from.latitude());
-    longitude < from.longitude() + part * (to.longitude() - from.longitude())
+    let fraction = (latitude - from.latitude()) / (to.latitude() - from.latitude());
+    longitude < from.longitude() + fraction * (to.longitude() - from.longitude())
 }
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(ring_road.contains(at(latitude, longitude)), inside);
         }
-        assert_eq!(ring_road.corners(), 15);
+        assert_eq!(ring_road.corner_count(), 15);
         assert!(!Area::default().contains(at(0.0, 0.0)));
     }
 
@@ -177,7 +178,7 @@ mod tests {
         #[test]
         fn adjacent_polygons_leave_no_gap_and_share_no_point(
             border in -9.0..9.0_f64, tilt in -1.0..1.0_f64,
-            latitude in -10.0..10.0_f64, aside in -1.0..1.0_f64,
+            latitude in -10.0..10.0_f64, offset in -1.0..1.0_f64,
         ) {
             let (low, high) = (border - tilt, border + tilt);
             let west = ring(&[(-10.0, -20.0), (-10.0, low), (10.0, high), (10.0, -20.0)]);
@@ -185,7 +186,7 @@ mod tests {
             let [west, east] = [west, east].map(|ring| Polygon::new(vec![ring]));
             let on_border = low + (high - low) * (latitude + 10.0) / 20.0;
 
-            for longitude in [on_border, on_border + aside, on_border.next_up()] {
+            for longitude in [on_border, on_border + offset, on_border.next_up()] {
                 let point = at(latitude, longitude);
                 prop_assert_ne!(west.contains(point), east.contains(point));
             }

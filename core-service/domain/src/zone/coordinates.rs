@@ -1,4 +1,4 @@
-//! Parses GeoJSON coordinates so that errors have their position.
+//! Parses GeoJSON coordinates. Checks them while parsing, so that an error has a line and column.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use serde::{
 
 use crate::address::LatLng;
 
-/// Of a ring: a closed triangle.
-const MIN_POSITIONS: usize = 4;
+/// The smallest ring is a closed triangle.
+const MIN_RING_POSITIONS: usize = 4;
 
 /// The nesting levels of a coordinates array, from the innermost.
 pub(super) enum Coordinates {
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Coordinates, A::Error> {
-        let whole = match elements.next_element()? {
+        let coordinates = match elements.next_element()? {
             None => return Err(A::Error::custom("the coordinates are empty")),
             Some(Coordinates::Number(number)) => {
                 let more = rest(elements, |element| match element {
@@ -106,10 +106,10 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
                 return Err(A::Error::custom("the coordinates are nested too deep"));
             }
         };
-        if let Coordinates::Ring(ring) = &whole {
+        if let Coordinates::Ring(ring) = &coordinates {
             check_ring(ring).map_err(A::Error::custom)?;
         }
-        Ok(whole)
+        Ok(coordinates)
     }
 }
 
@@ -142,7 +142,7 @@ fn position<E: Error>(longitude: f64, more: &[f64]) -> Result<LatLng, E> {
 
 /// RFC 7946 §3.1.6.
 fn check_ring(ring: &[LatLng]) -> Result<(), &'static str> {
-    if ring.len() < MIN_POSITIONS {
+    if ring.len() < MIN_RING_POSITIONS {
         return Err("a ring has at least four positions");
     }
     if ring.first() != ring.last() {

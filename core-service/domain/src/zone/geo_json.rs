@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::{Area, Polygon, Zones, coordinates::Coordinates};
 use crate::{address::LatLng, definition::Mistake};
 
-/// Bytes of a file.
+/// Bytes of a document.
 const MAX_LENGTH: usize = 2 * 1024 * 1024;
-/// Features of a file.
+/// Features of a document.
 const MAX_ZONES: usize = 1_000;
 /// Characters of a zone's name.
 const MAX_NAME: usize = 100;
@@ -24,12 +24,12 @@ impl Zones {
 
     /// Formats as GeoJSON for [`Zones::parse`], one feature per line.
     pub fn to_geo_json(&self) -> String {
-        write(self)
+        format_zones(self)
     }
 
     /// Fails if the zones exceed the limits of one document.
     pub fn check_size(&self) -> Result<(), Mistake> {
-        let text = write(self);
+        let text = format_zones(self);
         check_length(&text)?;
         check_count(&text, self.0.len())
     }
@@ -76,7 +76,7 @@ fn check_count(text: &str, count: usize) -> Result<(), Mistake> {
     Err(Mistake::at(text, 0..0, message))
 }
 
-fn write(zones: &Zones) -> String {
+fn format_zones(zones: &Zones) -> String {
     let lines: Vec<_> = zones
         .iter()
         .map(|(name, area)| {
@@ -104,7 +104,7 @@ fn positions(ring: &[LatLng]) -> Vec<[f64; 2]> {
         .collect()
 }
 
-/// Serde counts columns in bytes.
+/// Converts an error, whose column counts bytes, to a mistake, whose column counts characters.
 fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     let line = text
         .split_inclusive('\n')
@@ -215,7 +215,7 @@ impl TryFrom<GeometryObject> for Geometry {
     }
 }
 
-/// Older files name their coordinate reference system; only that of RFC 7946 is supported.
+/// Older files have a `crs` member; only the coordinate reference system of RFC 7946 is supported.
 fn crs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     let crs = Value::deserialize(deserializer)?;
     let name = crs.pointer("/properties/name").and_then(Value::as_str);
@@ -291,8 +291,8 @@ mod tests {
         let elsewhere = "[[[12.0,48.0],[13.0,48.0],[12.5,49.0],[12.0,48.0]]]";
 
         let zones = zone("\"a\"", &format!("[{TRIANGLE}]"))
-            .updated_by(&zone("\"b\"", elsewhere))
-            .updated_by(&zone("\"a\"", elsewhere));
+            .merged_with(&zone("\"b\"", elsewhere))
+            .merged_with(&zone("\"a\"", elsewhere));
 
         assert_eq!(zones.names().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(zones.contains("a", at(48.3, 12.5)), Some(true));
@@ -302,8 +302,8 @@ mod tests {
     fn a_mistake_has_its_position() {
         let duplicate = feature("\"a\"", "Polygon", &format!("[{TRIANGLE}]"));
         let polygon = |ring: &str| collection(&feature("\"é\"", "Polygon", &format!("[{ring}]")));
-        let mut places = Vec::new();
-        for (text, place, message) in [
+        let mut mistakes = Vec::new();
+        for (text, position, message) in [
             (String::new(), (1, 1), "EOF"),
             ("{".to_owned(), (1, 1), "EOF"),
             ("[]".to_owned(), (1, 2), "invalid length"),
@@ -391,11 +391,11 @@ mod tests {
         ] {
             let mistake = Zones::parse(&text).unwrap_err();
             assert!(mistake.message.contains(message), "{mistake}");
-            places.push((place, mistake));
+            mistakes.push((position, mistake));
         }
-        for (place, mistake) in &places {
+        for (position, mistake) in &mistakes {
             let found = (mistake.line, mistake.column);
-            assert_eq!(found, *place, "{mistake} {places:?}");
+            assert_eq!(found, *position, "{mistake} {mistakes:?}");
         }
     }
 }

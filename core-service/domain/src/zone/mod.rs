@@ -27,7 +27,7 @@ impl Zones {
         self.0.contains_key(name)
     }
 
-    /// Whether a point lies in a zone; `None` if there is no zone of that name.
+    /// Whether a point lies in a zone; `None` if there is no zone with that name.
     pub fn contains(&self, name: &str, point: LatLng) -> Option<bool> {
         Some(self.0.get(name)?.contains(point))
     }
@@ -36,15 +36,15 @@ impl Zones {
         self.0.get(name)
     }
 
-    /// Merges the zones of others into these; the others win for equal names.
+    /// These zones and those of `others`, which replace zones of the same name.
     #[must_use]
-    pub fn updated_by(&self, others: &Self) -> Self {
+    pub fn merged_with(&self, others: &Self) -> Self {
         let both = self.0.iter().chain(others.0.iter());
         both.map(|(name, area)| (name.clone(), area.clone()))
             .collect()
     }
 
-    /// The zone of this name alone.
+    /// Only the zone with this name.
     #[must_use]
     pub fn only(&self, name: &str) -> Self {
         self.0

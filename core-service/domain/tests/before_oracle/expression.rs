@@ -42,12 +42,12 @@ impl Expression {
         }
     }
 
-    /// Contains a meridian that PHP does not recognize: before a comma, or after a day and a month,
+    /// Contains a meridiem that PHP does not recognize: before a comma, or after a day and a month,
     /// where PHP takes the hour for a year. PHP takes the rest for a military zone, or ignores it
     /// as a second zone.
-    pub(crate) fn has_lost_meridian(&self) -> bool {
+    pub(crate) fn has_lost_meridiem(&self) -> bool {
         let text = self.text.to_lowercase();
-        let has = |meridians: &[&str]| meridians.iter().any(|meridian| text.contains(meridian));
+        let has = |meridiems: &[&str]| meridiems.iter().any(|meridiem| text.contains(meridiem));
         has(&["m,", "m.,"]) || (has(&["am", "pm", "a.m.", "p.m."]) && self.is_beyond_php())
     }
 

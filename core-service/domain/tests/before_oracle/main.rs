@@ -78,7 +78,7 @@ fn compare(
     match (ours, php.seconds) {
         (Ok(_), php) if seconds == php => Outcome::Same,
         (Ok(ours), _) if php.repeated.contains(&ours.as_second()) => Outcome::Improved,
-        (Ok(_), _) if expression.has_lost_meridian() => Outcome::Superset,
+        (Ok(_), _) if expression.has_lost_meridiem() => Outcome::Superset,
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
         (Err(_), None) => Outcome::BothReject,
         (Err(Error::Range { .. }), _) if expression.has_range() => Outcome::RejectedRange,
@@ -89,7 +89,7 @@ fn compare(
         (Err(Error::Duplicate { .. }), _) if expression.has_timestamp() => {
             Outcome::RejectedTimestamp
         }
-        (Err(Error::Duplicate { .. }), _) if expression.has_lost_meridian() => Outcome::Superset,
+        (Err(Error::Duplicate { .. }), _) if expression.has_lost_meridiem() => Outcome::Superset,
         (Err(Error::Unrecognized { .. } | Error::Duplicate { .. }), _)
             if expression.has_lone_letter() =>
         {

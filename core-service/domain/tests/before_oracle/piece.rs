@@ -210,14 +210,14 @@ fn zone(random: &mut Random) -> String {
 fn time_of_day(random: &mut Random) -> Piece {
     let (hour, minute, second) = (random.below(25), random.below(60), random.below(61));
     let hour12 = random.between(1, 12);
-    let meridian = random.pick(&["am", "pm", " am", " pm", "AM", " PM", "a.m.", " p.m."]);
+    let meridiem = random.pick(&["am", "pm", " am", " pm", "AM", " PM", "a.m.", " p.m."]);
     let shape = random.below(14);
     let time = match shape {
         0 | 1 => format!("{hour:02}:{minute:02}"),
         2 => format!("{hour:02}:{minute:02}:{second:02}"),
-        3 | 4 => format!("{hour12}{meridian}"),
-        5 => format!("{hour12}:{minute:02}{meridian}"),
-        6 => format!("{hour12}:{minute:02}:{second:02}{meridian}"),
+        3 | 4 => format!("{hour12}{meridiem}"),
+        5 => format!("{hour12}:{minute:02}{meridiem}"),
+        6 => format!("{hour12}:{minute:02}:{second:02}{meridiem}"),
         7 => format!("T{hour:02}:{minute:02}"),
         8 => format!("{hour}:{minute}"),
         9 => format!("{hour:02}.{minute:02}"),

@@ -16,15 +16,14 @@ pub(super) struct HouseNumberInQuery {
     pub(super) words: std::ops::Range<usize>,
 }
 
-/// Characters; a longer suffix is a remark.
+/// In characters; a longer suffix is a remark and ignored.
 const MAX_SUFFIX: usize = 9;
 
 impl HouseNumber {
     /// Parses imported data: `12`, `12bis`, `12 B`, `12-14`, with an optional separate suffix.
     pub(super) fn from_data(number: &str, suffix: &str) -> Option<Self> {
         let number = number.trim();
-        let digits = digits(number);
-        let (number, rest) = number.split_at(digits);
+        let (number, rest) = number.split_at(leading_digits(number));
         let number: u32 = number.parse().ok()?;
         // `12-14` and `12/3` count as number 12.
         let suffix = match (suffix.trim(), rest.trim_start()) {
@@ -46,70 +45,69 @@ impl HouseNumber {
     /// `12` of `appartement 12, 24 rue …` and of `appartement 12, rue …`.
     pub(super) fn before(
         words: &[Word],
-        street: usize,
+        street_start: usize,
         country: &Country,
     ) -> Vec<HouseNumberInQuery> {
         let mut houses: Vec<HouseNumberInQuery> = Vec::new();
-        let mut end = street;
-        while let Some(house) = Self::ending(words, end, country) {
+        let mut end = street_start;
+        while let Some(house) = Self::ending_before(words, end, country) {
             end = house.words.start;
             houses.push(house);
         }
         let is_indoors = end
             .checked_sub(1)
             .is_some_and(|word| country.is_indoor_word(&words[word].text));
-        let is_apart = |house: &HouseNumberInQuery| {
-            let street = words.get(street).map(|word| word.part);
-            street != Some(words[house.words.start].part)
+        let is_in_other_part = |house: &HouseNumberInQuery| {
+            let street_part = words.get(street_start).map(|word| word.part);
+            street_part != Some(words[house.words.start].part)
         };
-        if is_indoors && (houses.len() > 1 || houses.last().is_some_and(is_apart)) {
+        if is_indoors && (houses.len() > 1 || houses.last().is_some_and(is_in_other_part)) {
             houses.pop();
         }
         houses
     }
 
     /// The house number that ends directly before a word.
-    fn ending(words: &[Word], end: usize, country: &Country) -> Option<HouseNumberInQuery> {
+    fn ending_before(words: &[Word], end: usize, country: &Country) -> Option<HouseNumberInQuery> {
         let last = end.checked_sub(1)?;
-        let suffix = &words[last].text;
-        let separate = last
+        let last_word = &words[last].text;
+        let with_suffix = last
             .checked_sub(1)
-            .filter(|_| country.is_number_suffix(suffix))
+            .filter(|_| country.is_number_suffix(last_word))
             .and_then(|number| Self::from_word(&words[number].text, country))
             .filter(|house| house.suffix.is_empty());
-        if let Some(house) = separate {
+        if let Some(house) = with_suffix {
             return Some(HouseNumberInQuery {
                 house: Self {
-                    suffix: suffix.clone(),
+                    suffix: last_word.clone(),
                     ..house
                 },
                 words: last - 1..end,
             });
         }
         Some(HouseNumberInQuery {
-            house: Self::from_word(suffix, country)?,
+            house: Self::from_word(last_word, country)?,
             words: last..end,
         })
     }
 
-    /// The house number directly after a street that ends before a word. Excludes the `3e` of
-    /// `3e étage`.
+    /// The house number directly after the last word of a street. Excludes the `3e` of `3e étage`.
     pub(super) fn after(
         words: &[Word],
-        street: usize,
+        street_end: usize,
         country: &Country,
     ) -> Option<HouseNumberInQuery> {
-        let marks = words[street..]
+        let prefixes = words[street_end..]
             .iter()
             .take_while(|word| country.is_number_prefix(&word.text))
             .count();
-        let start = street + marks;
+        let start = street_end + prefixes;
         let mut house = Self::from_word(&words.get(start)?.text, country)?;
         let next = words
             .get(start + 1)
             .filter(|next| next.part == words[start].part)
             .map(|word| word.text.as_str());
-        if house.suffix == "e" || next.is_some_and(|next| country.is_floor(next)) {
+        if house.suffix == "e" || next.is_some_and(|next| country.is_floor_word(next)) {
             return None;
         }
         let mut end = start + 1;
@@ -128,7 +126,7 @@ impl HouseNumber {
 
     /// A house number in one word: `12`, `12a`, `12bis`.
     fn from_word(word: &str, country: &Country) -> Option<Self> {
-        let (number, suffix) = word.split_at(digits(word));
+        let (number, suffix) = word.split_at(leading_digits(word));
         if !country.may_be_house_number(number.len())
             || !(suffix.is_empty() || country.is_number_suffix(suffix))
         {
@@ -142,7 +140,7 @@ impl HouseNumber {
 }
 
 /// The number of leading digits.
-fn digits(text: &str) -> usize {
+fn leading_digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len())
 }

@@ -11,11 +11,11 @@ pub(super) enum PlaceToken {
 }
 
 impl PlaceToken {
-    /// The word of the index; `None` for an empty postcode.
+    /// The token as written in the index; `None` for an empty postcode.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::Locality(id) => Some(format!("l{id}")),
-            Self::Postcode(postcode) => Some(comparable_postcode(postcode))
+            Self::Postcode(postcode) => Some(normalize_postcode(postcode))
                 .filter(|code| !code.is_empty())
                 .map(|code| format!("p{code}")),
             Self::Cell(number) => Some(format!("g{number}")),
@@ -24,7 +24,7 @@ impl PlaceToken {
     }
 }
 
-/// Normalizes a postcode: lower case, without blanks.
-pub(super) fn comparable_postcode(postcode: &str) -> String {
+/// Lower case, without blanks or punctuation.
+pub(super) fn normalize_postcode(postcode: &str) -> String {
     fold(postcode)
 }

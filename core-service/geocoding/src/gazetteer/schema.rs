@@ -8,7 +8,7 @@ pub(super) const VERSION: i64 = 1;
 /// `DADR`; identifies the file type.
 pub(super) const APPLICATION_ID: i64 = 0x4441_4452;
 
-/// Points are ten-millionths of degrees.
+/// Latitudes and longitudes are in ten-millionths of a degree.
 const TABLES: &str = "
 CREATE TABLE localities (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL, country TEXT NOT NULL,
@@ -42,7 +42,7 @@ INSERT INTO names_index (names_index) VALUES ('optimize');
 ";
 
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    // The file is private to the import until it is complete.
+    // An incomplete file is never read, so it needs no journal.
     connection.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;",
     )?;

@@ -84,8 +84,8 @@ impl HttpGeocoder {
         })
     }
 
-    /// Everything that results depend on besides the query.
-    pub fn label(&self) -> String {
+    /// What results depend on besides the query; part of the cache key.
+    pub fn cache_scope(&self) -> String {
         let RequestPolicy {
             countries,
             language,
@@ -103,10 +103,13 @@ impl HttpGeocoder {
         };
         let deadline = Instant::now() + self.timeout;
         self.wait_for_rate_limit().await?;
-        let response = self.client.get_by(&self.url(&request), deadline).await?;
+        let response = self
+            .client
+            .get_with_deadline(&self.url(&request), deadline)
+            .await?;
         match response.status {
             status if status.is_success() => {}
-            // The service rejects this query, not all queries.
+            // The service rejects only this query.
             StatusCode::BAD_REQUEST
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::URI_TOO_LONG
@@ -130,8 +133,8 @@ impl HttpGeocoder {
         // Leaves half of the timeout for the request.
         let max_wait = MAX_RATE_LIMIT_WAIT.min(self.timeout / 2);
         let mut waited = Duration::ZERO;
-        while let Err(later) = self.rate_limiter.check() {
-            let wait = later.wait_time_from(clock.now());
+        while let Err(not_until) = self.rate_limiter.check() {
+            let wait = not_until.wait_time_from(clock.now());
             waited += wait;
             if waited > max_wait {
                 return Err(Failure::RateLimited);

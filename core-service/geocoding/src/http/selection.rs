@@ -15,7 +15,8 @@ const MIN_CONFIDENCE: f64 = 0.4;
 /// Longer texts of a response are invalid.
 const MAX_CHARACTERS: usize = 300;
 
-/// The most exact valid place, if it is exact enough; of equally exact places the first.
+/// Selects the most exact valid place, the first of equally exact ones. A less exact place than
+/// required is a partial match.
 pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> GeocodeResult {
     let mut found: Vec<_> = places
         .into_iter()

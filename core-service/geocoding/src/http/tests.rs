@@ -366,20 +366,20 @@ fn requests_follow_the_options() {
 }
 
 #[test]
-fn geocoders_with_different_settings_have_different_labels() {
+fn geocoders_with_different_settings_have_different_cache_scopes() {
     let base_url: Url = "https://geo.example?key=K".parse().unwrap();
-    let mut labels: Vec<_> = ["", "country=fr", "country=fr,be", "language=de", "bias=no"]
+    let mut cache_scopes: Vec<_> = ["", "country=fr", "country=fr,be", "language=de", "bias=no"]
         .into_iter()
         .flat_map(|options| {
-            PROTOCOLS.map(|(protocol, ..)| geocoder(protocol, &base_url, options).label())
+            PROTOCOLS.map(|(protocol, ..)| geocoder(protocol, &base_url, options).cache_scope())
         })
         .collect();
-    let count = labels.len();
+    let count = cache_scopes.len();
 
-    labels.sort_unstable();
-    labels.dedup();
+    cache_scopes.sort_unstable();
+    cache_scopes.dedup();
 
-    assert_eq!(labels.len(), count);
+    assert_eq!(cache_scopes.len(), count);
 }
 
 #[tokio::test]

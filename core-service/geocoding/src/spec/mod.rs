@@ -42,8 +42,8 @@ impl FromStr for GeocoderSpec {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // The query parameters may contain a key.
-        let shown = text.split(['?', '#']).next().unwrap_or_default();
-        let unknown = || InvalidGeocoderSpec::Unknown(shown.chars().take(100).collect());
+        let without_key = text.split(['?', '#']).next().unwrap_or_default();
+        let unknown = || InvalidGeocoderSpec::Unknown(without_key.chars().take(100).collect());
         if text == "gazetteer" {
             return Ok(Self::Gazetteer);
         }

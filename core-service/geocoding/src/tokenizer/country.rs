@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, Language, SPANISH};
 
-/// A country's languages and the order of its addresses.
+/// A country's languages and the formats of its addresses and numbers.
 pub(crate) struct Country {
     /// ISO 3166-1 alpha-2.
     code: &'static str,
@@ -18,19 +18,19 @@ pub(crate) struct Country {
     /// The number of digits of an all-digit postcode.
     postcode_digits: Option<usize>,
     /// The maximum number of digits of a house number.
-    number_digits: usize,
+    max_number_digits: usize,
 }
 
 macro_rules! countries {
-    ($($code:literal $names:expr, $languages:expr, $number:ident, $postcode:ident, $digits:expr, $most:literal;)+) => {
+    ($($code:literal $names:expr, $languages:expr, $number:ident, $postcode:ident, $postcode_digits:expr, $max_number_digits:literal;)+) => {
         &[$(Country {
             code: $code,
             names: &$names,
             languages: &$languages,
             number_first: countries!($number),
             postcode_first: countries!($postcode),
-            postcode_digits: $digits,
-            number_digits: $most,
+            postcode_digits: $postcode_digits,
+            max_number_digits: $max_number_digits,
         }),+]
     };
     (number_first) => { true };
@@ -63,7 +63,7 @@ const DEFAULT: Country = Country {
     number_first: true,
     postcode_first: false,
     postcode_digits: None,
-    number_digits: 5,
+    max_number_digits: 5,
 };
 
 impl Country {
@@ -106,52 +106,52 @@ impl Country {
     }
 
     /// Whether a key is one of the country's names.
-    pub(crate) fn is_named(&self, key: &str) -> bool {
+    pub(crate) fn is_country_name(&self, key: &str) -> bool {
         self.names.contains(&key)
     }
 
     pub(crate) fn is_region(&self, key: &str) -> bool {
-        self.any(|language| language.regions.contains(&key))
+        self.any_language(|language| language.regions.contains(&key))
     }
 
     pub(crate) fn is_street_type(&self, word: &str) -> bool {
-        self.any(|language| language.street_types.contains(&word))
+        self.any_language(|language| language.street_types.contains(&word))
     }
 
     pub(crate) fn is_title(&self, word: &str) -> bool {
-        self.any(|language| language.titles.contains(&word))
+        self.any_language(|language| language.titles.contains(&word))
     }
 
     pub(crate) fn is_number_prefix(&self, word: &str) -> bool {
-        self.any(|language| language.number_prefixes.contains(&word))
+        self.any_language(|language| language.number_prefixes.contains(&word))
     }
 
     pub(crate) fn is_number_suffix(&self, word: &str) -> bool {
-        self.any(|language| language.number_suffixes.contains(&word))
+        self.any_language(|language| language.number_suffixes.contains(&word))
             || (word.len() == 1 && word.starts_with(|c: char| c.is_ascii_lowercase()))
     }
 
     pub(crate) fn is_indoor_word(&self, word: &str) -> bool {
-        self.any(|language| language.indoor_words.contains(&word))
+        self.any_language(|language| language.indoor_words.contains(&word))
     }
 
-    /// Whether the number before this word is a floor.
-    pub(crate) fn is_floor(&self, word: &str) -> bool {
-        self.any(|language| language.floor_words.contains(&word))
+    /// Whether a number before this word is a floor.
+    pub(crate) fn is_floor_word(&self, word: &str) -> bool {
+        self.any_language(|language| language.floor_words.contains(&word))
     }
 
-    /// Whether these digits may be a postcode.
+    /// Whether a word has the form of an all-digit postcode.
     pub(crate) fn is_postcode(&self, word: &str) -> bool {
         word.bytes().all(|byte| byte.is_ascii_digit()) && self.postcode_digits == Some(word.len())
     }
 
     /// Whether a number with this many digits may be a house number.
     pub(crate) fn may_be_house_number(&self, digits: usize) -> bool {
-        (1..=self.number_digits).contains(&digits)
+        (1..=self.max_number_digits).contains(&digits)
     }
 
     pub(super) fn is_article(&self, word: &str) -> bool {
-        self.any(|language| language.articles.contains(&word))
+        self.any_language(|language| language.articles.contains(&word))
     }
 
     /// Expands an abbreviation.
@@ -171,18 +171,18 @@ impl Country {
     /// Whether two words form one compound word.
     pub(super) fn is_compound(&self, first: &str, second: &str) -> bool {
         !first.starts_with(|c: char| c.is_ascii_digit())
-            && self.any(|language| language.compound_street_types.contains(&second))
+            && self.any_language(|language| language.compound_street_types.contains(&second))
     }
 
     pub(super) fn without_possessives<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.any(|language| language.possessive) && text.contains(['\'', '’']) {
+        if self.any_language(|language| language.possessive) && text.contains(['\'', '’']) {
             text.replace("'s", "s").replace("’s", "s").into()
         } else {
             text.into()
         }
     }
 
-    fn any(&self, matches: impl Fn(&Language) -> bool) -> bool {
+    fn any_language(&self, matches: impl Fn(&Language) -> bool) -> bool {
         self.languages.iter().any(|language| matches(language))
     }
 

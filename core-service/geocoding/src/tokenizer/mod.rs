@@ -1,4 +1,4 @@
-//! Splits an address into normalized words: one form for every case, accent and abbreviation.
+//! Splits an address into normalized words, so that case, accents and abbreviations do not matter.
 
 mod country;
 mod languages;
@@ -21,7 +21,7 @@ pub(crate) struct Word {
     pub(crate) text: String,
     /// The original form.
     pub(crate) written: String,
-    /// The index of its part; parts are separated by commas and line breaks.
+    /// The index of its part; see [`parts`].
     pub(crate) part: usize,
 }
 
@@ -64,7 +64,8 @@ pub(crate) fn tokenize(text: &str, country: &Country) -> Vec<Word> {
     words
 }
 
-/// The normalized form of a name: equal for all its spellings.
+/// The normalized form of a name: equal for spellings that differ in case, accents, articles and
+/// abbreviations.
 pub(crate) fn key(text: &str, country: &Country) -> String {
     let words: Vec<_> = tokenize(text, country)
         .into_iter()
@@ -73,7 +74,7 @@ pub(crate) fn key(text: &str, country: &Country) -> String {
     words.join(" ")
 }
 
-/// The parts of an address between commas, line breaks and spaced dashes.
+/// The parts of an address between commas, line breaks, brackets and spaced dashes.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ';', '\n', '\r', '\t', '|', '(', ')'])
         .flat_map(|part| part.split(" - "))

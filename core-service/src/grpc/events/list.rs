@@ -45,7 +45,7 @@ pub(super) async fn list(
         let page = storage::events::list(reader, store.id, after, size.into()).await?;
         // Read after the page, so that removals before it was read are known.
         bounds = storage::events::bounds(reader, store.id).await?;
-        match (bounds.check(after), request.after) {
+        match (bounds.check_cursor(after), request.after) {
             (Ok(()), _) => break (after, page),
             // The oldest event was removed meanwhile: start from the oldest that is left.
             (Err(CursorError::Expired { .. }), None) => {}

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::error::Error;
 
 /// The lease of the sequencer, renewed by every run. If its owner crashes, events wait this long.
-const LEASE: Duration = Duration::from_secs(10);
+const LEASE_DURATION: Duration = Duration::from_secs(10);
 
 /// The most events that one transaction numbers.
 const BATCH: usize = 1000;
@@ -53,7 +53,7 @@ impl Sequencer {
                 Ok(SequencerRun::Numbered(0)) => {}
                 Ok(SequencerRun::Numbered(_)) => interval = MIN_POLL_INTERVAL,
                 // The owner of the lease finds the events, too.
-                Ok(SequencerRun::LeaseHeldElsewhere) => pause(LEASE / 4, shutdown).await,
+                Ok(SequencerRun::LeaseHeldElsewhere) => pause(LEASE_DURATION / 4, shutdown).await,
                 Err(error) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -73,7 +73,7 @@ impl Sequencer {
                 .storage
                 .write(move |transaction| {
                     Box::pin(async move {
-                        let lease = (lease_owner, LEASE);
+                        let lease = (lease_owner, LEASE_DURATION);
                         Ok::<_, Error>(
                             storage::events::assign_numbers(transaction, lease, BATCH).await?,
                         )

@@ -43,13 +43,13 @@ impl EventFeed {
         let bounds = storage::events::bounds_of_all_stores(self.storage.reader()).await?;
         let after = after.unwrap_or(bounds.last);
         bounds
-            .check(after)
+            .check_cursor(after)
             .map_err(|error| cursor_error(error, "after_position"))?;
         Ok(after)
     }
 
-    /// Sends the events after a position until the caller disconnects or is no longer permitted, or core
-    /// shuts down.
+    /// Sends the events after a position until the caller disconnects or is no longer permitted, or
+    /// core shuts down.
     pub(super) async fn serve(
         &self,
         mut revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
@@ -73,7 +73,7 @@ impl EventFeed {
             // read them.
             let bounds = storage::events::bounds_of_all_stores(reader).await?;
             bounds
-                .check(after)
+                .check_cursor(after)
                 .map_err(|error| cursor_error(error, "after_position"))?;
 
             if let Some(last) = events.last() {

@@ -23,7 +23,7 @@ use self::{
 use super::caller::Caller;
 use storage::{
     DatabaseTransaction, Storage,
-    idempotency_keys::{self, Acquire, StoredResponse},
+    idempotency_keys::{self, Acquisition, StoredResponse},
 };
 
 use crate::{error::Error, secret_box::SecretBox};
@@ -133,7 +133,7 @@ impl Idempotency {
             .write(move |transaction| {
                 let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 Box::pin(async move {
-                    if let Acquire::Stored(stored) = request.acquire(transaction).await? {
+                    if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
                         return Ok::<_, Error>(Written::Before(stored));
                     }
                     let message = work(transaction).await?;

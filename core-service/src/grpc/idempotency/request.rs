@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use storage::{
     DatabaseTransaction,
-    idempotency_keys::{self, Acquire, Key, StoredResponse},
+    idempotency_keys::{self, Acquisition, Key, StoredResponse},
 };
 
 use crate::{
@@ -75,7 +75,7 @@ impl KeyedRequest {
     pub(super) async fn acquire(
         &self,
         transaction: &DatabaseTransaction,
-    ) -> Result<Acquire, Error> {
+    ) -> Result<Acquisition, Error> {
         let times = (self.now, self.expired_before());
         idempotency_keys::acquire(transaction, self.key, self.hash, times)
             .await

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::request::KeyedRequest;
 use storage::{
     DatabaseTransaction,
-    idempotency_keys::{self, Acquire, Key},
+    idempotency_keys::{self, Acquisition, Key},
 };
 
 use crate::{error::Error, secret_box::SecretBox};
@@ -42,8 +42,8 @@ impl KeyedRequest {
         let in_progress = self.in_progress();
         // From here on, concurrent repetitions wait for this step.
         let progress = match in_progress.acquire(transaction).await? {
-            Acquire::Acquired => P::default(),
-            Acquire::Stored(stored) => in_progress.decrypt(secret_box, &stored)?,
+            Acquisition::Acquired => P::default(),
+            Acquisition::Stored(stored) => in_progress.decrypt(secret_box, &stored)?,
         };
         let response = idempotency_keys::find(transaction, self.key, self.expired_before()).await?;
         if let Some(stored) = response {

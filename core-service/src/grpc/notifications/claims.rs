@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use domain::{
     id::NotificationId,
-    scheduling::{ClaimBudget, LEASE},
+    scheduling::{ClaimBudget, LEASE_DURATION},
 };
 use process::clock::Clock;
 use proto::iri::Collection;
@@ -67,7 +67,7 @@ impl<'a> PendingClaim<'a> {
 
     /// What may be claimed, and the lease's token and duration.
     pub(super) fn terms(&self) -> (ClaimBudget, (Uuid, Duration)) {
-        (self.budget, (self.lease_token, LEASE))
+        (self.budget, (self.lease_token, LEASE_DURATION))
     }
 }
 
@@ -157,7 +157,7 @@ impl Claims {
         claimed: impl IntoIterator<Item = (ClaimedNotification, Uuid)>,
         leased_at: Instant,
     ) -> OutgoingBatch {
-        let lease = LEASE.saturating_sub(leased_at.elapsed());
+        let lease = LEASE_DURATION.saturating_sub(leased_at.elapsed());
         let mut batch = OutgoingBatch::default();
         for (claimed, lease_token) in claimed {
             let id = claimed.id;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::scheduling::LEASE;
+use domain::scheduling::LEASE_DURATION;
 use jiff::Timestamp;
 use process::clock::Clock;
 use tokio::sync::watch;
@@ -32,7 +32,7 @@ pub(crate) async fn recover_orphaned_leases(
                 if all_in_one {
                     storage::notifications::release_all(transaction, now).await?;
                 } else {
-                    storage::notifications::renew_all(transaction, LEASE).await?;
+                    storage::notifications::renew_all(transaction, LEASE_DURATION).await?;
                 }
                 storage::events::release_lease(transaction, None).await?;
                 Ok(())
@@ -82,7 +82,7 @@ impl Leases {
         streams_closed: &CancellationToken,
     ) {
         let mut changes = self.clock.changes();
-        let mut poll = tokio::time::interval(LEASE / 12);
+        let mut poll = tokio::time::interval(LEASE_DURATION / 12);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let mut leases = Vec::new();

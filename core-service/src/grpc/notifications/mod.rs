@@ -35,12 +35,12 @@ pub(super) use self::{
     outcomes::Outcomes,
     push::Pusher,
     receive::Receiver,
+    reports::failure,
     retention::NotificationRetention,
     session::Sessions,
     streams::{Streams, UnsentLeases},
-    test_sends::TestSends,
+    test_sends::{OUTCOME_TIMEOUT, TestSends},
 };
-pub(super) use self::{reports::failure, test_sends::OUTCOME_TIMEOUT};
 use super::{authenticator::Authenticator, caller::Caller};
 
 type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::{
     event::EventName,
     id::{DeliveryId, StoreId},
-    scheduling::LEASE,
+    scheduling::LEASE_DURATION,
 };
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -64,7 +64,8 @@ impl Outbox {
             })
             .collect();
         let is_any_pending =
-            storage::notifications::insert(transaction, &notifications, LEASE, now).await?;
+            storage::notifications::insert(transaction, &notifications, LEASE_DURATION, now)
+                .await?;
         Ok(PendingDispatch {
             reservations: reservations.into_iter().flatten().collect(),
             is_any_pending,

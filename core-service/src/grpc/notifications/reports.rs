@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::{
     id::NotificationId,
     notification::{Failure, Outcome},
-    scheduling::LEASE,
+    scheduling::LEASE_DURATION,
 };
 use jiff::SignedDuration;
 use proto::iri::Collection;
@@ -56,7 +56,7 @@ fn duration(reported: Option<prost_types::Duration>) -> Duration {
     match (reported.seconds.try_into(), reported.nanos.try_into()) {
         (Ok(seconds), Ok(nanos)) => Duration::from_secs(seconds)
             .saturating_add(Duration::from_nanos(nanos))
-            .min(LEASE),
+            .min(LEASE_DURATION),
         _ => Duration::ZERO,
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         for (seconds, nanos) in [(-1, 0), (0, -1), (i64::MIN, i32::MIN)] {
             assert_eq!(reported(seconds, nanos), Duration::ZERO);
         }
-        assert_eq!(reported(61, 0), LEASE);
-        assert_eq!(reported(i64::MAX, i32::MAX), LEASE);
+        assert_eq!(reported(61, 0), LEASE_DURATION);
+        assert_eq!(reported(i64::MAX, i32::MAX), LEASE_DURATION);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use domain::{id::NotificationId, scheduling::LEASE};
+use domain::{id::NotificationId, scheduling::LEASE_DURATION};
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
@@ -25,7 +25,8 @@ pub(in crate::grpc) type Responses = mpsc::Sender<Response>;
 pub(super) type Lease = (NotificationId, Uuid);
 
 /// The oldest pre-lease that is sent after its commit: an older one may expire during the attempt.
-const MAX_COMMIT_TIME: std::time::Duration = LEASE.checked_div(6).expect("six is not zero");
+const MAX_COMMIT_TIME: std::time::Duration =
+    LEASE_DURATION.checked_div(6).expect("six is not zero");
 
 /// All streams of this process.
 #[derive(Debug)]

@@ -37,8 +37,7 @@ impl Webhooks {
             secret: secret.to_text(),
             ..messages::webhook(&webhook, store, webhook.created_at)
         };
-        let reply = self
-            .idempotency
+        self.idempotency
             .write(guard, move |transaction| {
                 let (webhook, secrets) = (webhook.clone(), Secrets::new(encrypted.clone()));
                 let reply = reply.clone();
@@ -57,8 +56,7 @@ impl Webhooks {
                     Ok(reply)
                 })
             })
-            .await?;
-        Ok(reply)
+            .await
     }
 
     fn parse_webhook(

@@ -10,14 +10,7 @@ mod test_send;
 
 use std::sync::Arc;
 
-use domain::{
-    api_client::Scope,
-    event::EventName,
-    id::{ApiClientId, StoreId, WebhookId},
-    store::Store,
-    webhook::{MAX_PER_CLIENT, Webhook},
-    webhook_secrets::Secrets,
-};
+use domain::{api_client::Scope, id::WebhookId, store::Store, webhook::Webhook};
 use jiff::SignedDuration;
 use process::clock::Clock;
 use proto::iri::Collection;

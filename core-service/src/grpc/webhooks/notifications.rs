@@ -40,12 +40,12 @@ impl Webhooks {
             return Err(Error::Invalid(violations));
         }
 
-        let owner = (webhook.store_id, webhook.id);
+        let key = (webhook.store_id, webhook.id);
         let reader = self.storage.reader();
-        let (page, more) =
-            storage::webhook_notifications::read(reader, owner, &states, start, size).await?;
+        let (page, has_more) =
+            storage::webhook_notifications::read(reader, key, &states, start, size).await?;
         let ends = [page.first().map(cursor), page.last().map(cursor)];
-        let (next_page_token, previous_page_token) = pages::tokens(start, ends, more);
+        let (next_page_token, previous_page_token) = pages::tokens(start, ends, has_more);
         let mut attempts = HashMap::new();
         if request.with_attempts {
             let ids = page.iter().map(|notification| notification.id);
@@ -92,7 +92,7 @@ impl Webhooks {
         let (notification, webhook, store) = self.notification_of(caller, &name).await?;
         require_enabled(&webhook)?;
 
-        let (owner, id, now) = (
+        let (key, id, now) = (
             (webhook.store_id, webhook.id),
             notification.id,
             self.clock.now(),
@@ -103,14 +103,14 @@ impl Webhooks {
             .write(guard, move |transaction| {
                 let (store, name) = (Arc::clone(&store), name.clone());
                 Box::pin(async move {
-                    let (store_id, webhook_id) = owner;
+                    let (store_id, webhook_id) = key;
                     let found =
                         storage::webhooks::find_and_lock(transaction, store_id, webhook_id).await?;
                     // It may have been disabled or deleted since it was read.
                     let (webhook, _) =
                         found.ok_or_else(|| Error::NotFound { name: name.clone() })?;
                     require_enabled(&webhook)?;
-                    storage::webhook_notifications::resend(transaction, owner, [id], now).await?;
+                    storage::webhook_notifications::resend(transaction, key, [id], now).await?;
                     let notification =
                         storage::webhook_notifications::find(transaction, store_id, id)
                             .await?

@@ -198,7 +198,7 @@ async fn recover_missed(
             .await?;
     }
     let count = u64::try_from(page.missed.len()).unwrap_or(u64::MAX);
-    Ok((count, page.last))
+    Ok((count, page.next_after))
 }
 
 fn read_since(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     store::Store,
     webhook::{Secret, Webhook},
-    webhook_secrets::{MAX_OVERLAP, OVERLAP, Secrets},
+    webhook_secrets::{DEFAULT_OVERLAP, MAX_OVERLAP, Secrets},
 };
 use jiff::SignedDuration;
 use proto::iri::Collection;
@@ -108,7 +108,7 @@ fn read_overlap(request: &proto::RotateWebhookSecretRequest) -> Result<SignedDur
     let mut violations = messages::read_violations(request.violations.clone());
     let overlap = request
         .overlap_seconds
-        .map_or(OVERLAP, SignedDuration::from_secs);
+        .map_or(DEFAULT_OVERLAP, SignedDuration::from_secs);
     if !(SignedDuration::ZERO..=MAX_OVERLAP).contains(&overlap) {
         violations.add(
             "overlap_seconds",

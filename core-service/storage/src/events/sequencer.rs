@@ -1,9 +1,10 @@
 //! The sequencer: assigns numbers to committed events, one core at a time.
 //!
-//! The active core holds a lease, by the lease clock, so that the others need not try. Safety does
-//! not depend on the lease: the sequencer's row is locked while a batch is numbered, and the
-//! counters change in the same transaction. If a core crashes in between, nothing is numbered. An
-//! event that is committed late gets a later number, whenever it was created.
+//! The active core holds a lease, timed by the lease clock, so that the others do not try.
+//! Correctness does not depend on the lease: the sequencer's row is locked while a batch is
+//! numbered, and the counters change in the same transaction. If a core crashes before the commit,
+//! nothing is numbered. An event that is committed late gets a later number than events that were
+//! committed before it, even if it was created earlier.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -26,13 +27,13 @@ use crate::{
 /// The result of one run of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequencerRun {
-    /// Another core holds the lease.
+    /// Another core holds the lease, or is assigning numbers.
     LeaseHeldElsewhere,
-    /// The count of events that were numbered.
+    /// How many events were numbered.
     Numbered(usize),
 }
 
-/// Whether any event has no number yet. Writes nothing.
+/// Whether any event has no number yet.
 pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
     let found: Option<Uuid> = event::Entity::find()
         .select_only()
@@ -45,8 +46,8 @@ pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool
     Ok(found.is_some())
 }
 
-/// Assigns numbers to committed events, oldest first, if the lease is the owner's, expired, or free.
-/// Extends the owner's lease.
+/// Assigns numbers to committed events, oldest first, if the lease is free, expired, or held by
+/// `lease_owner`. Begins or extends its lease.
 pub async fn assign_numbers(
     transaction: &impl ConnectionTrait,
     (lease_owner, lease): (Uuid, Duration),
@@ -56,7 +57,7 @@ pub async fn assign_numbers(
         .add(Column::LeaseOwner.is_null())
         .add(Column::LeaseOwner.eq(lease_owner))
         .add(Expr::col(Column::LeaseExpiresAt).lte(lease_clock::now(transaction)));
-    // A transaction that has locked the row is assigning numbers right now.
+    // Another transaction that has locked the row is assigning numbers.
     let sequencer = Entity::find_by_id(ROW_ID)
         .filter(is_available)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
@@ -66,7 +67,7 @@ pub async fn assign_numbers(
         return Ok(SequencerRun::LeaseHeldElsewhere);
     };
 
-    let numbered = assign(transaction, sequencer.last_position, limit).await?;
+    let numbered = assign_batch(transaction, sequencer.last_position, limit).await?;
 
     let mut last_numbers = BTreeMap::new();
     for (store_id, number) in &numbered {
@@ -90,7 +91,7 @@ pub async fn assign_numbers(
     Ok(SequencerRun::Numbered(numbered.len()))
 }
 
-/// Releases the lease, if `lease_owner` holds it; with `None`, whichever core holds it.
+/// Releases the lease if `lease_owner` holds it, or, with `None`, the lease of any core.
 pub async fn release_lease(
     transaction: &impl ConnectionTrait,
     lease_owner: Option<Uuid>,
@@ -109,7 +110,7 @@ pub async fn release_lease(
 }
 
 /// Assigns numbers and positions in one statement. Returns the store and number of each event.
-async fn assign(
+async fn assign_batch(
     transaction: &impl ConnectionTrait,
     last_position: i64,
     limit: usize,

@@ -20,10 +20,10 @@ use crate::{
     webhooks::WebhookKey,
 };
 
-/// Cancels a webhook's pending and leased notifications. A leased one becomes delivered if its
-/// attempt succeeds all the same, and is not retried if not. The webhook is locked, or deleted.
-/// `limit` limits the pending ones that are cancelled of a disabled webhook: claims skip the rest,
-/// and [`backlog_cleanup`](super::backlog_cleanup) cancels it later.
+/// Cancels the pending and leased notifications of a webhook that the caller has locked or
+/// deleted. A leased one still becomes delivered if its attempt succeeds, and is not retried if it
+/// fails. For a disabled webhook, `limit` is the maximum of pending ones to cancel: claims skip the
+/// rest, and [`backlog_cleanup`](super::backlog_cleanup) cancels them later.
 ///
 /// Another transaction may be reporting or releasing a leased notification: it has locked that
 /// row and waits for the webhook. It then finds the webhook disabled, and cancels the row itself.
@@ -37,7 +37,7 @@ pub async fn cancel_notifications(
     // Two statements: pending and leased notifications have an index each.
     let webhook = (store_id, webhook_id);
     cancel_pending(transaction, webhook, limit, now).await?;
-    let leased = lock_skip_locked(transaction, of(webhook).add(is_leased())).await?;
+    let leased = lock_skip_locked(transaction, is_of_webhook(webhook).add(is_leased())).await?;
     if leased.is_empty() {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub(super) async fn cancel_pending(
     limit: Option<u64>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let pending = of(webhook).add(is_pending());
+    let pending = is_of_webhook(webhook).add(is_pending());
     let Some(limit) = limit else {
         return cancel(transaction, pending, now).await;
     };
@@ -65,8 +65,8 @@ pub(super) async fn cancel_pending(
         .cond_where(pending)
         .order_by(Column::DueAt, Order::Asc)
         .limit(limit);
-    // By primary key alone: the state again would make a planner scan the long index of pending
-    // notifications. They stay pending: a change of state requires a lock on the webhook.
+    // Without a condition on the state, which would make a planner scan the long index of pending
+    // notifications. The state cannot change in between: that requires a lock on the webhook.
     let (store_id, _) = webhook;
     let batch = Condition::all()
         .add(Column::StoreId.eq(store_id.0))
@@ -75,7 +75,7 @@ pub(super) async fn cancel_pending(
 }
 
 /// Cancels notifications and returns how many. Each keeps its lease token, so that the outcome of
-/// an attempt in flight still finds it.
+/// an attempt in flight still matches it.
 pub(super) async fn cancel(
     transaction: &impl ConnectionTrait,
     condition: Condition,
@@ -91,7 +91,7 @@ pub(super) async fn cancel(
     Ok(cancelled.rows_affected)
 }
 
-/// Locks those of the notifications that no other transaction has locked.
+/// Locks the notifications that meet a condition and that no other transaction has locked.
 pub(super) async fn lock_skip_locked(
     transaction: &impl ConnectionTrait,
     condition: Condition,
@@ -107,7 +107,7 @@ pub(super) async fn lock_skip_locked(
     Ok(locked)
 }
 
-fn of((store_id, webhook_id): WebhookKey) -> Condition {
+fn is_of_webhook((store_id, webhook_id): WebhookKey) -> Condition {
     Condition::all()
         .add(Column::StoreId.eq(store_id.0))
         .add(Column::WebhookId.eq(webhook_id.0))

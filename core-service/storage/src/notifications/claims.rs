@@ -1,4 +1,4 @@
-//! Claims: take due notifications under a lease, webhook by webhook.
+//! Claims due notifications under a lease, webhook by webhook.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -80,8 +80,8 @@ pub(super) async fn claim_from(
     lease: (Uuid, Duration),
     now: Timestamp,
 ) -> Result<ClaimedBatch, Error> {
-    let is_fewer = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
-    let had_all_webhooks = is_fewer(webhooks.len(), max_webhooks(budget));
+    let is_below = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
+    let includes_all_webhooks = is_below(webhooks.len(), max_webhooks(budget));
     let in_flight: Vec<_> = webhooks
         .iter()
         .map(|webhook| (webhook.receiver_health, webhook.in_flight))
@@ -94,7 +94,7 @@ pub(super) async fn claim_from(
     if shares.is_empty() {
         return Ok(ClaimedBatch::default());
     }
-    // One more than the share of each shows whether more are due.
+    // Reads one more than each share, to find out whether more are due.
     let limits = shares.iter().map(|(webhook, share)| (*webhook, share + 1));
     let mut batches = due_batches(transaction, limits.collect(), now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
@@ -119,7 +119,7 @@ pub(super) async fn claim_from(
     let rows = lease_rows(transaction, ids, lease).await?;
     queue::reschedule(transaction, &more_due, &none_due, now).await?;
     let claimed = with_targets(rows, webhooks);
-    let is_complete = had_all_webhooks && is_fewer(claimed.len(), budget.free);
+    let is_complete = includes_all_webhooks && is_below(claimed.len(), budget.free);
     Ok(ClaimedBatch {
         claimed,
         is_complete,
@@ -129,7 +129,7 @@ pub(super) async fn claim_from(
 async fn lease_rows(
     transaction: &impl ConnectionTrait,
     ids: Vec<Uuid>,
-    (lease_token, lease): (Uuid, Duration),
+    (lease_token, duration): (Uuid, Duration),
 ) -> Result<Vec<Model>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -139,7 +139,7 @@ async fn lease_rows(
         .col_expr(Column::LeaseToken, Expr::value(lease_token))
         .col_expr(
             Column::LeaseExpiresAt,
-            lease_clock::expiry(transaction, lease),
+            lease_clock::expiry(transaction, duration),
         )
         .filter(Column::Id.is_in(bucketed(ids)))
         .filter(is_pending())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::{
     id::{StoreId, WebhookId},
-    scheduling::{ClaimBudget, IN_FLIGHT_WINDOW, LEASE, ReceiverHealth},
+    scheduling::{ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth},
 };
 use jiff::Timestamp;
 use sea_orm::{
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The remaining time of a lease when its in-flight window ends.
-pub(super) const LEASE_AFTER_WINDOW: Duration = LEASE.saturating_sub(IN_FLIGHT_WINDOW);
+pub(super) const LEASE_AFTER_WINDOW: Duration = LEASE_DURATION.saturating_sub(IN_FLIGHT_WINDOW);
 
 /// The largest number of webhooks in any claim.
 const MAX_WEBHOOKS: u32 = 64;

@@ -3,7 +3,7 @@
 //! A notification is `pending` until a dispatcher claims it under a lease (`leased`), and finishes
 //! as `delivered`, `exhausted` (no attempts left) or `cancelled` (its webhook was disabled or
 //! deleted). It may be pre-leased: inserted with a lease for a dispatcher that is connected to
-//! this process. Pending notifications of a disabled webhook only wait for their cancellation
+//! this process. Pending notifications of a disabled webhook are cancelled in the background
 //! ([`backlog_cleanup`]). Claims and outcomes cover all stores: a dispatcher serves all of them.
 //!
 //! Over `PostgreSQL`, transactions run concurrently. They take their locks in one order, so that
@@ -18,12 +18,12 @@
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
 //!
-//! A claim may follow outcomes in the same transaction: it waits for no webhook, and has locked
-//! the webhook of every notification that it takes.
+//! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
+//! locked the webhook of every notification that it claims.
 //!
-//! One case remains: a lease is reported just as it expires, or to two cores at once. The
-//! transaction that waited for the notification then holds its lock in whatever state it is. If
-//! that closes a cycle, the database detects the deadlock after a second, and one transaction is
+//! One deadlock remains possible: when an outcome is reported just as its lease expires, or to two
+//! cores at once, a transaction waits for a leased notification and locks it after its state has
+//! changed. If that closes a cycle, the database aborts one transaction after a second, and it is
 //! retried ([`Storage::write`](super::Storage::write)).
 
 mod attempts;

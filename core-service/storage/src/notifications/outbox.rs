@@ -60,7 +60,7 @@ pub async fn record_events(
     event_log::insert(transaction, rows, now).await?;
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
-    let subscribers = webhooks::for_events(transaction, store_id, &names).await?;
+    let subscribers = webhooks::subscribers(transaction, store_id, &names).await?;
     Ok(subscribers
         .into_iter()
         .filter_map(|subscriber| {

@@ -1,4 +1,4 @@
-//! Applies the outcomes of attempts. A batch takes as many statements as a single outcome.
+//! Applies the outcomes of attempts. The number of statements does not depend on the batch's size.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -40,7 +40,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct AppliedOutcomes {
     pub attempts: Vec<RecordedAttempt>,
-    /// Webhooks disabled because their receivers answered 410 Gone.
+    /// Webhooks disabled because their receivers responded with 410 Gone.
     pub gone: Vec<WebhookKey>,
     /// Webhooks disabled because they failed for too long.
     pub failing: Vec<WebhookKey>,
@@ -55,8 +55,9 @@ pub async fn apply_outcomes(
     now: Timestamp,
 ) -> Result<AppliedOutcomes, Error> {
     let reports = one_per_notification(transaction, reports).await?;
-    let mut rows = deliver_or_lock(transaction, &reports, is_leased, now).await?;
-    // Few: their webhooks were disabled during the attempt. The lock order puts them after those.
+    let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
+    // A few were cancelled during the attempt. They are read without a lock, because the lock order
+    // puts their webhooks first.
     let remaining = unmatched(&reports, &rows);
     let cancelled = find(transaction, &remaining, is_cancelled()).await?;
     let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
@@ -68,7 +69,7 @@ pub async fn apply_outcomes(
     let locked = receiver_health::lock(transaction, &plan.summary, &disabled, to_disable).await?;
     if !disabled.is_empty() {
         rows.retain(|_, row| row.state != CANCELLED);
-        rows.extend(deliver_or_lock(transaction, &remaining, is_cancelled, now).await?);
+        rows.extend(mark_delivered_or_lock(transaction, &remaining, is_cancelled, now).await?);
         plan = OutcomePlan::new(&reports, &rows, now);
     }
     for report in unmatched(&reports, &rows) {
@@ -77,7 +78,7 @@ pub async fn apply_outcomes(
 
     let failing = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
     plan.cancel_retries_except(&failing.enabled);
-    retry(transaction, &plan.retried).await?;
+    schedule_retries(transaction, &plan.retried).await?;
     finish(transaction, plan.exhausted, EXHAUSTED, now).await?;
     finish(transaction, plan.cancelled, CANCELLED, now).await?;
     let mut applied = AppliedOutcomes {
@@ -93,8 +94,8 @@ pub async fn apply_outcomes(
 }
 
 /// Reduces reports to one per notification. One lease has one outcome: later reports of it are
-/// stale. Of the rare notification reported under several leases, at most one lease is held; the
-/// row shows which.
+/// stale. If a notification is reported under several leases (rare), only the lease in its row
+/// is current.
 async fn one_per_notification<'a>(
     connection: &impl ConnectionTrait,
     reports: &'a [AttemptReport],
@@ -113,10 +114,10 @@ async fn one_per_notification<'a>(
     if repeated.is_empty() {
         return Ok(reports);
     }
-    let mut of_repeated = reports.clone();
-    of_repeated.retain(|report| repeated.contains(&report.id));
-    let either = Condition::any().add(is_leased()).add(is_cancelled());
-    let rows = find(connection, &of_repeated, either).await?;
+    let mut repeated_reports = reports.clone();
+    repeated_reports.retain(|report| repeated.contains(&report.id));
+    let is_leased_or_cancelled = Condition::any().add(is_leased()).add(is_cancelled());
+    let rows = find(connection, &repeated_reports, is_leased_or_cancelled).await?;
     let current: HashSet<_> = rows.iter().map(|row| (row.id, row.lease_token)).collect();
     reports.retain(|report| {
         let is_stale = repeated.contains(&report.id)
@@ -133,9 +134,9 @@ fn log_stale_lease(report: &AttemptReport) {
     tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
 }
 
-/// Of the reported notifications in a state, marks the delivered ones as such and locks the
-/// others.
-async fn deliver_or_lock(
+/// Marks the reported notifications in a state as delivered if their attempt succeeded, and locks
+/// the others.
+async fn mark_delivered_or_lock(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
     state: fn() -> SimpleExpr,
@@ -145,7 +146,7 @@ async fn deliver_or_lock(
         .iter()
         .copied()
         .partition(|report| report.outcome == Outcome::Delivered);
-    let delivered = deliver(transaction, &delivered, state(), now).await?;
+    let delivered = mark_delivered(transaction, &delivered, state(), now).await?;
     let failed = lock(transaction, &failed, state()).await?;
     Ok(by_id(delivered).chain(by_id(failed)).collect())
 }
@@ -166,7 +167,7 @@ fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
 }
 
-async fn deliver(
+async fn mark_delivered(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
     state: SimpleExpr,
@@ -223,7 +224,7 @@ fn leases_of(reports: &[&AttemptReport]) -> Condition {
     under_leases(reports.iter().map(|report| (report.id, report.lease_token)))
 }
 
-async fn retry(
+async fn schedule_retries(
     transaction: &impl ConnectionTrait,
     retried: &BTreeMap<Uuid, (WebhookKey, Timestamp)>,
 ) -> Result<(), Error> {

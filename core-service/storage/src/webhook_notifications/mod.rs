@@ -1,4 +1,4 @@
-//! A webhook's notifications for its owner: pages, attempts, and resending.
+//! A webhook's notifications as its owner sees them: pages, attempts, and recovery.
 
 mod recovery;
 mod states;
@@ -24,7 +24,7 @@ use super::{
     pages::{self, Start},
 };
 
-/// A notification for its owner.
+/// A notification as the webhook's owner sees it.
 #[derive(Clone, Debug)]
 pub struct NotificationView {
     pub id: NotificationId,
@@ -41,7 +41,7 @@ pub struct NotificationView {
     pub finished_at: Option<Timestamp>,
 }
 
-/// An attempt for the webhook's owner.
+/// An attempt as the webhook's owner sees it.
 #[derive(Clone, Debug)]
 pub struct AttemptView {
     /// Counts from 1.
@@ -57,24 +57,23 @@ pub struct AttemptView {
     pub recorded_at: Timestamp,
 }
 
-/// A page of a webhook's notifications, newest first, and whether more follow in the direction
-/// of reading.
+/// A page of a webhook's notifications, newest first, and whether more follow
+/// ([`pages::read`]).
 pub async fn read(
     connection: &impl ConnectionTrait,
-    owner: (StoreId, WebhookId),
+    webhook: (StoreId, WebhookId),
     states: &[State],
     start: Start,
     size: u32,
 ) -> Result<(Vec<NotificationView>, bool), Error> {
-    let query = page(owner, states, start);
-    let (rows, more) = pages::read(connection, query, start, size).await?;
+    let query = page_query(webhook, states, start);
+    let (rows, has_more) = pages::read(connection, query, start, size).await?;
     let page = rows.into_iter().map(NotificationView::try_from);
-    Ok((page.collect::<Result<_, _>>()?, more))
+    Ok((page.collect::<Result<_, _>>()?, has_more))
 }
 
-/// The query for a webhook's notifications in some states (in all, if empty), in the order of
-/// reading.
-pub(super) fn page(
+/// The query for a webhook's notifications in some states (in all, if empty), from a start.
+pub(super) fn page_query(
     (store_id, webhook_id): (StoreId, WebhookId),
     states: &[State],
     start: Start,
@@ -83,12 +82,12 @@ pub(super) fn page(
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0));
     if !states.is_empty() {
-        query = query.filter(states::in_any(states));
+        query = query.filter(states::is_any_of(states));
     }
-    pages::from(query, (Column::CreatedAt, Column::Id), start)
+    pages::start_at(query, (Column::CreatedAt, Column::Id), start)
 }
 
-/// A notification of any store: the caller checks its store next.
+/// A notification of any store: the caller must check its store.
 pub async fn find_of_any_store(
     connection: &impl ConnectionTrait,
     id: NotificationId,
@@ -149,7 +148,7 @@ impl TryFrom<Model> for NotificationView {
     type Error = Error;
 
     fn try_from(row: Model) -> Result<Self, Error> {
-        let state = states::of(&row)?;
+        let state = states::of_row(&row)?;
         let is_unfinished = matches!(state, State::Pending | State::Failed);
         Ok(Self {
             id: NotificationId(row.id),

@@ -17,7 +17,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::states::in_any;
+use super::states::is_any_of;
 
 use crate::{
     ConnectionTrait, Error,
@@ -33,15 +33,15 @@ use crate::{
     pages::Cursor,
 };
 
-/// Makes notifications of a webhook pending and due now, with the whole retry schedule before
-/// them. Skips leased ones. Returns how many changed.
+/// Makes notifications of a webhook pending and due now, and restarts their retry schedules. Skips
+/// leased ones. Returns how many changed.
 pub async fn resend(
     transaction: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
     ids: impl IntoIterator<Item = NotificationId>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    // The webhook first, in the lock order of claims.
+    // Locks the webhook first: the lock order of claims.
     let due = BTreeMap::from([((store_id, webhook_id), now)]);
     queue::enqueue(transaction, &due).await?;
     let changed = Entity::update_many()
@@ -58,7 +58,8 @@ pub async fn resend(
     Ok(changed.rows_affected)
 }
 
-/// A webhook's failed, exhausted and cancelled notifications after a cursor, oldest first.
+/// The cursors of a webhook's failed, exhausted and cancelled notifications after a cursor, oldest
+/// first. Skips leased ones.
 pub async fn failed_after(
     connection: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
@@ -66,14 +67,18 @@ pub async fn failed_after(
     limit: u64,
 ) -> Result<Vec<Cursor>, Error> {
     let created_at = Instant::from(after.created_at);
-    let beyond = Column::CreatedAt.gt(created_at).or(Column::Id.gt(after.id));
+    let is_after_cursor = Column::CreatedAt.gt(created_at).or(Column::Id.gt(after.id));
     let rows: Vec<(Instant, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::CreatedAt, Column::Id])
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::WebhookId.eq(webhook_id.0))
-        .filter(Column::CreatedAt.gte(created_at).and(beyond))
-        .filter(in_any(&[State::Failed, State::Exhausted, State::Cancelled]))
+        .filter(Column::CreatedAt.gte(created_at).and(is_after_cursor))
+        .filter(is_any_of(&[
+            State::Failed,
+            State::Exhausted,
+            State::Cancelled,
+        ]))
         .filter(Column::State.ne(LEASED))
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)
@@ -102,13 +107,13 @@ pub struct MissedEvent {
 #[derive(Clone, Debug, Default)]
 pub struct MissedPage {
     pub missed: Vec<MissedEvent>,
-    /// The number to continue after; `None` at the end of the log.
-    pub last: Option<i64>,
+    /// The number after which the next page begins; `None` at the end of the log.
+    pub next_after: Option<i64>,
 }
 
 /// The events that a webhook missed in a period, both ends included, from one page of its store's
-/// log after a number: those that it subscribes to and has no notification of. At the end of the
-/// log also committed events without a number.
+/// log after a number: those that it subscribes to and has no notification of. The end of the log
+/// also includes committed events without a number.
 pub async fn missed_events(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -116,15 +121,15 @@ pub async fn missed_events(
     after: i64,
     limit: u64,
 ) -> Result<MissedPage, Error> {
-    // Before the page: an event that is numbered in the meantime is on the page, which then is not
-    // the end.
+    // Read before the page, so that no event is missed: one that is numbered in the meantime is on
+    // the page.
     let unnumbered = unnumbered(connection, webhook, period, limit).await?;
     let page = events::list(connection, webhook.store_id, after, limit).await?;
     let Some(last) = page.last().map(|event| event.number) else {
         let may_be_more = u64::try_from(unnumbered.len()).is_ok_and(|count| count == limit);
         return Ok(MissedPage {
             missed: unnumbered,
-            last: may_be_more.then_some(after),
+            next_after: may_be_more.then_some(after),
         });
     };
     let (from, until) = period;
@@ -144,7 +149,7 @@ pub async fn missed_events(
     }
     Ok(MissedPage {
         missed,
-        last: Some(last),
+        next_after: Some(last),
     })
 }
 
@@ -155,9 +160,9 @@ async fn unnumbered(
     period: (Timestamp, Timestamp),
     limit: u64,
 ) -> Result<Vec<MissedEvent>, Error> {
-    let of = (webhook.store_id, webhook.event.as_str());
+    let subscription = (webhook.store_id, webhook.event.as_str());
     let notified = notified_events(webhook, period).into_query();
-    let found = events::unnumbered(connection, of, period, notified, limit).await?;
+    let found = events::unnumbered(connection, subscription, period, notified, limit).await?;
     let missed = |(id, object, created_at)| missed_event(id, object, created_at);
     Ok(found.into_iter().filter_map(missed).collect())
 }

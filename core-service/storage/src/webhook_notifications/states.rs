@@ -12,15 +12,16 @@ use crate::{
     notifications::state::{CANCELLED, DELIVERED, EXHAUSTED, LEASED, PENDING},
 };
 
-/// Whether a notification is in one of the states. For failed, exhausted and cancelled ones, the
-/// condition contains that of the partial index `notifications_failed` literally, so that planners
-/// choose it.
-pub(super) fn in_any(states: &[State]) -> Condition {
+/// Whether a notification's state is one of some states. If all of them are failed, exhausted or
+/// cancelled, the condition repeats that of the partial index `notifications_failed` literally, so
+/// that planners choose it.
+pub(super) fn is_any_of(states: &[State]) -> Condition {
     let any = states
         .iter()
         .fold(Condition::any(), |any, state| any.add(is(*state)));
-    let has_failed = |state| matches!(state, State::Failed | State::Exhausted | State::Cancelled);
-    if !states.iter().copied().all(has_failed) {
+    let is_undelivered =
+        |state| matches!(state, State::Failed | State::Exhausted | State::Cancelled);
+    if !states.iter().copied().all(is_undelivered) {
         return Condition::all().add(any);
     }
     Condition::all()
@@ -43,7 +44,7 @@ fn is(state: State) -> Condition {
 }
 
 /// The state of a row, as the owner sees it.
-pub(super) fn of(row: &Model) -> Result<State, Error> {
+pub(super) fn of_row(row: &Model) -> Result<State, Error> {
     Ok(match row.state.as_str() {
         PENDING | LEASED if row.attempts > row.resent_at_attempt => State::Failed,
         PENDING | LEASED => State::Pending,

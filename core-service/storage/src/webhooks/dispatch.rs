@@ -1,4 +1,4 @@
-//! Webhooks as the dispatch of notifications sees them: subscribers, targets, locks, and the
+//! Queries of webhooks for the dispatch of notifications: subscribers, targets, locks, and the
 //! automatic disabling.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,7 @@ impl TryFrom<Model> for Target {
         Ok(Self {
             webhook_id: WebhookId(row.id),
             url: row.url.clone(),
-            secrets: webhook_secrets::of(row)?,
+            secrets: webhook_secrets::from_row(row)?,
         })
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Subscriber {
 }
 
 /// The enabled webhooks of a store, over all its clients, that subscribe to some events.
-pub(crate) async fn for_events(
+pub(crate) async fn subscribers(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     events: &[EventName],
@@ -117,7 +117,7 @@ pub(crate) async fn is_any_failing_since(
 
 /// Locks webhooks in the order that all transactions follow. Returns those that exist. A
 /// transaction calls this once, with the strongest lock that it needs: to lock more webhooks
-/// later, or the same ones more strongly, could deadlock.
+/// later, or the same ones with a stronger lock, could deadlock.
 pub(crate) async fn lock(
     transaction: &impl ConnectionTrait,
     condition: Condition,
@@ -137,8 +137,8 @@ pub(crate) async fn lock(
     Ok(locked.into_iter().map(key).collect())
 }
 
-/// Disables webhooks because of their receivers. They are locked against transactions that
-/// enqueue. Returns those that were enabled.
+/// Disables webhooks because of their receivers. The caller has locked them against transactions
+/// that enqueue. Returns those that were enabled.
 pub(crate) async fn disable(
     connection: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = WebhookKey>,

@@ -14,7 +14,7 @@ use sea_orm::{
 };
 
 pub use self::dispatch::{Target, WebhookKey};
-pub(super) use self::dispatch::{any_of, disable, for_events, is_any_failing_since, lock};
+pub(super) use self::dispatch::{any_of, disable, is_any_failing_since, lock, subscribers};
 use super::{
     ConnectionTrait, Error,
     entity::{
@@ -86,11 +86,16 @@ pub async fn find_and_lock(
         .lock_exclusive()
         .one(transaction)
         .await?;
-    row.map(|row| Ok((Webhook::try_from(row.clone())?, webhook_secrets::of(row)?)))
-        .transpose()
+    row.map(|row| {
+        Ok((
+            Webhook::try_from(row.clone())?,
+            webhook_secrets::from_row(row)?,
+        ))
+    })
+    .transpose()
 }
 
-/// Saves whether a webhook is enabled.
+/// Saves whether a webhook is disabled, and the period in which it was.
 pub async fn save_disabled(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -102,7 +107,7 @@ pub async fn save_disabled(
         disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
         disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
         disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
-        // Once enabled, its failures count from zero.
+        // Failures from before it was enabled must not disable it again.
         failing_since: if webhook.disabled.is_none() {
             Set(None)
         } else {
@@ -211,7 +216,7 @@ impl TryFrom<Model> for Webhook {
                 reason: row
                     .disabled_reason
                     .as_deref()
-                    .and_then(DisabledReason::named)
+                    .and_then(DisabledReason::parse)
                     // Absent, or stored by a newer version.
                     .unwrap_or(DisabledReason::Gone),
             }),

@@ -19,8 +19,8 @@ pub struct Reloading<T> {
 
 struct State<T> {
     value: Arc<T>,
-    /// The versions of the files at the last attempt to load, whether it succeeded or not.
-    attempted: Vec<Option<FileVersion>>,
+    /// The versions of the files when they were last loaded, successfully or not.
+    attempted_versions: Vec<Option<FileVersion>>,
 }
 
 /// Inode, size and time of last change, which differ after a file is written or replaced.
@@ -33,21 +33,24 @@ impl<T> Reloading<T> {
         load: impl Fn() -> Result<T, Error> + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         // Taken before reading, so that a change in between causes another load.
-        let attempted = versions(&paths);
+        let attempted_versions = versions(&paths);
         let value = Arc::new(load()?);
         Ok(Self {
             paths,
             load: Box::new(load),
-            state: Mutex::new(State { value, attempted }),
+            state: Mutex::new(State {
+                value,
+                attempted_versions,
+            }),
         })
     }
 
     /// The value of the current files; the previous value if they cannot be loaded.
     pub fn current(&self) -> Arc<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = versions(&self.paths);
-        if found != state.attempted {
-            state.attempted = found;
+        let versions = versions(&self.paths);
+        if versions != state.attempted_versions {
+            state.attempted_versions = versions;
             match (self.load)() {
                 Ok(value) => {
                     tracing::info!(files = ?self.paths, "TLS files reloaded");

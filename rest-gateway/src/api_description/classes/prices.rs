@@ -14,7 +14,7 @@ pub(in crate::api_description) static PRICE: Class = Class {
     type_name: TypeName::None,
     iri_presence: Presence::Never,
     description: "An amount of money with its tax.",
-    fields: &[AMOUNT, CURRENCY, TAX_PART, QUOTE.nullable()],
+    fields: &[AMOUNT, CURRENCY, TAX_FIELD, QUOTE.nullable()],
 };
 
 pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
@@ -26,7 +26,7 @@ pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
     fields: &[
         AMOUNT,
         CURRENCY,
-        TAX_PART,
+        TAX_FIELD,
         Field::new("expiresAt", Instant).iri(SchemaOrg("expires")),
         Field::new("distance", Integer).description("Metres."),
         Field::new("duration", Integer).description("Seconds."),
@@ -35,12 +35,12 @@ pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
     ],
 };
 
-/// Shared with deliveries.
+/// Also a field of deliveries.
 pub(super) const DISTANCE_SOURCE: Field =
     Field::new("distanceSource", Text).nullable().description(
         "The source of the distance: `osrm` (road network) or `straight_line` (estimate).",
     );
-/// In a delivery's price, and in the request that uses the quote.
+/// A field of a delivery's price, and of the request that uses the quote.
 pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE))).description(
     "The quote that sets the delivery's price. A quote can be used once, before it \
         expires.",
@@ -50,7 +50,7 @@ const AMOUNT: Field =
 const CURRENCY: Field = Field::new("currency", Text)
     .schema_org()
     .description("ISO 4217.");
-const TAX_PART: Field = Field::new("tax", Object(&TAX));
+const TAX_FIELD: Field = Field::new("tax", Object(&TAX));
 
 pub(in crate::api_description) static TAX: Class = Class {
     name: "Tax",

@@ -33,10 +33,7 @@ pub(in crate::api_description) static WEBHOOK: Class = Class {
             .description("The key of the signatures; only in the response that creates it."),
         Field::new("secretOverlapEndsAt", Instant)
             .nullable()
-            .description(
-                "The end of the period in which old secrets still sign; null if no old \
-                secret is active.",
-            ),
+            .description("When old secrets become invalid; null if there are none."),
         Field::new("enabled", Boolean),
         Field::new("disabledAt", Instant).nullable(),
         Field::new("disabledReason", Text)
@@ -50,7 +47,7 @@ pub(in crate::api_description) static EVENT: Class = Class {
     iri: Api("Event"),
     type_name: TypeName::Term,
     iri_presence: Presence::Always,
-    description: "An event in a store.",
+    description: "An event of a store.",
     fields: &[
         ID,
         Field::new("number", Integer)
@@ -78,7 +75,7 @@ pub(in crate::api_description) static SECRET_ROTATION: Class = Class {
             r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 604800, "default": 86400}"#,
         )
         .description(
-            "Seconds for which the old secret stays active: 0 to 604800, by default 86400.",
+            "Seconds for which the old secret stays valid: 0 to 604800, by default 86400.",
         )],
 };
 
@@ -127,8 +124,8 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
 const MILLISECONDS: Field =
     Field::new("milliseconds", Integer).description("The duration of the request.");
 const FAILURE: Field = Field::new("failure", Text).nullable().description(
-    "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status` or `protocol`; null if \
-     delivered.",
+    "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status`, `protocol`, `secret` or \
+     `unknown`; null if delivered.",
 );
 const STATUS_CODE: Field = Field::new("statusCode", Integer)
     .nullable()
@@ -147,9 +144,9 @@ pub(in crate::api_description) static RECOVERY: Class = Class {
             .writable()
             .required()
             .description(
-                "Resends what failed since this instant, and events missed while the webhook was \
-             disabled. Beyond the retention of notifications, events within 30 s of disabling or \
-             enabling are left out, because they may have been sent.",
+                "Resends failed notifications since this instant, and sends the events missed while \
+             the webhook was disabled. An event within 30 s of disabling or enabling may already \
+             have been sent: it is left out if its notification is no longer stored.",
             ),
         Field::new("recovered", Integer)
             .description("The number of notifications that are resent."),
@@ -169,7 +166,7 @@ pub(in crate::api_description) static TEST: Class = Class {
             .description("The header `webhook-id` of the sample; unique per test."),
         EVENT_NAME,
         EVENT_OBJECT.description(
-            "A delivery that never exists: `/api/deliveries/00000000-0000-0000-0000-000000000000`.",
+            "A delivery that does not exist: `/api/deliveries/00000000-0000-0000-0000-000000000000`.",
         ),
         Field::new("delivered", Boolean).description("Whether the receiver accepted the sample."),
         FAILURE,
@@ -181,10 +178,10 @@ pub(in crate::api_description) static TEST: Class = Class {
             .description("The duration of the DNS resolution; null if it failed."),
         Field::new("connectMilliseconds", Decimal)
             .nullable()
-            .description("The duration of the TCP connect; null if not reached."),
+            .description("The duration of the TCP connect; null if it did not succeed."),
         Field::new("tlsMilliseconds", Decimal)
             .nullable()
-            .description("The duration of the TLS handshake; null if not reached, and for `http`."),
+            .description("The duration of the TLS handshake; null if it did not succeed, and for `http`."),
         Field::new("tlsVersion", Text)
             .nullable()
             .description("Such as `TLSv1.3`."),

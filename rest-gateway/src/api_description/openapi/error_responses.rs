@@ -9,14 +9,14 @@ use crate::error_codes::{self as codes, ErrorCode};
 /// The components referenced so far.
 pub(super) struct ErrorResponses<'u> {
     public_url: &'u str,
-    described: Map<String, Value>,
+    components: Map<String, Value>,
 }
 
 impl<'u> ErrorResponses<'u> {
     pub(super) fn new(public_url: &'u str) -> Self {
         Self {
             public_url,
-            described: Map::new(),
+            components: Map::new(),
         }
     }
 
@@ -28,7 +28,7 @@ impl<'u> ErrorResponses<'u> {
             .collect::<Vec<_>>()
             .join("-or-");
         let reference = json!({"$ref": format!("#/components/responses/{name}")});
-        self.described
+        self.components
             .entry(name)
             .or_insert_with(|| describe(codes, self.public_url));
         reference
@@ -46,9 +46,9 @@ impl<'u> ErrorResponses<'u> {
         // Responses to requests that match no operation.
         self.reference(&[&codes::NOT_FOUND]);
         self.reference(&[&codes::METHOD_NOT_ALLOWED]);
-        self.described
+        self.components
             .insert("not_modified".to_owned(), not_modified());
-        Value::Object(self.described)
+        Value::Object(self.components)
     }
 }
 
@@ -99,7 +99,7 @@ fn status_headers(status: u16) -> &'static [&'static str] {
     }
 }
 
-/// Whether the error lists violations. A delivery without a matching price rule is not invalid.
+/// Whether the error lists violations: every 400 except that of a delivery without a price.
 fn has_violations(code: &ErrorCode) -> bool {
     code.status == StatusCode::BAD_REQUEST && *code != codes::PRICE_NOT_CALCULATED
 }

@@ -38,7 +38,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     match operation.expects {
         Expects::Nothing => {}
         Expects::Resource(..) | Expects::Optional(..) | Expects::EmptyObject => {
-            derived.extend(BODY_ERRORS)
+            derived.extend(BODY_ERRORS);
         }
         Expects::Form => derived.extend([&codes::REQUEST_TIMEOUT, &codes::PAYLOAD_TOO_LARGE]),
     }
@@ -86,7 +86,7 @@ fn matches_path_without_method(operation: &Operation) -> bool {
             && other.path.split('/').count() == segments().count()
             && segments()
                 .zip(other.path.split('/'))
-                .all(|(ours, theirs)| ours == theirs || ours.starts_with('{'))
+                .all(|(segment, literal)| segment == literal || segment.starts_with('{'))
             && other.path != operation.path
     })
 }

@@ -30,13 +30,14 @@ pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
 }
 
 /// An operation of the API: a method on a path.
+#[expect(clippy::struct_field_names, reason = "`operationId` is OpenAPI's term")]
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) target: HydraTarget,
     pub(super) method: &'static str,
     /// With `{…}` for each parameter.
     pub(super) path: &'static str,
-    /// A verb and its object; generated clients name their functions by it.
+    /// A verb and its object; generated clients name their functions after it.
     pub(super) operation_id: &'static str,
     /// What it does, in one line.
     pub(super) summary: &'static str,
@@ -90,7 +91,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// For every `POST` that writes.
+    /// Of every `POST` that writes.
     const IDEMPOTENCY_KEY: Self = Self {
         name: "Idempotency-Key",
         location: "header",
@@ -195,13 +196,13 @@ const DEFAULT: Operation = Operation {
 
 /// Method and path of every operation.
 #[cfg(test)]
-pub(crate) fn method_and_path() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|operation| (operation.method, operation.path))
 }
 
 /// Method and path of every operation in the Hydra documentation.
 #[cfg(test)]
-pub(crate) fn hydra_method_and_path() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn hydra_methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
     all()
         .filter(|operation| !matches!(operation.target, HydraTarget::None))
         .map(|operation| (operation.method, operation.path))

@@ -19,8 +19,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "createWebhook",
         summary: "Creates a webhook",
         description: "Each time the event occurs in the store, the platform sends a signed \
-            `POST` to `url`. The response shows `secret`, the key of the signatures, for the \
-            only time.",
+            `POST` to `url`. Only this response contains `secret`, the key of the signatures.",
         tag: "Webhooks",
         auth: Auth::Token,
         expects: Expects::Resource(
@@ -59,7 +58,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks/{id}",
         operation_id: "deleteWebhook",
         summary: "Deletes a webhook",
-        description: "Cancels its outstanding notifications.",
+        description: "Cancels its pending notifications.",
         tag: "Webhooks",
         auth: Auth::Token,
         returns: Returns::Nothing,
@@ -72,8 +71,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks/{id}/enable",
         operation_id: "enableWebhook",
         summary: "Enables a webhook",
-        description: "Events that occurred while it was disabled are not sent; `recover` sends \
-            them.",
+        description: "Events that occurred while it was disabled are sent only by `recover`.",
         tag: "Webhooks",
         auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
@@ -101,7 +99,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks/{id}/rotate_secret",
         operation_id: "rotateWebhookSecret",
         summary: "Rotates a webhook's secret",
-        description: "The response shows the new `secret` for the only time. During the overlap, \
+        description: "Only this response contains the new `secret`. During the overlap, \
             notifications are signed with the old secret too.",
         tag: "Webhooks",
         auth: Auth::Token,
@@ -186,10 +184,10 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         operation_id: "testWebhook",
         summary: "Sends a webhook a signed test request",
         description: "Sends one sample notification with the webhook's `event` and reports the \
-            receiver's response. Its `object` names a delivery that never exists, so that a \
+            receiver's response. Its `object` names a delivery that does not exist, so that a \
             receiver can recognise the test. The status is 200 whether or not the receiver \
             accepts the sample; the response takes up to 15 s. Works for disabled webhooks too. \
-            Never retried.",
+            The sample is not retried.",
         tag: "Notifications",
         auth: Auth::Token,
         expects: Expects::EmptyObject,

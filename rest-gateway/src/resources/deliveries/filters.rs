@@ -4,7 +4,7 @@
 use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
-use crate::{body_reader::ViolationCollector, collection::read_once, request::Request};
+use crate::{body_reader::ViolationCollector, collection::read_single, request::Request};
 
 const CURSOR: &str = "cursor";
 
@@ -27,7 +27,8 @@ pub(super) fn read(
     request: &Request,
     violations: &mut ViolationCollector,
 ) -> ListDeliveriesRequest {
-    let mut read_parameter = |field, parameter| read_once(request, (field, parameter), violations);
+    let mut read_parameter =
+        |field, parameter| read_single(request, (field, parameter), violations);
     let page_size = read_parameter("page_size", "itemsPerPage");
     let cursor = read_parameter("page_token", CURSOR);
     let external_reference = read_parameter("external_reference", "externalReference");

@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
     idempotency,
-    json_ld::{self, Zone},
+    json_ld::{self, StoreTimeZone},
     request::Request,
     resources::{
         prices::{self, Price, TaxDisplay},
@@ -75,7 +75,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
     let draft = draft::read(&body, &mut violations);
     let idempotency = key.map(|key| key.with_body(&body));
 
-    let retry = Retry::with_key(idempotency.as_ref());
+    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
     let message = CreateDeliveryRequest {
         delivery: Some(draft),
         violations: violations.to_proto(),
@@ -96,7 +96,8 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
     })
 }
 
-/// `POST /api/deliveries/assert`: the response of creating the delivery, as a blank node.
+/// `POST /api/deliveries/assert`: validates a delivery without creating it. Returns a preview: the
+/// delivery without IRI and ID.
 pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
     let mut violations = ViolationCollector::default();
@@ -193,7 +194,7 @@ impl TryFrom<proto::Delivery> for Delivery {
         let task = |task: Option<proto::Task>| {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
-        let id = Collection::Deliveries.member(&delivery.name);
+        let id = Collection::Deliveries.last_segment(&delivery.name);
         let distance_source = prices::distance_source(delivery.distance_source());
         let price = delivery
             .price
@@ -217,7 +218,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             distance_source,
             tracking_url: None,
             price,
-            cancelled_at: Zone::named(&delivery.time_zone)
+            cancelled_at: StoreTimeZone::named(&delivery.time_zone)
                 .write_optional(delivery.cancel_time.as_ref())?,
             external_reference: delivery.external_reference,
         })

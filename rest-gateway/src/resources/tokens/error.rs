@@ -34,7 +34,7 @@ impl TokenError {
 impl From<Error> for TokenError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Unauthenticated(refusal) => Self::invalid_client(refusal.message),
+            Error::Unauthenticated(error) => Self::invalid_client(error.message),
             Error::Invalid { code, violations } => {
                 let messages: Vec<_> = violations
                     .into_iter()

@@ -110,7 +110,7 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenErro
     let basic = Credentials::from_header(headers)?;
     let (body_key, body_secret) = (form.get("client_id"), form.get("client_secret"));
     let authenticates_twice = basic.as_ref().is_some_and(|basic| {
-        // Repeating the same `client_id` alone is no second authentication.
+        // Repeating the same `client_id` alone is not a second authentication.
         body_secret.is_some() || body_key.is_some_and(|key| key != basic.api_key)
     });
     if authenticates_twice {

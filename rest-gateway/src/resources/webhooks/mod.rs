@@ -24,7 +24,7 @@ use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
     idempotency,
-    json_ld::{self, Node, Zone},
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
 };
 
@@ -37,10 +37,10 @@ struct Webhook {
     node: Node,
     url: String,
     event: String,
-    /// Shown only in the response that creates it.
+    /// Only in the response that creates or rotates it.
     #[serde(skip_serializing_if = "String::is_empty")]
     secret: String,
-    /// When the old secrets stop signing.
+    /// Until then, requests are signed with the old secrets too.
     secret_overlap_ends_at: Option<String>,
     enabled: bool,
     disabled_at: Option<String>,
@@ -63,7 +63,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
     let (event, url) = (text("event"), text("url"));
 
     let idempotency = key.map(|key| key.with_body(&body));
-    let retry = Retry::with_key(idempotency.as_ref());
+    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
     let message = CreateWebhookRequest {
         event,
         url,
@@ -145,7 +145,7 @@ pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 /// `POST /api/webhooks/{id}/enable`
 pub(crate) async fn enable(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = |name, idempotency| EnableWebhookRequest { name, idempotency };
-    change(gateway, request, message, |core, message| async {
+    call_by_name(gateway, request, message, |core, message| async {
         WebhooksClient::new(core).enable_webhook(message).await
     })
     .await
@@ -154,7 +154,7 @@ pub(crate) async fn enable(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 /// `POST /api/webhooks/{id}/disable`
 pub(crate) async fn disable(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = |name, idempotency| DisableWebhookRequest { name, idempotency };
-    change(gateway, request, message, |core, message| async {
+    call_by_name(gateway, request, message, |core, message| async {
         WebhooksClient::new(core).disable_webhook(message).await
     })
     .await
@@ -163,7 +163,7 @@ pub(crate) async fn disable(gateway: Arc<Gateway>, request: Request) -> HandlerR
 /// `POST /api/webhooks/{id}/confirm_secret`
 pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let message = |name, idempotency| ConfirmWebhookSecretRequest { name, idempotency };
-    change(gateway, request, message, |core, message| async {
+    call_by_name(gateway, request, message, |core, message| async {
         WebhooksClient::new(core)
             .confirm_webhook_secret(message)
             .await
@@ -172,7 +172,7 @@ pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> H
 }
 
 /// Calls an RPC that takes only the webhook's name and an idempotency key.
-async fn change<M, F>(
+async fn call_by_name<M, F>(
     gateway: Arc<Gateway>,
     request: Request,
     message: impl FnOnce(String, Option<Idempotency>) -> M,
@@ -184,7 +184,7 @@ where
 {
     let options = request.call_options()?;
     let name = Collection::Webhooks.name(&request.parameter);
-    let message = message(name, idempotency::for_empty_body(request)?);
+    let message = message(name, idempotency::for_unused_body(request)?);
 
     let response = gateway
         .core
@@ -199,7 +199,7 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> Ha
     let options = request.call_options()?;
     let name = Collection::Webhooks.name(&request.parameter);
     let mut violations = ViolationCollector::default();
-    violations.name_field("overlap_seconds".to_owned(), "overlap");
+    violations.add_alias("overlap_seconds".to_owned(), "overlap");
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.optional_json()?;
     let value = match &body {
@@ -210,7 +210,7 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> Ha
         Object::root(&value).integer("overlap", "overlap_seconds", &mut violations);
 
     let idempotency = key.map(|key| key.with_body(&body.unwrap_or_default()));
-    let retry = Retry::with_key(idempotency.as_ref());
+    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
     let message = RotateWebhookSecretRequest {
         name,
         overlap_seconds,
@@ -245,7 +245,7 @@ impl TryFrom<proto::Webhook> for Webhook {
     type Error = Error;
 
     fn try_from(webhook: proto::Webhook) -> Result<Self, Error> {
-        let zone = Zone::named(&webhook.time_zone);
+        let zone = StoreTimeZone::named(&webhook.time_zone);
         let disabled_reason = match webhook.disabled_reason() {
             DisabledReason::Unspecified => None,
             DisabledReason::Client => Some("client"),

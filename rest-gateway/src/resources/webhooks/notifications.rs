@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
     idempotency,
-    json_ld::{self, Node, Zone},
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
 };
 
@@ -72,10 +72,10 @@ struct Recovery {
 /// `GET /api/webhooks/{id}/notifications`: newest first, paginated.
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let mut violations = ViolationCollector::default();
-    violations.name_field("states".to_owned(), "state");
+    violations.add_alias("states".to_owned(), "state");
     let states = request.query("state");
     let page_size = collection::read_page_size(&request, &mut violations);
-    let cursor = collection::read_once(&request, ("page_token", "cursor"), &mut violations);
+    let cursor = collection::read_single(&request, ("page_token", "cursor"), &mut violations);
     let cursor = cursor.unwrap_or_default();
 
     let webhook = Collection::Webhooks.name(&request.parameter);
@@ -145,9 +145,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
 pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
     let name = Collection::Notifications.name(&request.parameter);
-    let idempotency = idempotency::for_empty_body(request)?;
+    let idempotency = idempotency::for_unused_body(request)?;
 
-    let retry = Retry::with_key(idempotency.as_ref());
+    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
     let message = ResendWebhookNotificationRequest { name, idempotency };
     let response = gateway
         .core
@@ -193,7 +193,7 @@ pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> HandlerR
         json_ld::ok(&Recovery {
             context: "/api/contexts/WebhookRecovery",
             ld_type: "WebhookRecovery",
-            since: Zone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
+            since: StoreTimeZone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
             recovered: recovery.recovered,
         })
     })
@@ -235,7 +235,7 @@ impl TryFrom<WebhookNotification> for Notification {
     type Error = Error;
 
     fn try_from(notification: WebhookNotification) -> Result<Self, Error> {
-        let zone = Zone::named(&notification.time_zone);
+        let zone = StoreTimeZone::named(&notification.time_zone);
         let state = match notification.state() {
             State::Pending => "pending",
             State::Failed => "failed",
@@ -269,7 +269,7 @@ impl TryFrom<WebhookNotification> for Notification {
 }
 
 impl Attempt {
-    fn new(attempt: WebhookAttempt, zone: &Zone) -> Result<Self, Error> {
+    fn new(attempt: WebhookAttempt, zone: &StoreTimeZone) -> Result<Self, Error> {
         Ok(Self {
             number: attempt.number,
             ended_at: zone.write(attempt.end_time.as_ref())?,

@@ -50,7 +50,7 @@ pub(crate) async fn send(gateway: Arc<Gateway>, request: Request) -> HandlerResu
     let message = TestWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
-    request.check_empty()?;
+    request.check_unused_body()?;
 
     let test = gateway
         .core

@@ -5,11 +5,11 @@ use super::fragments::{
     DIGIT, FRACTION, HOUR24, MINUTE, MINUTE_PADDED, MONTH, MONTH_NAME_DAY, MONTH_PADDED,
     MONTH_SEPARATORS, MONTH_TEXT, OFFSET, SECOND, SECOND_PADDED, SIGN, SPACES, TIME_PADDED, TIME12,
     TIME12_HOUR, TIME24_MINUTES, TIME24_SECONDS, TIME24_ZONED, WEEK_OF_YEAR, YEAR, YEAR2, YEAR4,
-    one, padded, short,
+    one, one_or_two_digits, padded,
 };
 use super::rule::{Field, Rule, TokenKind, rule};
 use crate::before::pattern::ByteSet;
-use crate::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};
+use crate::before::pattern::Pattern::{Any, Bytes, Exact, Optional, Seq, Text, Word};
 use crate::before::word_tables::MONTH_ABBREVIATIONS;
 
 const DATE_FIELDS: &[Field] = &[Field::Year, Field::Month, Field::Day];
@@ -29,15 +29,15 @@ const MONTH_NAME_DAY_FIELDS: &[Field] = &[Field::MonthName, Field::Day, Field::Y
 pub(super) const RULES: &[Rule] = &[
     rule(
         TokenKind::SlashDate,
-        Seq(&[MONTH, Exact("/"), DAY, Maybe(&Seq(&[Exact("/"), YEAR]))]),
+        Seq(&[MONTH, Exact("/"), DAY, Optional(&Seq(&[Exact("/"), YEAR]))]),
     ),
     rule(
         TokenKind::DayFirstSlashDate,
         Seq(&[
-            short(13, 31),
+            one_or_two_digits(13, 31),
             Exact("/"),
-            short(1, 12),
-            Maybe(&Seq(&[Exact("/"), YEAR])),
+            one_or_two_digits(1, 12),
+            Optional(&Seq(&[Exact("/"), YEAR])),
         ]),
     ),
     rule(
@@ -45,11 +45,11 @@ pub(super) const RULES: &[Rule] = &[
         Any(&[
             Seq(&[
                 Any(&[
-                    Seq(&[Maybe(&one(SIGN)), YEAR4]),
+                    Seq(&[Optional(&one(SIGN)), YEAR4]),
                     Seq(&[
                         one(SIGN),
                         Bytes {
-                            of: DIGIT,
+                            set: DIGIT,
                             min: 5,
                             max: 19,
                         },
@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
                 MONTH_PADDED,
                 Exact("/"),
                 DAY_PADDED,
-                Maybe(&Exact("/")),
+                Optional(&Exact("/")),
             ]),
             Seq(&[YEAR4, Exact("/"), MONTH, Exact("/"), DAY]),
         ]),
@@ -156,7 +156,7 @@ pub(super) const RULES: &[Rule] = &[
                 Exact("T"),
                 TIME_PADDED,
                 FRACTION,
-                Maybe(&OFFSET),
+                Optional(&OFFSET),
             ]),
             Seq(&[
                 YEAR4,
@@ -184,16 +184,16 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         TokenKind::Fields(&[Field::Year, Field::DayOfYear]),
-        Seq(&[YEAR4, Maybe(&one(ByteSet::of(b".-"))), padded(3, 1, 366)]),
+        Seq(&[YEAR4, Optional(&one(ByteSet::of(b".-"))), padded(3, 1, 366)]),
     ),
     rule(
-        TokenKind::Fields(&[Field::Year, Field::Week, Field::WeekDay]),
+        TokenKind::Fields(&[Field::Year, Field::Week, Field::DayOfWeek]),
         Seq(&[
             YEAR4,
-            Maybe(&Exact("-")),
+            Optional(&Exact("-")),
             Exact("W"),
             WEEK_OF_YEAR,
-            Maybe(&Seq(&[Maybe(&Exact("-")), padded(1, 0, 7)])),
+            Optional(&Seq(&[Optional(&Exact("-")), padded(1, 0, 7)])),
         ]),
     ),
     rule(
@@ -246,7 +246,7 @@ pub(super) const RULES: &[Rule] = &[
             Field::Hour,
             Field::Minute,
             Field::Second,
-            Field::Meridian,
+            Field::Meridiem,
         ]),
         Seq(&[MONTH_NAME_DAY, Any(&[TIME12_HOUR, TIME12])]),
     ),
@@ -264,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
             Any(&[TIME24_SECONDS, TIME24_MINUTES, TIME24_ZONED]),
         ]),
     ),
-    // A day and a month without a year, then a time: the hour is not the year.
+    // A day, a month and a time, without a year. Without these rules, the hour would be the year.
     rule(
         TokenKind::Fields(&[
             Field::Day,
@@ -272,7 +272,7 @@ pub(super) const RULES: &[Rule] = &[
             Field::Hour,
             Field::Minute,
             Field::Second,
-            Field::Meridian,
+            Field::Meridiem,
         ]),
         Seq(&[
             DAY_MONTH_NAME,

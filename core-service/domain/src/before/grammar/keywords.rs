@@ -1,9 +1,9 @@
 //! Days, relative offsets and zones.
 
-use super::fragments::{COUNT, DIGIT, DIGITS, ORDINAL, SPACES, WEEKDAY, ZONE, one};
+use super::fragments::{AMOUNT, DIGIT, DIGITS, ORDINAL, SPACES, WEEKDAY, ZONE, one};
 use super::rule::{Rule, TokenKind, rule};
 use crate::before::pattern::ByteSet;
-use crate::before::pattern::Pattern::{Any, Bytes, Exact, Maybe, Seq, Text, Word};
+use crate::before::pattern::Pattern::{Any, Bytes, Exact, Optional, Seq, Text, Word};
 use crate::before::word_tables::{MONTHS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS};
 
 pub(super) const RULES: &[Rule] = &[
@@ -17,12 +17,12 @@ pub(super) const RULES: &[Rule] = &[
         TokenKind::Timestamp,
         Seq(&[
             Exact("@"),
-            Maybe(&Exact("-")),
+            Optional(&Exact("-")),
             DIGITS,
-            Maybe(&Seq(&[
+            Optional(&Seq(&[
                 Exact("."),
                 Bytes {
-                    of: DIGIT,
+                    set: DIGIT,
                     min: 0,
                     max: 6,
                 },
@@ -50,10 +50,10 @@ pub(super) const RULES: &[Rule] = &[
     rule(TokenKind::Month, Word(MONTHS)),
     rule(TokenKind::Zone, ZONE),
     rule(
-        TokenKind::Offset,
+        TokenKind::Amount,
         Seq(&[
-            COUNT,
-            Maybe(&SPACES),
+            AMOUNT,
+            Optional(&SPACES),
             Any(&[Word(UNITS), Word(WEEK), WEEKDAY]),
         ]),
     ),

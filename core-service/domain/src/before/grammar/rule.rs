@@ -34,7 +34,7 @@ pub(in crate::before) enum TokenKind {
     SlashDate,
     /// Day, month and optional year with slashes; the day is above 12.
     DayFirstSlashDate,
-    /// Four digits: a time, or the year if there already is a time.
+    /// Four digits: a time, or the year if a time is already given.
     TimeOrYear,
     Year,
     Ago,
@@ -44,7 +44,7 @@ pub(in crate::before) enum TokenKind {
     /// `next month`, `third day`, `last friday`.
     OrdinalUnit,
     /// `+2 hours`, `3 weekdays`.
-    Offset,
+    Amount,
     Month,
     Zone,
 }
@@ -56,14 +56,15 @@ pub(in crate::before) enum Field {
     Month,
     MonthName,
     Day,
+    /// Not in the text: sets the day to 1.
     FirstOfMonth,
     DayOfYear,
     Week,
-    WeekDay,
+    DayOfWeek,
     Hour,
     Minute,
     Second,
     Fraction,
-    Meridian,
+    Meridiem,
     Zone,
 }

@@ -1,18 +1,18 @@
 //! Times of day.
 
 use super::fragments::{
-    COLON, DIGITS, FRACTION, HOUR12, HOUR24, HOUR24_PADDED, MERIDIAN, MINUTE_PADDED, OPTIONAL_T,
-    SECOND_PADDED, SPACES, TIME12, TIME12_HOUR, TIME24_MINUTES, TIME24_SECONDS,
+    COLON_OR_POINT, DIGITS, FRACTION, HOUR12, HOUR24, HOUR24_PADDED, MERIDIEM, MINUTE_PADDED,
+    OPTIONAL_T, SECOND_PADDED, SPACES, TIME12, TIME12_HOUR, TIME24_MINUTES, TIME24_SECONDS,
 };
 use super::rule::{Field, Rule, TokenKind, rule};
-use crate::before::pattern::Pattern::{Any, Exact, Maybe, Seq, Text};
+use crate::before::pattern::Pattern::{Any, Exact, Optional, Seq, Text};
 
 const TIME12_FIELDS: &[Field] = &[
     Field::Hour,
     Field::Minute,
     Field::Second,
     Field::Fraction,
-    Field::Meridian,
+    Field::Meridiem,
 ];
 
 pub(in crate::before) const TIME24_FIELDS: &[Field] = &[
@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
         Seq(&[
             Any(&[Text("back of "), Text("front of ")]),
             HOUR24,
-            Maybe(&Seq(&[Maybe(&SPACES), MERIDIAN])),
+            Optional(&Seq(&[Optional(&SPACES), MERIDIEM])),
         ]),
     ),
     rule(
@@ -44,9 +44,9 @@ pub(super) const RULES: &[Rule] = &[
             MINUTE_PADDED,
             Exact(":"),
             SECOND_PADDED,
-            COLON,
+            COLON_OR_POINT,
             DIGITS,
-            MERIDIAN,
+            MERIDIEM,
         ]),
     ),
     rule(
@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
         Any(&[
             Seq(&[Text("t"), HOUR24]),
             TIME24_MINUTES,
-            Seq(&[TIME24_SECONDS, Maybe(&FRACTION)]),
+            Seq(&[TIME24_SECONDS, Optional(&FRACTION)]),
         ]),
     ),
     rule(

@@ -47,11 +47,11 @@ pub(super) fn first_phrase(words: &[Cow<'_, str>]) -> Option<(PhraseKind, usize)
                 .is_some_and(|words| words == phrase.words)
         })
         .map(|phrase| (phrase.kind, phrase.words.len()))
-        .filter(|(kind, length)| !is_number(*kind) || is_unit(words.get(*length..)))
+        .filter(|(kind, length)| !is_number(*kind) || starts_with_unit(words.get(*length..)))
         .max_by_key(|(kind, length)| (*length, is_number(*kind)))
 }
 
-fn is_unit(words: Option<&[Cow<'_, str>]>) -> bool {
+fn starts_with_unit(words: Option<&[Cow<'_, str>]>) -> bool {
     let kind = words.and_then(first_phrase);
     matches!(kind, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_are_folded_in_all_encodings() {
+    fn composed_and_combining_accents_are_folded() {
         assert_eq!(fold("À"), "à");
         assert_eq!(fold("e\u{301}te\u{301}"), "ete");
         assert_eq!(fold("d’août"), "d'aout");

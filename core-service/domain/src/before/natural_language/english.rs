@@ -1,4 +1,4 @@
-//! Phrases of English that the strict grammar lacks.
+//! English phrases that the strict grammar lacks.
 
 use super::phrase::{PhraseKind, Phrases};
 use PhraseKind::{

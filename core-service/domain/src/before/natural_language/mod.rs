@@ -19,8 +19,8 @@ use jiff::fmt::temporal::Pieces;
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
 
-/// The earliest hour of an evening: `tonight 8:00` is rejected as ambiguous.
-const NOON: i64 = 12;
+/// The earliest hour accepted with an evening phrase: `tonight 8:00` is rejected as ambiguous.
+const MIN_EVENING_HOUR: i64 = 12;
 
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     if let Some(interval) = interval(context.original) {
@@ -38,14 +38,14 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         return Err(Error::unrecognized(context.original, 0));
     }
     let normalized_context = Context {
-        origins: &normalized.origins,
+        original_positions: &normalized.original_positions,
         ..context
     };
     let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
     if let Some((evening, position)) = normalized.evening {
         match parsed.time.filter(|_| parsed.has_time()) {
             None => parsed.time = Some(evening),
-            Some(time) if time.hour < NOON => {
+            Some(time) if time.hour < MIN_EVENING_HOUR => {
                 return Err(Error::unrecognized(context.original, position));
             }
             Some(_) => {}
@@ -86,7 +86,7 @@ fn iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
             let bracket = text.find('[').unwrap_or_default();
             Err(Error::Unrecognized {
                 understood: text.get(..bracket).unwrap_or_default().to_owned(),
-                rest: text.get(bracket..).unwrap_or_default().to_owned(),
+                rejected: text.get(bracket..).unwrap_or_default().to_owned(),
             })
         }
         _ => Timestamp::from_second(instant.as_second())

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(super) struct NormalizedText {
     pub(super) text: String,
     /// Pairs of a position in `text` and its position in the original.
-    pub(super) origins: Vec<(usize, usize)>,
+    pub(super) original_positions: Vec<(usize, usize)>,
     /// The default time of an evening, and the position of its phrase.
     pub(super) evening: Option<(TimeOfDay, usize)>,
 }
@@ -27,20 +27,20 @@ struct Words<'a> {
 /// Expectations set by the preceding words.
 #[derive(Default)]
 struct Expectation {
-    /// Required after the last preposition.
-    next: Option<Next>,
+    /// Expected after the last preposition.
+    next: Option<ExpectedPhrase>,
     /// The position of a spelled-out number, which is valid only in a duration with a direction.
     spelled_number: Option<usize>,
     direction: Option<Direction>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum ExpectedPhrase {
     Duration,
     Hour,
 }
 
-/// Whether a duration leads to the future or the past.
+/// Whether a duration is in the future or in the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Future,
@@ -51,12 +51,12 @@ enum Direction {
 }
 
 impl Expectation {
-    fn is(&self, next: Next) -> bool {
+    fn is(&self, next: ExpectedPhrase) -> bool {
         self.next == Some(next)
     }
 
     fn expect_duration(&mut self, direction: Direction) {
-        self.next = Some(Next::Duration);
+        self.next = Some(ExpectedPhrase::Duration);
         self.direction = Some(direction);
     }
 }
@@ -75,7 +75,7 @@ impl NormalizedText {
                 });
             }
             index += normalized
-                .phrase(index, &words, &mut expected)
+                .push_phrase(index, &words, &mut expected)
                 .ok_or_else(|| context.unrecognized(words.positions[index]))?;
         }
         if expected.direction == Some(Direction::PastPrefix) {
@@ -89,7 +89,7 @@ impl NormalizedText {
 
     /// Normalizes the phrase at `index`, and returns its number of words. `None` if it is not
     /// valid at this position.
-    fn phrase(
+    fn push_phrase(
         &mut self,
         index: usize,
         words: &Words<'_>,
@@ -98,33 +98,33 @@ impl NormalizedText {
         let position = words.positions[index];
         if let Some((time, length)) = words.time(index, expected) {
             self.push(&time, position);
-            if expected.is(Next::Hour) {
+            if expected.is(ExpectedPhrase::Hour) {
                 expected.next = None;
             }
             return Some(length);
         }
         let Some((kind, length)) = first_phrase(&words.folded[index..]) else {
             let word = words.original[index];
-            if expected.is(Next::Duration) && !is_number(word) {
+            if expected.is(ExpectedPhrase::Duration) && !is_number(word) {
                 expected.next = None;
             }
-            self.push(without_ordinal(word), position);
+            self.push(without_ordinal_suffix(word), position);
             return Some(1);
         };
         let next = words.folded.get(index + length..).unwrap_or_default();
         match kind {
-            PhraseKind::FillerUnlessAfterNumber if is_number(self.last()) => {
+            PhraseKind::FillerUnlessAfterNumber if is_number(self.last_word()) => {
                 self.push(words.original[index], position);
             }
-            PhraseKind::And if self.ends_in_unit() && is_duration(next) => {}
-            PhraseKind::In | PhraseKind::Within if starts_duration(next) => {
+            PhraseKind::And if self.ends_in_unit() && starts_with_duration(next) => {}
+            PhraseKind::In | PhraseKind::Within if starts_with_number(next) => {
                 expected.expect_duration(Direction::Future);
             }
-            PhraseKind::AgoPrefix if starts_duration(next) => {
+            PhraseKind::AgoPrefix if starts_with_number(next) => {
                 expected.expect_duration(Direction::PastPrefix);
             }
             PhraseKind::Filler | PhraseKind::FillerUnlessAfterNumber | PhraseKind::Within => {}
-            PhraseKind::At => expected.next = Some(Next::Hour),
+            PhraseKind::At => expected.next = Some(ExpectedPhrase::Hour),
             PhraseKind::FromNow => expected.direction = Some(Direction::Future),
             PhraseKind::Ago => {
                 expected.direction = Some(Direction::PastSuffix);
@@ -135,17 +135,19 @@ impl NormalizedText {
                 self.push(number, position);
             }
             PhraseKind::Replacement(text) | PhraseKind::Unit(text) => self.push(text, position),
-            PhraseKind::Hour if expected.is(Next::Duration) || ends_duration(next) => {
+            PhraseKind::Hour
+                if expected.is(ExpectedPhrase::Duration) || starts_with_duration_suffix(next) =>
+            {
                 self.push("hours", position);
             }
-            PhraseKind::OClock if self.last().contains([':', '.']) => {}
+            PhraseKind::OClock if self.last_word().contains([':', '.']) => {}
             PhraseKind::And
             | PhraseKind::In
             | PhraseKind::AgoPrefix
             | PhraseKind::Hour
             | PhraseKind::OClock => return None,
-            PhraseKind::NextSuffix => self.insert_before_last("next")?,
-            PhraseKind::LastSuffix => self.insert_before_last("last")?,
+            PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
+            PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
             PhraseKind::Evening(hour) => {
                 let time = TimeOfDay {
                     hour,
@@ -162,22 +164,22 @@ impl NormalizedText {
         if !self.text.is_empty() {
             self.text.push(' ');
         }
-        self.origins.push((self.text.len(), position));
+        self.original_positions.push((self.text.len(), position));
         self.text.push_str(words);
     }
 
-    fn insert_before_last(&mut self, word: &str) -> Option<()> {
-        let (start, _) = *self.origins.last()?;
+    fn insert_before_last_phrase(&mut self, word: &str) -> Option<()> {
+        let (start, _) = *self.original_positions.last()?;
         self.text.insert(start, ' ');
         self.text.insert_str(start, word);
         Some(())
     }
 
     fn ends_in_unit(&self) -> bool {
-        Unit::parse(self.last()).is_some()
+        Unit::parse(self.last_word()).is_some()
     }
 
-    fn last(&self) -> &str {
+    fn last_word(&self) -> &str {
         self.text.rsplit(' ').next().unwrap_or_default()
     }
 }
@@ -191,14 +193,16 @@ impl<'a> Words<'a> {
             folded: Vec::with_capacity(count),
         };
         for word in text.split_whitespace() {
-            let bare = word.trim_end_matches(',');
-            // A comma separates numbers, but a meridian must not be followed by one.
-            let is_meridian = bare.trim_end_matches('.').ends_with(['m', 'M']);
+            let without_comma = word.trim_end_matches(',');
+            // The grammar accepts a comma after a number, but not after a meridiem.
+            let is_meridiem = without_comma.trim_end_matches('.').ends_with(['m', 'M']);
             // The word is a slice of the text, so the difference of addresses is its position.
             let position = word.as_ptr().addr() - text.as_ptr().addr();
             words.positions.push(position);
-            words.original.push(if is_meridian { bare } else { word });
-            words.folded.push(fold(bare));
+            words
+                .original
+                .push(if is_meridiem { without_comma } else { word });
+            words.folded.push(fold(without_comma));
         }
         words
     }
@@ -213,7 +217,7 @@ impl<'a> Words<'a> {
             return None;
         }
         if rest.is_empty() {
-            return self.spaced_time(hour, index, expected);
+            return self.time_in_separate_words(hour, index, expected);
         }
         if rest == "uhr" {
             return Some((format!("{hour}:00"), 1));
@@ -228,11 +232,14 @@ impl<'a> Words<'a> {
         if !minutes.is_empty() && !is_number(minutes) {
             return None;
         }
-        Some((format_time(hour, minutes, expected.is(Next::Duration)), 1))
+        Some((
+            format_time(hour, minutes, expected.is(ExpectedPhrase::Duration)),
+            1,
+        ))
     }
 
     /// An hour, its unit and the minutes, each a separate word.
-    fn spaced_time(
+    fn time_in_separate_words(
         &self,
         hour: &str,
         index: usize,
@@ -242,16 +249,21 @@ impl<'a> Words<'a> {
         let length = match (after.first().map(AsRef::as_ref), first_phrase(after)) {
             (Some("h"), _) => 2,
             (_, Some((PhraseKind::OClock, length))) => 1 + length,
-            (_, Some((PhraseKind::Hour, length))) if expected.is(Next::Hour) => 1 + length,
-            (None, _) if expected.is(Next::Hour) => 1,
+            (_, Some((PhraseKind::Hour, length))) if expected.is(ExpectedPhrase::Hour) => {
+                1 + length
+            }
+            (None, _) if expected.is(ExpectedPhrase::Hour) => 1,
             _ => return None,
         };
         match self.folded.get(index + length) {
             Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => Some((
-                format_time(hour, minutes, expected.is(Next::Duration)),
+                format_time(hour, minutes, expected.is(ExpectedPhrase::Duration)),
                 length + 1,
             )),
-            _ => Some((format_time(hour, "", expected.is(Next::Duration)), length)),
+            _ => Some((
+                format_time(hour, "", expected.is(ExpectedPhrase::Duration)),
+                length,
+            )),
         }
     }
 
@@ -290,15 +302,15 @@ fn format_time(hour: &str, minutes: &str, is_duration: bool) -> String {
 }
 
 /// The number of `1er`, `1º` and `1ª`; other words unchanged.
-fn without_ordinal(word: &str) -> &str {
+fn without_ordinal_suffix(word: &str) -> &str {
     let number = word
         .trim_end_matches("er")
         .trim_end_matches(['º', 'ª', '°']);
     if is_number(number) { number } else { word }
 }
 
-/// These words start with a duration.
-fn starts_duration(words: &[Cow<'_, str>]) -> bool {
+/// Whether the words start with a number, spelled out or in digits.
+fn starts_with_number(words: &[Cow<'_, str>]) -> bool {
     match first_phrase(words) {
         Some((PhraseKind::Number(_), _)) => true,
         Some((PhraseKind::Replacement(text), _)) => starts_with_digit(text),
@@ -306,14 +318,14 @@ fn starts_duration(words: &[Cow<'_, str>]) -> bool {
     }
 }
 
-/// These words start with a number and a unit.
-fn is_duration(words: &[Cow<'_, str>]) -> bool {
+/// Whether the words start with a number and a unit.
+fn starts_with_duration(words: &[Cow<'_, str>]) -> bool {
     let unit = words.get(1..).and_then(first_phrase);
-    starts_duration(words) && matches!(unit, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
+    starts_with_number(words) && matches!(unit, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
 }
 
-/// These words follow a duration.
-fn ends_duration(words: &[Cow<'_, str>]) -> bool {
+/// Whether the words start with a phrase that follows a duration.
+fn starts_with_duration_suffix(words: &[Cow<'_, str>]) -> bool {
     matches!(
         first_phrase(words),
         Some((PhraseKind::Ago | PhraseKind::FromNow, _))

@@ -8,11 +8,11 @@ pub(super) type Phrases = &'static [(&'static str, PhraseKind)];
 pub(super) enum PhraseKind {
     /// Replaced by these words of the strict grammar.
     Replacement(&'static str),
-    /// Ignored: `before`, `at the`.
+    /// Ignored: `before`, `the`.
     Filler,
     /// Ignored within a duration.
     And,
-    /// Ignored, except after a number: German `am`, which is a meridian there.
+    /// Ignored, except after a number: German `am`, which is a meridiem there.
     FillerUnlessAfterNumber,
     /// A time follows, possibly only an hour: `um 10`.
     At,

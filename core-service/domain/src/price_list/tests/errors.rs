@@ -277,7 +277,7 @@ fn invalid_prices_are_rejected() {
         (
             "sum",
             "{ per_package = \"XL\", amount = 1, from = 0, then = 1 }",
-            "counts from 1",
+            "must be at least 1",
         ),
         ("sum", "{ amont = 1 }", "unknown field `amont`"),
     ] {

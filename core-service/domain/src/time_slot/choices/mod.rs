@@ -1,4 +1,4 @@
-//! The windows offered at an instant, and why any other is rejected. One evaluator decides both,
+//! The windows offered at an instant, and why any other is rejected. The same checks decide both,
 //! so that exactly the listed windows can be booked.
 
 use std::ops::Range;
@@ -23,8 +23,8 @@ struct Slot {
     window: TimeWindow,
 }
 
-/// The definition's rules, evaluated at `now`.
-struct Evaluated {
+/// The limits of a definition as instants and dates, evaluated at `now`.
+struct BookingLimits {
     now: Timestamp,
     today: Date,
     zone: TimeZone,
@@ -41,11 +41,11 @@ impl TimeSlot {
     /// `booked` returns the number of deliveries in a window; it is called only if there is a
     /// capacity.
     pub fn choices(&self, now: &Zoned, booked: impl Fn(TimeWindow) -> u32) -> Vec<TimeWindow> {
-        let rules = Evaluated::new(self, now);
-        let last = rules.horizon.to_zoned(rules.zone.clone()).date();
-        self.slots(Pattern::Actual, rules.today..after(last), &rules.zone)
+        let limits = BookingLimits::new(self, now);
+        let last = limits.horizon.to_zoned(limits.zone.clone()).date();
+        self.slots(Pattern::Actual, limits.today..day_after(last), &limits.zone)
             .into_iter()
-            .filter(|slot| self.reason_not_offered(slot, &rules, &booked).is_none())
+            .filter(|slot| self.reason_not_offered(slot, &limits, &booked).is_none())
             .map(|slot| slot.window)
             .collect()
     }
@@ -57,17 +57,17 @@ impl TimeSlot {
         now: &Zoned,
         booked: impl Fn(TimeWindow) -> u32,
     ) -> Option<Rejection> {
-        let rules = Evaluated::new(self, now);
-        let day = window.after.to_zoned(rules.zone.clone()).date();
+        let limits = BookingLimits::new(self, now);
+        let day = window.after.to_zoned(limits.zone.clone()).date();
         // If clocks skip midnight, a slot's day differs from the day of its first instant.
-        let days = day.yesterday().unwrap_or(day)..after(after(day));
+        let days = day.yesterday().unwrap_or(day)..day_after(day_after(day));
         let reason = match self
-            .slots(Pattern::Actual, days, &rules.zone)
+            .slots(Pattern::Actual, days, &limits.zone)
             .iter()
             .find(|slot| slot.window == window)
         {
-            Some(slot) => self.reason_not_offered(slot, &rules, &booked)?,
-            None => self.reason_not_in_pattern(&Slot { day, window }, &rules.zone),
+            Some(slot) => self.reason_not_offered(slot, &limits, &booked)?,
+            None => self.reason_not_in_pattern(&Slot { day, window }, &limits.zone),
         };
 
         let offered = self.choices(now, booked);
@@ -77,9 +77,9 @@ impl TimeSlot {
             .or(offered.first())
             .copied();
         Some(Rejection {
-            slot: window::text(window, &rules.zone),
+            slot: window::text(window, &limits.zone),
             reason,
-            next_text: next.map(|next| window::text(next, &rules.zone)),
+            next_text: next.map(|next| window::text(next, &limits.zone)),
             next,
         })
     }
@@ -87,9 +87,9 @@ impl TimeSlot {
     /// The pattern's slots that start on these days, sorted, without duplicates.
     fn slots(&self, pattern: Pattern, days: Range<Date>, zone: &TimeZone) -> Vec<Slot> {
         let mut slots: Vec<_> = self
-            .openings
+            .opening_hours
             .iter()
-            .flat_map(|openings| openings.slots(pattern, days.clone(), self.slot_minutes()))
+            .flat_map(|entry| entry.slots(pattern, days.clone(), self.slot_minutes()))
             .filter_map(|range| {
                 let window = TimeWindow {
                     after: first_instant(range.start, zone).ok()?,
@@ -111,32 +111,32 @@ impl TimeSlot {
     fn reason_not_offered(
         &self,
         slot: &Slot,
-        rules: &Evaluated,
+        limits: &BookingLimits,
         booked: impl Fn(TimeWindow) -> u32,
     ) -> Option<Reason> {
         let start = slot.window.after;
-        if let Some(reason) = self.day_off(slot.day) {
+        if let Some(reason) = self.reason_closed(slot.day) {
             return Some(reason);
         }
-        if start < rules.now {
+        if start < limits.now {
             return Some(Reason::Started);
         }
-        if let Some(cutoff) = rules.past_same_day_cutoff
-            && slot.day == rules.today
+        if let Some(cutoff) = limits.past_same_day_cutoff
+            && slot.day == limits.today
         {
             return Some(Reason::PastSameDayCutoff(cutoff));
         }
-        if let Some(cutoff) = rules.past_previous_day_cutoff
-            && slot.day == after(rules.today)
+        if let Some(cutoff) = limits.past_previous_day_cutoff
+            && slot.day == day_after(limits.today)
         {
             return Some(Reason::PastPreviousDayCutoff(cutoff));
         }
         if let Some(notice) = self.prior_notice
-            && start < rules.earliest
+            && start < limits.earliest
         {
             return Some(Reason::TooLate(notice));
         }
-        if start >= rules.horizon {
+        if start >= limits.horizon {
             return Some(Reason::TooEarly(self.interval));
         }
         let capacity = self.capacity?;
@@ -145,10 +145,10 @@ impl TimeSlot {
 
     /// The reason why a window is not a slot of the pattern.
     fn reason_not_in_pattern(&self, slot: &Slot, zone: &TimeZone) -> Reason {
-        if let Some(reason) = self.day_off(slot.day) {
+        if let Some(reason) = self.reason_closed(slot.day) {
             return reason;
         }
-        let weekly = self.slots(Pattern::Weekly, slot.day..after(slot.day), zone);
+        let weekly = self.slots(Pattern::Weekly, slot.day..day_after(slot.day), zone);
         if !weekly.iter().any(|other| other.window == slot.window) {
             return Reason::NoSuchSlot;
         }
@@ -159,7 +159,8 @@ impl TimeSlot {
         }
     }
 
-    fn day_off(&self, day: Date) -> Option<Reason> {
+    /// The reason why a day is closed, apart from `opening_hours`.
+    fn reason_closed(&self, day: Date) -> Option<Reason> {
         if self.closed.iter().any(|dates| dates.contains(&day)) {
             return Some(Reason::Closed(day));
         }
@@ -174,17 +175,17 @@ impl TimeSlot {
             .then_some(Reason::Weekend(day))
     }
 
-    /// Whether a day has slots in the weekly pattern but none in fact.
+    /// Whether a day has slots in the weekly pattern, but is closed on this date.
     pub(super) fn is_closed_on(&self, day: Date) -> bool {
         let any = |pattern| {
-            let days = day..after(day);
-            self.openings.iter().any(|openings| {
-                !openings
+            let days = day..day_after(day);
+            self.opening_hours.iter().any(|entry| {
+                !entry
                     .slots(pattern, days.clone(), self.slot_minutes())
                     .is_empty()
             })
         };
-        any(Pattern::Weekly) && (self.day_off(day).is_some() || !any(Pattern::Actual))
+        any(Pattern::Weekly) && (self.reason_closed(day).is_some() || !any(Pattern::Actual))
     }
 
     pub(super) fn slot_minutes(&self) -> Option<i64> {
@@ -193,7 +194,7 @@ impl TimeSlot {
     }
 }
 
-impl Evaluated {
+impl BookingLimits {
     fn new(time_slot: &TimeSlot, now: &Zoned) -> Self {
         let today = now.date();
         let is_past = |cutoff: &Time| {
@@ -214,7 +215,7 @@ impl Evaluated {
     }
 }
 
-fn after(day: Date) -> Date {
+fn day_after(day: Date) -> Date {
     day.tomorrow().unwrap_or(Date::MAX)
 }
 

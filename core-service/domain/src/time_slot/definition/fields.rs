@@ -36,14 +36,14 @@ pub(super) fn duration(text: &str) -> Result<CalendarDuration, String> {
 }
 
 pub(super) fn interval(text: &str) -> Result<CalendarDuration, String> {
-    within(text, MIN_INTERVAL, MAX_INTERVAL)
+    duration_within(text, MIN_INTERVAL, MAX_INTERVAL)
 }
 
 pub(super) fn slot_length(text: &str) -> Result<CalendarDuration, String> {
-    within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH)
+    duration_within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH)
 }
 
-fn within(text: &str, min: &str, max: &str) -> Result<CalendarDuration, String> {
+fn duration_within(text: &str, min: &str, max: &str) -> Result<CalendarDuration, String> {
     let minutes = |limit| CalendarDuration::parse(limit).map(CalendarDuration::minutes);
     let duration = duration(text)?;
     if Some(duration.minutes()) < minutes(min) {
@@ -95,7 +95,8 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+/// A value's TOML type, for a message.
+pub(super) fn type_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",

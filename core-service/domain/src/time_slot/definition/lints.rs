@@ -25,7 +25,7 @@ fn working_days(time_slot: &TimeSlot) -> Option<String> {
     if !time_slot.working_days_only {
         return None;
     }
-    if !time_slot.calendar.knows_holidays() {
+    if !time_slot.calendar.has_holidays() {
         return Some(
             "no public holidays are known for the store's country; list them under closed, \
              and write weekdays in opening_hours"

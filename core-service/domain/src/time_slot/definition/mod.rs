@@ -17,12 +17,12 @@ use toml::{
 use super::{
     TimeSlot,
     calendar::Calendar,
-    openings::{Openings, Pattern},
+    openings::{OpeningHoursEntry, Pattern},
 };
 use crate::definition::Mistake;
 
 const MAX_BYTES: usize = 32 * 1024;
-const MAX_OPENINGS: usize = 32;
+const MAX_OPENING_HOURS: usize = 32;
 const MAX_CLOSED: usize = 366;
 const MAX_CAPACITY: u32 = 1_000_000;
 /// Keeps the error response short.
@@ -32,7 +32,7 @@ const KEYS: &str = "name, opening_hours, interval, prior_notice, same_day_cutoff
      previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots";
 
 impl TimeSlot {
-    /// Parses a definition in TOML. The country (ISO 3166-1 alpha-2) decides on public holidays
+    /// Parses a definition in TOML. The country (ISO 3166-1 alpha-2) determines public holidays
     /// and weekends. Reports up to 20 mistakes at once, in the order of the text.
     pub fn parse(definition: &str, country: &str) -> Result<Self, Vec<Mistake>> {
         if definition.len() > MAX_BYTES {
@@ -90,7 +90,7 @@ impl<'t> Reader<'t> {
         let name = self.string("name", fields::name);
         let slot_length = self.string("slot_length", fields::slot_length);
         let slot_minutes = slot_length.and_then(|length| length.minutes().try_into().ok());
-        let openings = self.openings(&calendar, slot_minutes);
+        let opening_hours = self.opening_hours(&calendar, slot_minutes);
         let interval = self.string("interval", fields::interval);
         let prior_notice = self.string("prior_notice", fields::duration);
         let working_days_only = self.boolean("working_days_only");
@@ -102,7 +102,7 @@ impl<'t> Reader<'t> {
 
         Some(TimeSlot {
             display_name: name?,
-            openings: openings?,
+            opening_hours: opening_hours?,
             interval: interval?,
             prior_notice,
             same_day_cutoff,
@@ -138,14 +138,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn openings(
+    fn opening_hours(
         &mut self,
         calendar: &Calendar,
         slot_minutes: Option<i64>,
-    ) -> Option<Vec<Openings>> {
-        let entries = self.array("opening_hours", 1..=MAX_OPENINGS)?;
+    ) -> Option<Vec<OpeningHoursEntry>> {
+        let entries = self.array("opening_hours", 1..=MAX_OPENING_HOURS)?;
         let count = entries.len();
-        let openings: Vec<_> = entries
+        let parsed: Vec<_> = entries
             .into_iter()
             .filter_map(|entry| {
                 let span = entry.span();
@@ -153,21 +153,21 @@ impl<'t> Reader<'t> {
                     self.mistake(span, "opening_hours: write text, \"Mo-Fr 09:00-12:00\"");
                     return None;
                 };
-                self.opening(&text, span, calendar, slot_minutes)
+                self.opening_hours_entry(&text, span, calendar, slot_minutes)
             })
             .collect();
-        (openings.len() == count).then_some(openings)
+        (parsed.len() == count).then_some(parsed)
     }
 
-    fn opening(
+    fn opening_hours_entry(
         &mut self,
         text: &str,
         span: Range<usize>,
         calendar: &Calendar,
         slot_minutes: Option<i64>,
-    ) -> Option<Openings> {
-        let openings = match Openings::parse(text, calendar) {
-            Ok(openings) => openings,
+    ) -> Option<OpeningHoursEntry> {
+        let entry = match OpeningHoursEntry::parse(text, calendar) {
+            Ok(entry) => entry,
             Err(error) => {
                 let place = self.span_within(&span, text, error.offset);
                 self.mistake(place, format!("opening_hours: {}", error.message));
@@ -175,20 +175,14 @@ impl<'t> Reader<'t> {
             }
         };
         let week = jiff::civil::date(2001, 1, 1)..jiff::civil::date(2001, 1, 8);
-        let message = if openings.uses_holidays && !calendar.knows_holidays() {
+        let message = if entry.uses_holidays && !calendar.has_holidays() {
             "no public holidays (PH) are known for the store's country: list them under closed"
-        } else if openings
-            .slots(Pattern::Weekly, week.clone(), None)
-            .is_empty()
-        {
+        } else if entry.slots(Pattern::Weekly, week.clone(), None).is_empty() {
             "it opens on no day of the week"
-        } else if openings
-            .slots(Pattern::Weekly, week, slot_minutes)
-            .is_empty()
-        {
+        } else if entry.slots(Pattern::Weekly, week, slot_minutes).is_empty() {
             "it is never open for as long as slot_length"
         } else {
-            return Some(openings);
+            return Some(entry);
         };
         self.mistake(span, format!("opening_hours: {message}"));
         None
@@ -200,7 +194,7 @@ impl<'t> Reader<'t> {
             let span = entry.span();
             let dates = match entry.into_inner() {
                 DeValue::String(text) => fields::dates(&text),
-                // TOML has dates of its own, without quotes.
+                // TOML also has dates without quotes.
                 DeValue::Datetime(date) => fields::dates(&date.to_string()),
                 _ => None,
             };
@@ -247,7 +241,10 @@ impl<'t> Reader<'t> {
         let value = self.table.remove(key)?;
         let read = match value.get_ref() {
             DeValue::String(text) => read(text),
-            other => Err(format!("write text in quotes, not {}", fields::kind(other))),
+            other => Err(format!(
+                "write text in quotes, not {}",
+                fields::type_name(other)
+            )),
         };
         read.map_err(|message| self.mistake(value.span(), format!("{key}: {message}")))
             .ok()

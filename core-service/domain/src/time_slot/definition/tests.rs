@@ -20,11 +20,11 @@ slots = "any"
 #[test]
 fn every_key_is_read() {
     let calendar = Calendar::of("FR");
-    let openings = |entry| Openings::parse(entry, &calendar).unwrap();
+    let entry = |text| OpeningHoursEntry::parse(text, &calendar).unwrap();
     let date = jiff::civil::date;
     let expected = TimeSlot {
         display_name: "Tour".to_owned(),
-        openings: vec![openings("Mo-Su 12:00-14:00"), openings("Mo-Su 14:00-17:00")],
+        opening_hours: vec![entry("Mo-Su 12:00-14:00"), entry("Mo-Su 14:00-17:00")],
         interval: CalendarDuration::parse("2 days").unwrap(),
         prior_notice: CalendarDuration::parse("1 hour"),
         same_day_cutoff: Some(jiff::civil::time(11, 0, 0, 0)),

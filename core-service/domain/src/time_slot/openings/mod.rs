@@ -18,12 +18,12 @@ use rule::{Effect, effect};
 /// Upper limit of an entry, in bytes.
 pub(super) const MAX_BYTES: usize = 256;
 
-const DAY: i64 = 24 * 60;
+const MINUTES_PER_DAY: i64 = 24 * 60;
 
 /// When a store opens: a weekly pattern and closed days. Other rules are rejected, because
 /// schema.org's opening hours cannot express them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Openings {
+pub(super) struct OpeningHoursEntry {
     /// As written, with the country's holidays.
     actual: OpeningHours,
     /// Without the rules about dates and holidays: the regular week.
@@ -32,7 +32,8 @@ pub(super) struct Openings {
     pub(super) uses_holidays: bool,
 }
 
-/// What to evaluate: the entry as written, or the regular week without closed days.
+/// Which opening hours to evaluate: the entry as written, or the regular week, which ignores
+/// closed days.
 #[derive(Clone, Copy)]
 pub(super) enum Pattern {
     Actual,
@@ -46,7 +47,7 @@ pub(super) struct ParseError {
     pub(super) message: String,
 }
 
-impl Openings {
+impl OpeningHoursEntry {
     pub(super) fn parse(entry: &str, calendar: &Calendar) -> Result<Self, ParseError> {
         if entry.len() > MAX_BYTES {
             return Err(parse_error(
@@ -63,7 +64,7 @@ impl Openings {
         let mut weekly_rules = Vec::new();
         for rule in &expression.rules {
             match effect(rule).map_err(|message| parse_error(0, message))? {
-                Effect::Week => weekly_rules.push(rule.clone()),
+                Effect::Weekly => weekly_rules.push(rule.clone()),
                 Effect::ClosesDays { holidays } => uses_holidays |= holidays,
             }
         }
@@ -105,7 +106,7 @@ impl Openings {
 
 /// The open ranges around these days; adjacent ranges are merged, also across midnight.
 fn ranges(hours: &OpeningHours, days: &Range<Date>) -> Vec<Range<DateTime>> {
-    // Margins, so that ranges of up to a day are complete.
+    // With margins, so that ranges of up to a day are complete.
     let first = days.start.saturating_sub(Span::new().days(2));
     let last = days.end.saturating_add(Span::new().days(2));
 
@@ -122,7 +123,7 @@ fn ranges(hours: &OpeningHours, days: &Range<Date>) -> Vec<Range<DateTime>> {
             if range.kind != RuleKind::Open {
                 continue;
             }
-            let at = |time: ExtendedTime| later(midnight, time.mins_from_midnight().into());
+            let at = |time: ExtendedTime| add_minutes(midnight, time.mins_from_midnight().into());
             let (start, end) = (at(range.range.start), at(range.range.end));
             match ranges.last_mut() {
                 Some(previous) if previous.end == start => previous.end = end,
@@ -135,13 +136,13 @@ fn ranges(hours: &OpeningHours, days: &Range<Date>) -> Vec<Range<DateTime>> {
 
 /// Splits a range longer than a day at each midnight.
 fn split_by_day(range: Range<DateTime>) -> Vec<Range<DateTime>> {
-    if minutes(&range) <= DAY {
+    if minutes(&range) <= MINUTES_PER_DAY {
         return vec![range];
     }
     let mut days = Vec::new();
     let mut start = range.start;
     while start < range.end {
-        let midnight = later(start.date().to_datetime(Time::midnight()), DAY);
+        let midnight = add_minutes(start.date().to_datetime(Time::midnight()), MINUTES_PER_DAY);
         // At the limit of the calendar, adding a day saturates.
         if midnight <= start {
             break;
@@ -157,7 +158,9 @@ fn split_by_length(range: Range<DateTime>, length: Option<i64>) -> Vec<Range<Dat
         return vec![range];
     };
     (0..minutes(&range) / length)
-        .map(|slot| later(range.start, slot * length)..later(range.start, (slot + 1) * length))
+        .map(|slot| {
+            add_minutes(range.start, slot * length)..add_minutes(range.start, (slot + 1) * length)
+        })
         .collect()
 }
 
@@ -165,7 +168,7 @@ pub(super) fn minutes(range: &Range<DateTime>) -> i64 {
     range.end.duration_since(range.start).as_secs() / 60
 }
 
-fn later(time: DateTime, minutes: i64) -> DateTime {
+fn add_minutes(time: DateTime, minutes: i64) -> DateTime {
     time.saturating_add(jiff::SignedDuration::from_secs(minutes * 60))
 }
 

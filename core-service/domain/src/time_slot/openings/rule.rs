@@ -10,11 +10,13 @@ use opening_hours_syntax::rules::{
 
 /// The effect of a rule on the pattern.
 pub(super) enum Effect {
-    Week,
+    /// Opens or closes weekdays of every week.
+    Weekly,
+    /// Closes dates or holidays.
     ClosesDays { holidays: bool },
 }
 
-/// The error says why the rule is not supported.
+/// The effect of a supported rule; an error says why a rule is not supported.
 pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
     let reject = |reason: &str| Err(format!("\"{rule}\" {reason}"));
     if rule.operator == RuleOperator::Fallback {
@@ -37,7 +39,7 @@ pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
     let whole_days = rule.time_selector == TimeSelector::default();
     match rule.kind {
         RuleKind::Unknown => reject("is undecided: write \"open\" or \"off\""),
-        _ if is_weekly(rule) => Ok(Effect::Week),
+        _ if is_weekly(rule) => Ok(Effect::Weekly),
         RuleKind::Open => reject(
             "opens on certain dates or holidays, which a weekly pattern can't express: \
              write weekdays and times, \"Mo-Fr 09:00-12:00\"",
@@ -65,7 +67,7 @@ fn is_weekly(rule: &RuleSequence) -> bool {
             matches!(
                 range,
                 WeekDayRange::Fixed { offset: 0, nth_from_start, nth_from_end, .. }
-                    if !nth_from_start.contains(&false) && !nth_from_end.contains(&false)
+                    if nth_from_start.iter().chain(nth_from_end).all(|nth| *nth)
             )
         })
 }

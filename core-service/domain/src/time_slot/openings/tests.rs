@@ -5,9 +5,9 @@ use jiff::civil::date;
 use super::*;
 
 fn slots(entry: &str, first: Date, days: i32, length: Option<i64>) -> Vec<String> {
-    let openings = Openings::parse(entry, &Calendar::of("FR")).unwrap();
+    let parsed = OpeningHoursEntry::parse(entry, &Calendar::of("FR")).unwrap();
     let last = first.saturating_add(Span::new().days(days));
-    openings
+    parsed
         .slots(Pattern::Actual, first..last, length)
         .iter()
         .map(|slot| {
@@ -84,9 +84,9 @@ fn ranges_are_merged_and_split_independently_of_the_first_day() {
 #[test]
 fn closed_days_apply_but_not_to_the_weekly_pattern() {
     let entry = "Mo-Su 12:00-14:00; PH off; Dec 24-28 off; Mo[1] off";
-    let openings = Openings::parse(entry, &Calendar::of("FR")).unwrap();
+    let parsed = OpeningHoursEntry::parse(entry, &Calendar::of("FR")).unwrap();
     let day = |pattern, date: Date| {
-        openings
+        parsed
             .slots(pattern, date..date.tomorrow().unwrap(), None)
             .len()
     };
@@ -101,7 +101,7 @@ fn closed_days_apply_but_not_to_the_weekly_pattern() {
         assert_eq!(day(Pattern::Actual, closed), expected, "{closed}");
         assert_eq!(day(Pattern::Weekly, closed), 1, "{closed}");
     }
-    assert!(openings.uses_holidays);
+    assert!(parsed.uses_holidays);
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
     ] {
         let expected = parse_error(offset, message);
         assert_eq!(
-            Openings::parse(entry, &Calendar::of("FR")),
+            OpeningHoursEntry::parse(entry, &Calendar::of("FR")),
             Err(expected),
             "{entry:?}"
         );
     }
-    let long = Openings::parse(&"a".repeat(257), &Calendar::of("FR"));
+    let long = OpeningHoursEntry::parse(&"a".repeat(257), &Calendar::of("FR"));
     assert_eq!(long, Err(parse_error(0, "an entry has at most 256 bytes")));
 }

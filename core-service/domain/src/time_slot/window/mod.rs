@@ -22,7 +22,7 @@ pub enum Error {
         "{0:?} is not a time slot: write 2026-11-25 10:00-11:00, \
          or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
     )]
-    Form(String),
+    Format(String),
     #[error("{0:?} is not a date: write a calendar date such as 2026-11-25")]
     Date(String),
     #[error("{0:?} is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day")]
@@ -41,11 +41,11 @@ pub enum Error {
 }
 
 /// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval
-/// `<start>/<end>` whose ends are in the time zone unless they have an offset.
+/// `<start>/<end>` with both instants in the time zone unless they have an offset.
 ///
-/// Across a clock change, a repeated local time is its first occurrence, and a skipped local time
-/// is the instant of the change. So windows adjacent in local time are adjacent in time, none
-/// counts twice, and a window inside the skipped hour is an error.
+/// Across a clock change, a repeated local time means its first occurrence, and a skipped local
+/// time means the instant of the change. So windows adjacent in local time are adjacent in time
+/// and do not overlap; a window inside the skipped hour is an error.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     if text.len() > MAX_BYTES {
         return Err(Error::TooLong(text.len()));
@@ -67,7 +67,7 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     }
 }
 
-/// Not every database stores fractions of a second.
+/// Drops fractions of a second: not every database stores them.
 fn whole_seconds(instant: Timestamp) -> Timestamp {
     Timestamp::from_second(instant.as_second()).unwrap_or(instant)
 }
@@ -112,14 +112,14 @@ pub(super) fn first_instant(local: DateTime, zone: &TimeZone) -> Result<Timestam
 }
 
 fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
-    let form = || Error::Form(text.to_owned());
-    let (date, range) = text.split_once(' ').ok_or_else(form)?;
-    let (start, end) = range.split_once('-').ok_or_else(form)?;
+    let format_error = || Error::Format(text.to_owned());
+    let (date, range) = text.split_once(' ').ok_or_else(format_error)?;
+    let (start, end) = range.split_once('-').ok_or_else(format_error)?;
     if !matches_pattern(date, "0000-00-00")
         || !matches_pattern(start, "00:00")
         || !matches_pattern(end, "00:00")
     {
-        return Err(form());
+        return Err(format_error());
     }
 
     let date: Date = date.parse().map_err(|_| Error::Date(date.to_owned()))?;
@@ -166,7 +166,7 @@ fn time_of_day(text: &str) -> Result<Time, Error> {
 fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, Error> {
     let error = || Error::Instant(text.to_owned());
     let pieces = Pieces::parse(text).map_err(|_| error())?;
-    // A zone name contains a slash and would have split the interval elsewhere.
+    // Zone names are rejected: the slash in most of them separates start and end here.
     if pieces.time_zone_annotation().is_some() {
         return Err(error());
     }

@@ -1,8 +1,7 @@
-//! Statistics of an import: imported addresses and skipped lines.
+//! Statistics of an import: the counts of imported addresses and of skipped lines.
 
 use std::{collections::BTreeMap, fmt};
 
-/// Counts of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportStats {
     pub imported: u64,
@@ -26,8 +25,7 @@ pub enum SkipReason {
     NoAddress,
     NoStreet,
     NoNumber,
-    /// Neither a town nor a postcode.
-    NoTown,
+    NoTownOrPostcode,
     NoPoint,
     /// Latitude or longitude is out of range.
     PointOutOfRange,
@@ -36,12 +34,12 @@ pub enum SkipReason {
 }
 
 impl ImportStats {
-    pub(super) fn skip(&mut self, reason: SkipReason, name: &str, line: u64) {
+    pub(super) fn skip(&mut self, reason: SkipReason, file: &str, line: u64) {
         self.skipped
             .entry(reason)
             .or_insert_with(|| Skipped {
                 lines: 0,
-                first: (name.to_owned(), line),
+                first: (file.to_owned(), line),
             })
             .lines += 1;
     }
@@ -51,10 +49,10 @@ impl fmt::Display for ImportStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} imported", self.imported)?;
         for (reason, skipped) in &self.skipped {
-            let (name, line) = &skipped.first;
+            let (file, line) = &skipped.first;
             write!(
                 f,
-                ", {} skipped: {reason} (first in {name}, line {line})",
+                ", {} skipped: {reason} (first in {file}, line {line})",
                 skipped.lines
             )?;
         }
@@ -69,7 +67,7 @@ impl fmt::Display for SkipReason {
             Self::NoAddress => "no address",
             Self::NoStreet => "no street",
             Self::NoNumber => "no house number",
-            Self::NoTown => "no town",
+            Self::NoTownOrPostcode => "no town or postcode",
             Self::NoPoint => "no point",
             Self::PointOutOfRange => "point out of range",
             Self::Duplicate => "duplicate",

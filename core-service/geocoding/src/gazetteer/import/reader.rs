@@ -326,7 +326,7 @@ fn parse_address<'a>(
     let town = [fields.city.trim(), fields.district.trim(), postcode]
         .into_iter()
         .find(|name| !name.is_empty())
-        .ok_or(SkipReason::NoTown)?;
+        .ok_or(SkipReason::NoTownOrPostcode)?;
     let (longitude, latitude) = point.ok_or(SkipReason::NoPoint)?;
     let point = LatLng::new(latitude, longitude).map_err(|_| SkipReason::PointOutOfRange)?;
     Ok(FileAddress {

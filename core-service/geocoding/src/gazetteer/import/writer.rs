@@ -11,7 +11,7 @@ use super::{error::ImportError, reader::FileAddress};
 use crate::{
     gazetteer::{
         dictionary::Dictionary,
-        place_token::{PlaceToken, comparable_postcode},
+        place_token::{PlaceToken, normalize_postcode},
         point, schema,
     },
     tokenizer::{self, Country},
@@ -111,7 +111,7 @@ impl Writer {
             let locality = town.locality;
             if street.postcode != address.postcode {
                 self.postcodes
-                    .insert((comparable_postcode(address.postcode), locality));
+                    .insert((normalize_postcode(address.postcode), locality));
             }
             return Ok(street);
         }
@@ -121,7 +121,7 @@ impl Writer {
             None => self.locality(address, country)?,
         };
         self.postcodes
-            .insert((comparable_postcode(address.postcode), locality));
+            .insert((normalize_postcode(address.postcode), locality));
         let street = self.insert_street(address, locality, country)?;
         let town = self.towns.entry(town_name).or_insert_with(|| CachedTown {
             locality,

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The radius of the area around [`Query::near`].
-pub(super) const AREA_METERS: f64 = 30_000.0;
+pub(super) const AREA_RADIUS_METERS: f64 = 30_000.0;
 
 pub(super) struct Search<'a> {
     pub(super) parsed: ParsedQuery,

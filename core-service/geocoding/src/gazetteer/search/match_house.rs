@@ -7,7 +7,7 @@ use crate::{
     gazetteer::{
         house_number::HouseNumber,
         index::{KnownHouse, Lookup, Street},
-        place_token::comparable_postcode,
+        place_token::normalize_postcode,
     },
 };
 
@@ -26,8 +26,8 @@ const MAX_INTERPOLATION_METERS: f64 = 400.0;
 /// Points within this distance belong to one house.
 const SAME_HOUSE_METERS: f64 = 300.0;
 
-/// The house of a street. Several if the street has the number more than once and `postcode` does
-/// not distinguish them; none if neither it nor its neighbours are known.
+/// Finds a house of a street. Returns several if the street has the number more than once and
+/// `postcode` selects none of them; none if it is unknown and its point cannot be interpolated.
 pub(super) fn find(
     lookup: &Lookup<'_>,
     street: &Street,
@@ -61,10 +61,10 @@ pub(super) fn find(
     Ok(Vec::new())
 }
 
-/// One of each group of points close to each other.
+/// The house with the postcode, otherwise one house of each group of points close to each other.
 fn distinct(street: &Street, exact: &[&KnownHouse], postcode: Option<&str>) -> Vec<HouseMatch> {
     let has_postcode = |known: &&&KnownHouse| {
-        postcode.is_some_and(|postcode| comparable_postcode(postcode_of(street, known)) == postcode)
+        postcode.is_some_and(|postcode| normalize_postcode(postcode_of(street, known)) == postcode)
     };
     if let Some(known) = exact.iter().find(has_postcode) {
         return vec![house_match(street, &known.house, known)];
@@ -105,9 +105,9 @@ fn interpolate(
     lower: &KnownHouse,
     upper: &KnownHouse,
 ) -> Option<HouseMatch> {
-    let numbers = f64::from(upper.house.number.checked_sub(lower.house.number)?);
-    let part = f64::from(house.number.checked_sub(lower.house.number)?) / numbers.max(1.0);
-    let interpolated = |from: f64, to: f64| from + (to - from) * part;
+    let difference = f64::from(upper.house.number.checked_sub(lower.house.number)?);
+    let fraction = f64::from(house.number.checked_sub(lower.house.number)?) / difference.max(1.0);
+    let interpolated = |from: f64, to: f64| from + (to - from) * fraction;
     let point = LatLng::new(
         interpolated(lower.point.latitude(), upper.point.latitude()),
         interpolated(lower.point.longitude(), upper.point.longitude()),

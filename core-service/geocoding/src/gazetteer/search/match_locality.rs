@@ -1,4 +1,4 @@
-//! Checks whether the rest of a query (town, postcode, other words) fits a matching street.
+//! Checks whether the rest of a query (town, postcode, other words) matches the place of a street.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::{
     gazetteer::{
         house_number::{HouseNumber, HouseNumberInQuery},
         index::{Locality, Lookup, Street},
-        place_token::comparable_postcode,
+        place_token::normalize_postcode,
     },
 };
 
@@ -16,15 +16,15 @@ use crate::{
 pub(super) struct StreetCandidate {
     pub(super) street: Street,
     pub(super) locality: Locality,
-    /// House numbers of the query, nearest to the street's name first; the first known one counts.
+    /// House numbers of the query, nearest to the street's name first; the first known one is used.
     pub(super) houses: Vec<HouseNumber>,
     /// The postcode of the query, if the street has it.
     pub(super) postcode: Option<String>,
     /// A postcode of the query that belongs to another town.
-    pub(super) foreign_postcode: Option<String>,
-    /// Whether the query has its town or its postcode.
+    pub(super) other_postcode: Option<String>,
+    /// Whether the query has the town or the postcode of the street.
     pub(super) has_given_place: bool,
-    /// Why the place of the query does not fit.
+    /// Why the place of the query does not match the street.
     pub(super) mismatch: Option<Mismatch>,
     pub(super) confidence: f64,
     pub(super) reasons: Vec<Reason>,
@@ -66,7 +66,7 @@ impl StreetCandidate {
         let mut candidate = Self {
             houses: houses.iter().map(|house| house.house.clone()).collect(),
             postcode: None,
-            foreign_postcode: None,
+            other_postcode: None,
             has_given_place: false,
             mismatch: None,
             confidence: name.confidence,
@@ -89,14 +89,14 @@ impl StreetCandidate {
         used: &UsedWords,
     ) -> rusqlite::Result<()> {
         let town = parsed.towns.iter().find(|town| {
-            used.is_free(&town.words)
+            used.contains_none(&town.words)
                 && town
                     .localities
                     .iter()
                     .any(|locality| locality.id == self.locality.id)
         });
         let other_town = parsed.towns.iter().find(|town| {
-            used.is_free(&town.words)
+            used.contains_none(&town.words)
                 && town.edits == 0
                 && town
                     .localities
@@ -117,7 +117,7 @@ impl StreetCandidate {
         let wrong_postcode = self.match_postcodes(parsed, lookup, used)?;
         self.has_given_place = town.is_some() || self.postcode.is_some();
 
-        let mismatch = |wrong: Option<&Range<usize>>| {
+        let other_place = |wrong: Option<&Range<usize>>| {
             let town = other_town.map(|town| parsed.original(town.words.clone()));
             let place: Vec<_> = wrong
                 .map(|range| parsed.original(range.clone()))
@@ -129,10 +129,10 @@ impl StreetCandidate {
         match (town, &wrong_postcode) {
             (Some(_), Some(wrong)) if self.postcode.is_none() => {
                 let written = parsed.original(wrong.clone());
-                if self.is_in_region(lookup, &comparable_postcode(&written))? {
+                if self.is_in_region(lookup, &normalize_postcode(&written))? {
                     // Common errors: 75000, or the code of a neighbouring town.
                     self.confidence *= OTHER_POSTCODE;
-                    self.foreign_postcode = Some(comparable_postcode(&written));
+                    self.other_postcode = Some(normalize_postcode(&written));
                     self.reasons.push(Reason::Postcode {
                         written,
                         known: self.street.postcode.clone(),
@@ -145,12 +145,12 @@ impl StreetCandidate {
                 }
             }
             (None, _) if other_town.is_some() => {
-                self.mismatch = Some(mismatch(
+                self.mismatch = Some(other_place(
                     wrong_postcode.as_ref().filter(|_| self.postcode.is_none()),
                 ));
             }
             (None, Some(wrong)) if self.postcode.is_none() => {
-                self.mismatch = Some(mismatch(Some(wrong)));
+                self.mismatch = Some(other_place(Some(wrong)));
             }
             _ => {}
         }
@@ -169,10 +169,10 @@ impl StreetCandidate {
     ) -> rusqlite::Result<Option<Range<usize>>> {
         let mut wrong = None;
         for postcode in &parsed.postcodes {
-            if !used.is_free(&postcode.words) {
+            if !used.contains_none(&postcode.words) {
                 continue;
             }
-            let matches = comparable_postcode(&self.street.postcode) == postcode.code
+            let matches = normalize_postcode(&self.street.postcode) == postcode.code
                 || (postcode.localities.contains(&self.locality.id)
                     && lookup.has_house_with_postcode(self.street.id, &postcode.code)?);
             if matches {
@@ -188,15 +188,15 @@ impl StreetCandidate {
 
     fn is_in_region(&self, lookup: &Lookup<'_>, postcode: &str) -> rusqlite::Result<bool> {
         let codes = lookup.postcodes(self.locality.id)?;
-        // Without data no postcode can be wrong.
+        // A town without postcodes in the index accepts any.
         Ok(codes.is_empty()
             || codes
                 .iter()
                 .any(|known| known.get(..REGION_PREFIX) == postcode.get(..REGION_PREFIX)))
     }
 
-    /// Classifies the remaining words: before the address they are a name, after a floor or a door
-    /// they are directions, and after the town they make it another town.
+    /// Classifies the remaining words. Words before the address (a name) or after a floor or door
+    /// are ignored; words after the town mean that it is another town.
     fn match_rest(&mut self, parsed: &ParsedQuery, used: &UsedWords, town: Option<&Range<usize>>) {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;
@@ -261,7 +261,7 @@ impl UsedWords {
         self.street.contains(&word) || self.houses.iter().any(|house| house.words.contains(&word))
     }
 
-    fn is_free(&self, range: &Range<usize>) -> bool {
+    fn contains_none(&self, range: &Range<usize>) -> bool {
         !range.clone().any(|word| self.contains(word))
     }
 }

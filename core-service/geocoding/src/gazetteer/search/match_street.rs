@@ -50,10 +50,10 @@ pub(super) fn similarity(name: &str, parsed: &ParsedQuery, candidates: &WordCand
         .filter(|word| !parsed.country.is_street_type(word))
     {
         all += 1;
-        let is_there = (0..parsed.words.len()).any(|position| {
+        let is_present = (0..parsed.words.len()).any(|position| {
             !parsed.is_place(position) && candidates.0[position].contains_key(word)
         });
-        present += u32::from(is_there);
+        present += u32::from(is_present);
     }
     f64::from(present) / f64::from(all.max(1))
 }
@@ -106,7 +106,7 @@ fn match_at(
         }
     }
     found.words.end = next;
-    // Without its street type, the name of a town is not that of a street.
+    // A town's name without a street type is not the name of a street.
     let is_town = found.confidence < 1.0 && found.words.clone().all(|word| parsed.is_place(word));
     // If all words are street types, as in `Grande Rue du Quai`, all must match.
     has_name |=
@@ -125,11 +125,11 @@ fn is_initial(parsed: &ParsedQuery, word: usize, name: &str) -> bool {
 fn is_isolated(street: &Range<usize>, parsed: &ParsedQuery) -> bool {
     let words = &parsed.words;
     let is_separate = |word: usize| {
-        let text_of = &words[word].text;
+        let text = &words[word].text;
         words[word].starts_with_digit()
             || parsed.is_place(word)
-            || parsed.country.is_indoor_word(text_of)
-            || parsed.country.is_number_prefix(text_of)
+            || parsed.country.is_indoor_word(text)
+            || parsed.country.is_number_prefix(text)
     };
     let before = street
         .start

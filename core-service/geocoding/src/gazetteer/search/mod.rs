@@ -34,7 +34,7 @@ pub(super) fn search(
 
 impl Search<'_> {
     fn run(&self) -> rusqlite::Result<GeocodeResult> {
-        let mut passes = Vec::new();
+        let mut candidates_by_pass = Vec::new();
         let mut elsewhere = Vec::new();
         let mut similar = Vec::new();
         for scope in self.scopes() {
@@ -46,10 +46,10 @@ impl Search<'_> {
             .into_iter()
             .enumerate()
             {
-                if passes.len() == pass {
-                    passes.push(self.parsed.word_candidates(self.index, spell_check));
+                if candidates_by_pass.len() == pass {
+                    candidates_by_pass.push(self.parsed.word_candidates(self.index, spell_check));
                 }
-                let candidates = &passes[pass];
+                let candidates = &candidates_by_pass[pass];
                 // If the place is known, similar names elsewhere are irrelevant.
                 let is_irrelevant = scope != Scope::GivenPlaces && self.has_place();
                 if pass > 0 && (is_irrelevant || !candidates.have_corrections()) {

@@ -6,7 +6,7 @@ use crate::{
     gazetteer::{
         dictionary::Similar,
         index::{Index, Locality, Lookup},
-        place_token::comparable_postcode,
+        place_token::normalize_postcode,
     },
     tokenizer::{self, Country, Word},
 };
@@ -95,7 +95,7 @@ impl ParsedQuery {
             .map(|length| end - length)
             .find(|start| {
                 let key = self.key(*start..end);
-                *start > 0 && (self.country.is_named(&key) || self.country.is_region(&key))
+                *start > 0 && (self.country.is_country_name(&key) || self.country.is_region(&key))
             })
         {
             self.regions.push(start..end);
@@ -115,7 +115,7 @@ impl ParsedQuery {
                 {
                     continue;
                 }
-                let code = comparable_postcode(&self.key(range.clone()));
+                let code = normalize_postcode(&self.key(range.clone()));
                 let localities = lookup.localities_with_postcode(&code)?;
                 if !localities.is_empty() || (words == 1 && self.country.is_postcode(&code)) {
                     self.postcodes.push(ParsedPostcode {

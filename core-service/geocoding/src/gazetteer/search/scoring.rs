@@ -3,7 +3,7 @@
 use domain::address::LatLng;
 
 use super::{
-    context::{AREA_METERS, Scope, Search},
+    context::{AREA_RADIUS_METERS, Scope, Search},
     match_house,
     match_locality::StreetCandidate,
 };
@@ -18,7 +18,7 @@ const OUTSIDE_AREA: f64 = 0.7;
 const INTERPOLATED: f64 = 0.9;
 
 impl Search<'_> {
-    /// The single address of the required precision, or the mismatch.
+    /// The only address of the required precision, otherwise a partial match.
     pub(super) fn select(
         &self,
         mut matching: Vec<StreetCandidate>,
@@ -43,14 +43,14 @@ impl Search<'_> {
         }
         let best = found.iter().map(|found| found.precision).min();
         found.retain(|found| Some(found.precision) == best);
-        // The postcode belongs to another town that has the same address.
-        if let Some(foreign) = matching
+        // Adds the same address in the town that the postcode belongs to.
+        if let Some(other_postcode) = matching
             .first()
-            .and_then(|candidate| candidate.foreign_postcode.as_ref())
+            .and_then(|candidate| candidate.other_postcode.as_ref())
         {
             for other in elsewhere
                 .iter()
-                .filter(|other| other.postcode.as_ref() == Some(foreign))
+                .filter(|other| other.postcode.as_ref() == Some(other_postcode))
             {
                 let others = self.addresses(other, scope)?;
                 found.extend(
@@ -114,14 +114,14 @@ impl Search<'_> {
             return;
         };
         let is_near = |candidate: &StreetCandidate| {
-            candidate.street.point.distance_meters(near) <= AREA_METERS
+            candidate.street.point.distance_meters(near) <= AREA_RADIUS_METERS
         };
         if candidates.iter().any(is_near) {
             candidates.retain(is_near);
         }
     }
 
-    /// The addresses of the first known house number, otherwise the street.
+    /// The addresses of the first known house number, otherwise of the street.
     fn addresses(
         &self,
         candidate: &StreetCandidate,
@@ -138,7 +138,7 @@ impl Search<'_> {
                 confidence *= OUTSIDE_AREA;
             }
         }
-        let found = |number: &str, postcode: &str, point: LatLng, precision| GeocodeMatch {
+        let address = |number: &str, postcode: &str, point: LatLng, precision| GeocodeMatch {
             formatted: self.parsed.country.format(
                 number,
                 &street.name,
@@ -161,9 +161,9 @@ impl Search<'_> {
             let Some(first) = matches.first() else {
                 continue;
             };
-            let is_known = first.precision == Precision::House;
+            let is_exact = first.precision == Precision::House;
             let houses = matches.into_iter().map(|house| {
-                let mut found = found(
+                let mut found = address(
                     &house.house.to_string(),
                     &house.postcode,
                     house.point,
@@ -175,7 +175,7 @@ impl Search<'_> {
                 found.reasons.extend(house.reason);
                 found
             });
-            if is_known {
+            if is_exact {
                 return Ok(houses.collect());
             }
             interpolated.get_or_insert(houses.collect());
@@ -183,7 +183,7 @@ impl Search<'_> {
         if let Some(interpolated) = interpolated {
             return Ok(interpolated);
         }
-        Ok(vec![found(
+        Ok(vec![address(
             "",
             &street.postcode,
             street.point,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    context::{AREA_METERS, Scope, Search, Streets},
+    context::{AREA_RADIUS_METERS, Scope, Search, Streets},
     match_locality::StreetCandidate,
     match_street::{StreetMatch, similarity},
     parsed_query::WordCandidates,
@@ -12,7 +12,7 @@ use crate::gazetteer::{index::Street, place_token::PlaceToken, point};
 
 /// Streets compared per full-text query.
 const MAX_STREETS: u32 = 48;
-/// The minimum similarity of a similar street.
+/// Streets with a lower similarity are ignored.
 const MIN_SIMILARITY: f64 = 0.5;
 
 impl Search<'_> {
@@ -41,7 +41,7 @@ impl Search<'_> {
                 }
             }
         }
-        // Next to `rue de la Paix`, `Lyon` does not stand for `Rue de Lyon`.
+        // In `rue de la Paix, Lyon`, `Lyon` is not short for `Rue de Lyon`.
         if best.values().any(|(name, _)| name.has_street_type) {
             best.retain(|_, (name, _)| name.has_street_type);
         }
@@ -76,12 +76,12 @@ impl Search<'_> {
             return Vec::new();
         };
         let words = &self.parsed.words;
-        let is_useful = |position: &usize| !candidates.0[*position].is_empty();
+        let has_candidates = |position: &usize| !candidates.0[*position].is_empty();
         let (street_types, names): (Vec<_>, Vec<_>) = (0..words.len())
-            .filter(is_useful)
+            .filter(has_candidates)
             .partition(|position| self.parsed.country.is_street_type(&words[*position].text));
-        // A street type alone matches every street, so it counts only in a known place and if no
-        // other word can be the name.
+        // A street type alone matches every street, so it is searched only in a limited
+        // scope and if no other word can be the name.
         let is_type_alone = scope != Scope::Anywhere
             && (0..words.len()).all(|position| {
                 street_types.contains(&position)
@@ -122,7 +122,7 @@ impl Search<'_> {
                 vec![PlaceToken::Country(self.country.to_owned())]
             }
             Scope::Anywhere => return Some(String::new()),
-            Scope::Area => point::cells_within(self.query.near?, AREA_METERS)
+            Scope::Area => point::cells_within(self.query.near?, AREA_RADIUS_METERS)
                 .into_iter()
                 .map(PlaceToken::Cell)
                 .collect(),

@@ -97,7 +97,7 @@ fn an_import_counts_skipped_lines_by_reason() {
         stats.to_string(),
         "2 imported, 1 skipped: no street (first in file, line 4), \
          1 skipped: no house number (first in file, line 5), \
-         1 skipped: no town (first in file, line 6), \
+         1 skipped: no town or postcode (first in file, line 6), \
          1 skipped: no point (first in file, line 7), \
          1 skipped: point out of range (first in file, line 9), \
          1 skipped: duplicate (first in file, line 3)"

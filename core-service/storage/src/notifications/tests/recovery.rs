@@ -57,19 +57,23 @@ async fn a_missed_event_is_found_before_it_has_a_number_and_only_once() {
     store.set_enabled(webhook_id, true, later(3)).await;
 
     let numbered = store.missed_events(webhook_id, 0, 100).await;
-    assert_eq!((numbered.missed.len(), numbered.last), (2, Some(6)));
+    assert_eq!((numbered.missed.len(), numbered.next_after), (2, Some(6)));
     store.enqueue(webhook_id, &numbered).await;
     // A few at a time, after the same number.
     for (count, last) in [(2, Some(6)), (1, None), (0, None)] {
         let page = store.missed_events(webhook_id, 6, 2).await;
-        assert_eq!((page.missed.len(), page.last), (count, last));
+        assert_eq!((page.missed.len(), page.next_after), (count, last));
         store.enqueue(webhook_id, &page).await;
     }
 
     store.number_events().await;
     for after in [0, 6] {
         let page = store.missed_events(webhook_id, after, 100).await;
-        assert_eq!((page.missed.len(), page.last), (0, Some(12)), "{after}");
+        assert_eq!(
+            (page.missed.len(), page.next_after),
+            (0, Some(12)),
+            "{after}"
+        );
     }
     assert_eq!(store.count("pending").await, 5);
     assert_eq!(store.count("cancelled").await, 1);
