@@ -118,11 +118,11 @@ pub struct Settings {
 impl Settings {
     /// The defaults, but with free loopback ports and another data directory.
     pub fn on_free_ports(data_dir: &Path) -> Self {
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
             data_dir: data_dir.to_owned(),
-            rest_listen: any,
-            core_listen: any,
+            rest_listen: free_port,
+            core_listen: free_port,
             database_url: None,
             database_url_file: None,
             allow_plaintext: false,
@@ -162,7 +162,7 @@ mod tests {
 
         let parsed = CommandLine::parse_from(arguments).settings;
 
-        let free = Settings::on_free_ports(directory);
-        assert_eq!(format!("{parsed:?}"), format!("{free:?}"));
+        let settings = Settings::on_free_ports(directory);
+        assert_eq!(format!("{parsed:?}"), format!("{settings:?}"));
     }
 }

@@ -36,11 +36,11 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let received = Arc::new(Received::default());
-        let accepting = Arc::clone(&received);
+        let shared = Arc::clone(&received);
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let _ = connection.set_nodelay(true);
-                let received = Arc::clone(&accepting);
+                let received = Arc::clone(&shared);
                 tokio::spawn(async move {
                     let service = service_fn(|request| record(request, response_time, &received));
                     let _ = hyper::server::conn::http1::Builder::new()
@@ -65,7 +65,7 @@ impl Receiver {
         self.received.count.load(Relaxed)
     }
 
-    /// Waits until a number of requests has been received.
+    /// Waits until at least `count` requests have been received.
     pub(super) async fn wait_for_count(&self, count: usize) {
         while self.count() < count {
             tokio::time::sleep(Duration::from_millis(1)).await;

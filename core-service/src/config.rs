@@ -22,7 +22,7 @@ pub use crate::connections::TlsConfig;
 use crate::{routing::RouterConfig, start_error::StartError};
 
 const DAY: Duration = Duration::from_hours(24);
-/// Limits of [`Config::event_retention`] and [`WebhookConfig`].
+/// Maximum of [`Config::event_retention`] and of the durations of [`WebhookConfig`].
 const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
 
 /// Settings of a core.

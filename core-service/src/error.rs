@@ -48,7 +48,7 @@ pub enum Error {
         reason: &'static str,
         message: String,
     },
-    /// The differences between an order and the delivery its price was calculated for.
+    /// The differences between a draft and the delivery its price was calculated for.
     #[error("the price was calculated for another delivery")]
     PriceMismatch(Violations),
     #[error(

@@ -9,7 +9,7 @@ pub(crate) struct Lifecycle {
     /// Cancelled at shutdown: ends the streams and the tasks that run at intervals.
     pub(crate) shutdown: CancellationToken,
     /// The tasks that end at shutdown, among them those of the streams.
-    pub(crate) tasks: TaskTracker,
+    pub(crate) task_tracker: TaskTracker,
     /// Cancelled when all streams are closed, so that no more outcomes arrive.
     pub(crate) streams_closed: CancellationToken,
 }

@@ -36,7 +36,7 @@ pub enum Error {
     #[error("cannot create the master key {path}")]
     Create { path: PathBuf, source: io::Error },
     #[error(
-        "the master key {path} is not 32 bytes of Base64; restore it from your backup, no secret encrypted with it can be decrypted without it"
+        "the master key {path} is not 32 bytes of Base64; restore it from your backup, because secrets encrypted with it cannot be decrypted without it"
     )]
     Malformed { path: PathBuf },
     #[error("encrypted with another master key, or altered")]

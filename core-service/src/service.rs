@@ -143,8 +143,8 @@ impl CoreService {
         };
 
         lifecycle.shutdown.cancel();
-        lifecycle.tasks.close();
-        lifecycle.tasks.wait().await;
+        lifecycle.task_tracker.close();
+        lifecycle.task_tracker.wait().await;
         lifecycle.streams_closed.cancel();
         last_tasks.wait().await;
         // Calls that outlast the drain still use the storage.

@@ -116,7 +116,7 @@ impl Error {
         ))
     }
 
-    /// A body that is not well-formed HTTP (such as RFC 9112 §7.1).
+    /// A body that is not well-formed HTTP, such as a malformed chunk (RFC 9112 §7.1).
     pub(crate) fn malformed_body() -> Self {
         Self::Invalid {
             code: String::new(),

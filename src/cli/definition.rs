@@ -1,4 +1,4 @@
-//! Definitions: files that operators check and apply.
+//! Definitions of price lists, time slots and zones: files that operators check and apply.
 
 use std::path::{Path, PathBuf};
 

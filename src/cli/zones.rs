@@ -118,7 +118,7 @@ fn print(json: bool, zones: ZoneSet) -> anyhow::Result<()> {
 struct Row {
     name: String,
     corners: u32,
-    /// South, west, north, east: degrees.
+    /// South, west, north, east; in degrees.
     bounds: [f64; 4],
 }
 

@@ -35,7 +35,7 @@ const READS: usize = 50;
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Far longer than the notifications take.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// "409 + `Retry-After: 1` only after 2 s": until then the request waits for the one that has the
 /// key. A later request with the key succeeds, once.
@@ -100,14 +100,14 @@ async fn the_whole_journey_works_across_all_processes() {
     let second = ApiClient::new(second).with_token(first.token());
 
     let choices = first.get("/api/time_slots/choices").await.expect(200);
-    let order = json!({
+    let draft = json!({
         "dropoff": {
             "address": "48 Rue de Rivoli, 75004 Paris",
             "timeSlot": choices["choices"][0]["value"],
         },
     });
     let price = second
-        .post("/api/retail_prices/calculate", order.clone())
+        .post("/api/retail_prices/calculate", draft.clone())
         .await
         .expect(200);
     assert_eq!(
@@ -117,7 +117,7 @@ async fn the_whole_journey_works_across_all_processes() {
     let webhook = first
         .create_webhook("delivery.completed", receiver.url())
         .await;
-    let delivery = second.create_delivery(order).await;
+    let delivery = second.create_delivery(draft).await;
     let couriers = couriers(&cluster).await;
     for (task, courier) in ["pickup", "dropoff"].into_iter().zip(&couriers) {
         let task = iri(&delivery[task]);
@@ -162,7 +162,7 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
 
     let all = |received: &Received| received.missing(&completed).is_empty();
     assert!(
-        receiver.wait(DEADLINE, all).await,
+        receiver.wait(TIMEOUT, all).await,
         "notifications are missing"
     );
     // The last notification is sent after all that were enqueued before it.
@@ -171,7 +171,7 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
         unreachable!()
     };
     let has_last = |received: &Received| received.deliveries.contains_key(last);
-    assert!(receiver.wait(DEADLINE, has_last).await);
+    assert!(receiver.wait(TIMEOUT, has_last).await);
     let notified = receiver.received();
     assert!(completed.len() >= RACES);
     assert_eq!(notified.total, completed.len() + 1);
@@ -233,7 +233,7 @@ async fn a_stopped_core_is_marked_down_until_it_responds() {
     let waited = Instant::now();
     while shop.get(task).await.is_err() {
         assert!(
-            waited.elapsed() < DEADLINE,
+            waited.elapsed() < TIMEOUT,
             "the first core is not used again"
         );
     }

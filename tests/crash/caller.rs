@@ -28,7 +28,7 @@ use hyper_util::{
 use serde_json::{Value, json};
 
 /// Longer than the gateway's own timeout.
-const DEADLINE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 const DELIVERIES: &str = "/api/deliveries";
 
@@ -70,7 +70,7 @@ impl fmt::Display for Failure {
             }
             Self::ConnectionLost(error) => write!(f, "the connection broke: {error:?}"),
             Self::IncompleteResponse(error) => write!(f, "the response is incomplete: {error:?}"),
-            Self::Timeout => write!(f, "no response within {DEADLINE:?}"),
+            Self::Timeout => write!(f, "no response within {TIMEOUT:?}"),
             Self::ErrorResponse { status, body, .. } => write!(f, "{status} {body}"),
         }
     }
@@ -163,7 +163,7 @@ impl Caller {
             let request = Request::get(format!("{base_url}{path}"));
             request.body(Full::default()).unwrap()
         });
-        let response = tokio::time::timeout(DEADLINE, response).await;
+        let response = tokio::time::timeout(TIMEOUT, response).await;
         response.unwrap().unwrap().status().as_u16()
     }
 
@@ -173,12 +173,12 @@ impl Caller {
 
     /// Creates a delivery and returns it.
     pub(crate) async fn create_delivery(&self) -> Result<Value, Failure> {
-        self.call(Method::POST, DELIVERIES, &order()).await
+        self.call(Method::POST, DELIVERIES, &draft()).await
     }
 
     /// Creates a delivery with an idempotency key and returns it.
     pub(crate) async fn create_delivery_with_key(&self, key: &str) -> Result<Value, Failure> {
-        let body = Bytes::from(order().to_string());
+        let body = Bytes::from(draft().to_string());
         self.fetch(|base_url| {
             let request = self.request(&Method::POST, base_url, DELIVERIES);
             let request = request.header("idempotency-key", key);
@@ -256,7 +256,7 @@ impl Caller {
         &self,
         request: impl Fn(&str) -> Request<Full<Bytes>>,
     ) -> Result<Value, Failure> {
-        tokio::time::timeout(DEADLINE, async { read(self.send(request).await?).await })
+        tokio::time::timeout(TIMEOUT, async { read(self.send(request).await?).await })
             .await
             .unwrap_or(Err(Failure::Timeout))
     }
@@ -283,7 +283,7 @@ pub(crate) fn iri(resource: &Value) -> &str {
     resource["@id"].as_str().unwrap()
 }
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" },

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Longer than the deadline of an attempt.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A wall clock for one process that can be set, by `libfaketime`.
 struct FakeClock {
@@ -124,7 +124,7 @@ async fn wait_for_attempt(shop: &Caller) -> Value {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(DEADLINE, attempted)
+    tokio::time::timeout(TIMEOUT, attempted)
         .await
         .expect("an attempt should end at its deadline")
 }

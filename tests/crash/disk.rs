@@ -9,7 +9,8 @@ use std::{
 
 use crate::cleanup_script::CleanupScript;
 
-/// Mounts the image. Processes that write to a frozen disk cannot be killed, so a watchdog thaws it.
+/// Mounts the image, executes commands, and unmounts it at the end. Processes that write to
+/// a frozen disk cannot be killed, so a watchdog thaws it.
 const CLEANUP_SCRIPT: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin

@@ -84,6 +84,18 @@ async fn the_api_page_creates_one_delivery_by_two_requests_at_the_quoted_price()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_pricing_page_applies_the_example_and_explains_a_price() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let (_platform, folder) = all_in_one().await;
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    symlink(examples, folder.path().join("examples")).unwrap();
+
+    let printed = run(include_str!("../../docs/pricing.md"), &[], folder.path());
+
+    assert!(printed.contains("Within the centre"), "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operations_page_starts_three_processes_and_creates_a_client() {
     let _one = ONE_AT_A_TIME.lock().await;
     let folder = tempfile::tempdir().unwrap();

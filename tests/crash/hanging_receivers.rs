@@ -1,4 +1,4 @@
-//! Many receivers that accept connections and never respond, beside one that does.
+//! Many receivers that accept connections and never respond, and one that responds.
 
 use std::{
     collections::BTreeSet,
@@ -26,24 +26,24 @@ const CLIENTS: usize = 10;
 const WEBHOOKS_PER_CLIENT: usize = 100;
 const HANGING_RECEIVERS: usize = CLIENTS * WEBHOOKS_PER_CLIENT;
 
-/// The default number of notifications that a dispatcher has in flight at most.
+/// The default maximum of notifications in flight in a dispatcher.
 const CAPACITY: usize = 256;
 
-/// The number of deliveries to the responding receiver meanwhile.
+/// Deliveries completed while the others hang; the responding receiver is notified of each.
 const DELIVERIES: usize = 8;
 
-/// Bytes. The limit of a dispatcher's growth at full capacity: buffers, TLS, tasks.
+/// The limit of a dispatcher's memory growth at full capacity, in bytes: buffers, TLS, tasks.
 const MAX_GROWTH: usize = 64 << 20;
 
 /// Counts connections to the hanging receivers.
 #[derive(Clone, Default)]
-struct Hanging {
+struct HangingReceivers {
     total: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
     max_open: Arc<AtomicUsize>,
 }
 
-impl Hanging {
+impl HangingReceivers {
     /// Starts another receiver on its own address; returns its URL.
     async fn start(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -70,8 +70,8 @@ impl Hanging {
     }
 }
 
-/// All receivers get the same notifications. In arrival order, the responding receiver would get its
-/// last one after many timeouts of the others.
+/// All receivers get the same notifications. If they were sent in order of creation, the responding
+/// receiver would get its last one after many timeouts of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() {
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -84,7 +84,7 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
     let receiver = Receiver::start().await;
     shop.subscribe(receiver.url()).await;
     deliver(&shop, &board, &receiver).await;
-    let hanging = Hanging::default();
+    let hanging = HangingReceivers::default();
     for _ in 0..CLIENTS {
         let client = cluster.create_client();
         let client = Caller::authorized(&cluster.gateway_urls, &client, "deliveries").await;
@@ -101,9 +101,9 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
     }
 
     let (total, max_open) = (hanging.total.load(SeqCst), hanging.max_open.load(SeqCst));
-    let growth = cluster.dispatchers.each_ref().map(memory);
-    let growth: Vec<_> = std::iter::zip(growth, before)
-        .map(|(now, before)| now.saturating_sub(before))
+    let after = cluster.dispatchers.each_ref().map(memory);
+    let growth: Vec<_> = std::iter::zip(after, before)
+        .map(|(after, before)| after.saturating_sub(before))
         .collect();
     report(&format!(
         "{HANGING_RECEIVERS} hanging receivers, {DELIVERIES} deliveries: {max_open} connections to them at once, \

@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// Far longer than recording an outcome takes.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// "The operator is told": metrics of attempts and of webhooks whose receivers are gone.
+/// Metrics of attempts and of webhooks whose receivers are gone.
 #[tokio::test]
 async fn attempts_and_disabled_webhooks_are_counted() {
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -48,7 +48,7 @@ async fn attempts_and_disabled_webhooks_are_counted() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    if tokio::time::timeout(DEADLINE, recorded).await.is_err() {
+    if tokio::time::timeout(TIMEOUT, recorded).await.is_err() {
         assert_eq!(counters(addr).await, expected);
     }
 }

@@ -19,7 +19,7 @@ const WORKERS: usize = 6;
 const REQUESTS_BETWEEN_STEPS: u64 = 60;
 
 /// Shorter than a lease: a notification that a dispatcher left leased would arrive too late.
-const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
@@ -41,7 +41,7 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
     let (acknowledged, failures) = load.finish().await;
 
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, DEADLINE).await;
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, TIMEOUT).await;
     crate::report(&format!(
         "rolling restart: {restarts} processes; failed requests: {}; {figures}",
         failures.len()
@@ -83,7 +83,7 @@ async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_no
     receiver.set_responding(false);
     let before = receiver.received().total;
     let are_in_flight = |received: &Received| received.total >= before + IN_FLIGHT;
-    assert!(receiver.wait(DEADLINE, are_in_flight).await);
+    assert!(receiver.wait(TIMEOUT, are_in_flight).await);
     let status = cluster.cores[0].terminate().await;
     assert_eq!(status.code(), Some(0));
     receiver.set_responding(true);
@@ -93,10 +93,10 @@ async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_no
     let exited = Instant::now();
     let unfinished = "SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased')";
     while cluster.postgres.query(unfinished) != "0" {
-        assert!(exited.elapsed() < DEADLINE, "outcomes are not recorded");
+        assert!(exited.elapsed() < TIMEOUT, "outcomes are not recorded");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, DEADLINE).await;
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, TIMEOUT).await;
     crate::report(&format!("a core shut down for good: {figures}"));
     figures.assert_nothing_lost(2 * figures.deliveries);
     assert_eq!(figures.repeats, 0);

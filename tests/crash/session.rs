@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::watch;
 
 /// Far longer than any statement of a test waits.
-const DEADLINE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Killed when it is dropped.
 pub(crate) struct Session {
@@ -43,7 +43,7 @@ impl Session {
     pub(crate) async fn wait_for(&self, line: &str) {
         let mut printed = self.printed.clone();
         let found = printed.wait_for(|lines| lines.iter().any(|printed| printed == line));
-        let in_time = tokio::time::timeout(DEADLINE, found).await;
+        let in_time = tokio::time::timeout(TIMEOUT, found).await;
         let found = in_time.unwrap_or_else(|_| panic!("{line:?} was not printed"));
         assert!(found.is_ok(), "psql exited without {line:?}");
     }

@@ -7,7 +7,7 @@ use crate::{
     webhook_receiver::WebhookReceiver,
 };
 
-/// "The operator is told (event `webhook.disabled` on the internal stream, log, metric)".
+/// Operators learn of it by the event `webhook.disabled`, a log line and a metric.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn disabling_a_webhook_is_logged() {
     let _alone = ONE_AT_A_TIME.lock().await;

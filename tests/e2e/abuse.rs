@@ -12,7 +12,7 @@ use delivery::Credentials;
 use crate::harness::{ApiClient, all_in_one::AllInOne, raw};
 
 /// Generous upper bound for each operation.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The largest accepted growth of the process's memory, in KiB: the limit on buffered bodies, and
 /// the same again for connections.
@@ -64,7 +64,7 @@ async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
                     let mut served = 0;
                     while served < 5 || !(finished.load(Ordering::Relaxed) || abuser.is_finished())
                     {
-                        let response = tokio::time::timeout(DEADLINE, client.get("/api/me")).await;
+                        let response = tokio::time::timeout(TIMEOUT, client.get("/api/me")).await;
                         assert_eq!(response.expect(name).status, 200, "{name}");
                         served += 1;
                     }
@@ -171,7 +171,7 @@ async fn pipelined_requests_are_answered_in_order() {
 
 fn connect(addr: &str) -> TcpStream {
     let stream = TcpStream::connect(addr).unwrap();
-    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_millis(200)))
         .unwrap();

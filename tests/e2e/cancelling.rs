@@ -23,7 +23,7 @@ on_both_databases! {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         client.create_webhook("delivery.cancelled", receiver.url()).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let path = iri(&delivery);
 
         platform.advance(SignedDuration::from_mins(5));
@@ -49,7 +49,7 @@ on_both_databases! {
     async fn a_task_of_a_cancelled_delivery_cannot_be_completed(platform: &Platform) {
         let client = platform.client().await;
         let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         assert_no_content(&client.delete(iri(&delivery)).await);
         let before = json_ld(&client.get(iri(&delivery)).await, 200);
 
@@ -75,7 +75,7 @@ on_both_databases! {
         let courier = platform.courier().await;
 
         for done in [&["pickup"][..], &["dropoff"], &["pickup", "dropoff"]] {
-            let delivery = client.create_delivery(order()).await;
+            let delivery = client.create_delivery(draft()).await;
             for task in done {
                 courier.complete(iri(&delivery[*task])).await;
             }
@@ -93,7 +93,7 @@ on_both_databases! {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
         let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let path = iri(&delivery);
 
         assert_error(&other.delete(path).await, 404);
@@ -164,7 +164,7 @@ async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2
     }
     let mut deliveries = Vec::new();
     for _ in 0..RACES {
-        deliveries.push(client.create_delivery(order()).await);
+        deliveries.push(client.create_delivery(draft()).await);
     }
 
     let mut racing = JoinSet::new();
@@ -220,7 +220,7 @@ async fn race(client: &ApiClient, shops: [&ApiClient; 2], boards: [&ApiClient; 2
 
 /// Checks that the next notification is that of one more cancellation.
 async fn assert_no_more_notifications(client: &ApiClient, receiver: &WebhookReceiver) {
-    let last = client.create_delivery(order()).await;
+    let last = client.create_delivery(draft()).await;
     assert_no_content(&client.delete(iri(&last)).await);
     assert_eq!(
         receiver.next_notification().await.json(),
@@ -236,7 +236,7 @@ const CAPACITY_OF_TWO: &str = r#"
     capacity = 2
 "#;
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
 }
 

@@ -30,7 +30,7 @@ on_both_databases! {
             .await;
         let courier = platform.courier().await;
         let board = dispatch_board(platform).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let (pickup, dropoff) = (iri(&delivery["pickup"]), iri(&delivery["dropoff"]));
 
         let before = json_ld(&client.get(pickup).await, 200);
@@ -95,8 +95,8 @@ on_both_databases! {
 
         for order_of_tasks in [["pickup", "dropoff"], ["dropoff", "pickup"]] {
             let [first, second] = order_of_tasks;
-            let other = client.create_delivery(order()).await;
-            let delivery = client.create_delivery(order()).await;
+            let other = client.create_delivery(draft()).await;
+            let delivery = client.create_delivery(draft()).await;
 
             courier.complete(iri(&delivery[first])).await;
             courier.complete(iri(&delivery[first])).await;
@@ -128,7 +128,7 @@ on_both_databases! {
         let client = platform.client().await;
         let board = dispatch_board(platform).await;
         let courier = platform.courier().await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let done = format!("{}/done", iri(&delivery["pickup"]));
 
         let admin = platform
@@ -243,7 +243,7 @@ async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
     }
 }
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "2020-04-03 13:00" },
@@ -261,7 +261,7 @@ async fn create(client: &ApiClient, count: usize) -> Vec<Value> {
     let mut creating = JoinSet::new();
     for _ in 0..count {
         let client = client.clone();
-        creating.spawn(async move { client.create_delivery(order()).await });
+        creating.spawn(async move { client.create_delivery(draft()).await });
     }
     creating.join_all().await
 }
@@ -319,7 +319,7 @@ async fn assert_no_more_notifications(
     board: &ApiClient,
     receiver: &WebhookReceiver,
 ) {
-    let last = client.create_delivery(order()).await;
+    let last = client.create_delivery(draft()).await;
     for task in ["dropoff", "pickup"] {
         json_ld(
             &board

@@ -115,7 +115,7 @@ on_both_databases! {
         }
         let path = format!("{}/choices", text(&store["timeSlot"]));
         let choices = WORDPRESS.get(&http, &token, &path).await;
-        let order = json!({
+        let draft = json!({
             "dropoff": {
                 "address": {
                     "streetAddress": "48 Rue de Rivoli, 75004 Paris",
@@ -129,7 +129,7 @@ on_both_databases! {
                 "metadata": [],
             },
         });
-        let response = WORDPRESS.post(&http, &token, "/api/deliveries", &order).await;
+        let response = WORDPRESS.post(&http, &token, "/api/deliveries", &draft).await;
 
         assert_eq!(response.header("content-type"), "application/ld+json; charset=utf-8");
         let delivery = response.expect(201);
@@ -148,7 +148,7 @@ on_both_databases! {
     async fn a_prestashop_client_creates_a_delivery(platform: &Platform) {
         let http = platform.anonymous_client();
         let token = token(platform, "basic", "tasks%20deliveries").await;
-        let order = json!({
+        let draft = json!({
             "pickup": { "address": "", "timeSlot": "" },
             "dropoff": {
                 "address": {
@@ -164,7 +164,7 @@ on_both_databases! {
             },
         });
 
-        let delivery = PRESTASHOP.post(&http, &token, "/api/deliveries", &order).await.expect(201);
+        let delivery = PRESTASHOP.post(&http, &token, "/api/deliveries", &draft).await.expect(201);
 
         let dropoff = &delivery["dropoff"];
         for (old, new, time) in [
@@ -188,7 +188,7 @@ on_both_databases! {
     async fn an_sdk_client_creates_a_delivery(platform: &Platform) {
         let http = platform.anonymous_client();
         let token = token(platform, "Basic", "tasks+deliveries").await;
-        let order = json!({
+        let draft = json!({
             "pickup": {
                 "address": { "streetAddress": "44 Rue de Rivoli", "latLng": [48.857_3, 2.352_0] },
                 "before": "tomorrow 12:00",
@@ -197,8 +197,8 @@ on_both_databases! {
         });
 
         let path = "/api/retail_prices/calculate?tax=excluded";
-        let price = SDK.post(&http, &token, path, &order).await.expect(200);
-        let created = SDK.post(&http, &token, "/api/deliveries", &order).await;
+        let price = SDK.post(&http, &token, path, &draft).await.expect(200);
+        let created = SDK.post(&http, &token, "/api/deliveries", &draft).await;
         let subscription = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/hook" });
         let webhook = SDK.post(&http, &token, "/api/webhooks", &subscription).await.expect(201);
         let rejected = SDK.post(&http, &token, "/api/deliveries", &json!({ "dropoff": {} })).await;

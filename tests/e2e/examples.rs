@@ -27,8 +27,8 @@ async fn every_example_is_a_real_request_and_response() {
         for (method, path, operation) in &pending {
             if (method, *path) == (&Method::DELETE, "/api/deliveries/{id}") {
                 // Cancelling needs a delivery without done tasks.
-                let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-                ids.learn(&shop.create_delivery(order).await);
+                let draft = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
+                ids.learn(&shop.create_delivery(draft).await);
             }
             let Some(filled) = ids.fill(path) else {
                 blocked.push((method.clone(), *path, *operation));

@@ -14,7 +14,7 @@ on_both_databases! {
 
         let choices = client.get("/api/time_slots/choices").await.expect(200);
         let slot = choices["choices"][0]["value"].as_str().unwrap().to_owned();
-        let order = json!({
+        let draft = json!({
             "pickup": {
                 "address": "24 Rue de la Paix, 75002 Paris",
                 "before": "tomorrow 11:00",
@@ -32,11 +32,11 @@ on_both_databases! {
         });
 
         let with_tax = client
-            .post("/api/retail_prices/calculate", order.clone())
+            .post("/api/retail_prices/calculate", draft.clone())
             .await
             .expect(200);
         let without_tax = client
-            .post("/api/retail_prices/calculate?tax=excluded", order.clone())
+            .post("/api/retail_prices/calculate?tax=excluded", draft.clone())
             .await
             .expect(200);
         assert_eq!(with_tax["@type"], "RetailPrice");
@@ -52,7 +52,7 @@ on_both_databases! {
         assert_eq!(webhook["@type"], "Webhook");
         let secret = webhook["secret"].as_str().unwrap();
 
-        let delivery = client.create_delivery(order).await;
+        let delivery = client.create_delivery(draft).await;
         let in_slot = json!({ "address": "45 Rue d'Ulm, Paris", "timeSlot": slot });
         let unfinished = client.create_delivery(json!({ "dropoff": in_slot })).await;
         assert_eq!(delivery["@type"], "http://schema.org/ParcelDelivery");

@@ -97,12 +97,12 @@ async fn a_client_can_navigate_from_any_response_to_a_collections_member_class()
 async fn every_response(platform: &Platform) -> Vec<(String, Value)> {
     let client = platform.client().await;
     let anonymous = platform.anonymous_client();
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let webhook = client
         .create_webhook("delivery.picked", "http://127.0.0.1:9/a/../b?c")
         .await;
     let price = client
-        .post("/api/retail_prices/calculate", order())
+        .post("/api/retail_prices/calculate", draft())
         .await
         .expect(200);
     let app = client.get("/api/me").await.expect(200);
@@ -141,7 +141,7 @@ async fn every_response(platform: &Platform) -> Vec<(String, Value)> {
     ] {
         responses.push((path.to_owned(), client.get(path).await.expect(200)));
     }
-    let asserted = client.post("/api/deliveries/assert", order()).await;
+    let asserted = client.post("/api/deliveries/assert", draft()).await;
     responses.push(("an asserted delivery".to_owned(), asserted.expect(200)));
     responses.extend(every_error(&client, &anonymous).await);
     responses
@@ -156,7 +156,7 @@ async fn first_member(client: &ApiClient, path: &str) -> Value {
 
 async fn every_error(client: &ApiClient, anonymous: &ApiClient) -> Vec<(String, Value)> {
     let violations = client.post("/api/deliveries", json!({ "pickup": 1 })).await;
-    let mut far = order();
+    let mut far = draft();
     far["dropoff"]["address"]["latLng"] = json!([45.764, 4.8357]);
     let no_price = client.post("/api/retail_prices/calculate", far).await;
     assert!(no_price.json["calculation"].is_array(), "{}", no_price.json);
@@ -171,7 +171,7 @@ async fn every_error(client: &ApiClient, anonymous: &ApiClient) -> Vec<(String, 
     ]
 }
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({
         "pickup": { "address": "24 Rue de la Paix, 75002 Paris", "before": "tomorrow 11:00" },
         "dropoff": {

@@ -1,7 +1,7 @@
 //! End-to-end tests: the platform as a black box over real HTTP, gRPC and webhooks, on SQLite and
 //! PostgreSQL.
 //!
-//! Each test runs against a started platform and checks one claim; `harness` has the clients.
+//! Each test runs against a started platform and checks one behaviour; `harness` has the clients.
 #![expect(
     clippy::unwrap_used,
     reason = "a failed unwrap fails the test and reports its location"

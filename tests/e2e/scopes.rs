@@ -88,7 +88,7 @@ const RPCS: &[(&str, Requirement)] = &[
 const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];
 
 /// Timeout for a response, an error or the first message of a stream.
-const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
 fn every_rpc_of_the_contract_is_listed() {
@@ -178,7 +178,7 @@ async fn call(platform: &Platform, rpc: &str, token: Option<&str>) -> Result<(),
     }
     let path = format!("/delivery.v1.{rpc}").parse().unwrap();
     let response = grpc.streaming(request, path, ProstCodec::<(), ()>::default());
-    let response = tokio::time::timeout(DEADLINE, response).await.unwrap();
+    let response = tokio::time::timeout(TIMEOUT, response).await.unwrap();
     response.map(|_| ())
 }
 

@@ -41,7 +41,7 @@ on_both_databases! {
         let other = platform.new_store_client().await;
         let path = json_ld(&client.get("/api/me").await, 200)["store"].clone();
         let path = path.as_str().unwrap();
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
 
         let store = json_ld(&client.get(path).await, 200);
         let time_slot = store["timeSlot"].as_str().unwrap();
@@ -215,7 +215,7 @@ const DAILY: &str = r#"
     interval = "2 days"
 "#;
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
 }
 

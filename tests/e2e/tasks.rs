@@ -15,7 +15,7 @@ use crate::harness::{Mismatches, Platform, WebhookReceiver, iri};
 on_both_databases! {
     async fn a_client_polls_its_task_until_it_is_done(platform: &Platform) {
         let client = platform.client().await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let dropoff = iri(&delivery["dropoff"]);
 
         let before = client.get(dropoff).await;
@@ -44,8 +44,8 @@ on_both_databases! {
         let client = platform.client().await;
         client.create_webhook("delivery.completed", receiver.url()).await;
         let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
-        let first = client.create_delivery(order()).await;
-        let second = client.create_delivery(order()).await;
+        let first = client.create_delivery(draft()).await;
+        let second = client.create_delivery(draft()).await;
 
         // Couriers' devices report late and out of order.
         for task in ["dropoff", "pickup"] {
@@ -76,18 +76,18 @@ on_both_databases! {
         client.create_webhook("delivery.completed", receiver.url()).await;
         let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let mut expected = BTreeSet::new();
-        let mut done = tokio::task::JoinSet::new();
+        let mut requests = tokio::task::JoinSet::new();
 
         for _ in 0..10 {
-            let delivery = client.create_delivery(order()).await;
+            let delivery = client.create_delivery(draft()).await;
             for task in ["pickup", "dropoff", "pickup", "dropoff"] {
                 let path = format!("{}/done", iri(&delivery[task]));
                 let courier = courier.clone();
-                done.spawn(async move { courier.put(&path, json!({})).await.status });
+                requests.spawn(async move { courier.put(&path, json!({})).await.status });
             }
             expected.insert(completed(&delivery).to_string());
         }
-        assert_eq!(done.join_all().await, [200; 40]);
+        assert_eq!(requests.join_all().await, [200; 40]);
 
         let mut notifications = BTreeSet::new();
         for _ in 0..expected.len() {
@@ -95,7 +95,7 @@ on_both_databases! {
         }
         assert_eq!(notifications, expected);
         // One more notification proves that no duplicate is in flight.
-        let last = client.create_delivery(order()).await;
+        let last = client.create_delivery(draft()).await;
         for task in ["pickup", "dropoff"] {
             courier.put(&format!("{}/done", iri(&last[task])), json!({})).await.expect(200);
         }
@@ -106,7 +106,7 @@ on_both_databases! {
     async fn a_courier_reads_and_completes_any_task_but_no_other_resource(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let pickup = iri(&delivery["pickup"]);
         let mut mismatches = Mismatches::default();
 
@@ -140,7 +140,7 @@ on_both_databases! {
     }
 }
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
 }
 

@@ -151,13 +151,13 @@ async fn wait_for_price(client: &ApiClient, amount: i64) {
 }
 
 async fn price(client: &ApiClient) -> i64 {
-    let order = json!({
+    let draft = json!({
         "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
         "dropoff": {
             "address": { "streetAddress": "There", "latLng": [48.8558, 2.3551] },
             "before": "2020-04-03 13:00",
         },
     });
-    let price = client.post("/api/retail_prices/calculate", order).await;
+    let price = client.post("/api/retail_prices/calculate", draft).await;
     price.expect(200)["amount"].as_i64().unwrap()
 }

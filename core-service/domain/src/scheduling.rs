@@ -10,9 +10,9 @@ use super::notification::{Failure, Outcome};
 pub enum ReceiverHealth {
     /// No attempt has ended yet.
     Unknown,
-    /// The last attempt was short, whatever its outcome.
+    /// The last attempt was short, delivered or failed.
     Healthy,
-    /// The last attempt was long, whatever its outcome.
+    /// The last attempt was long, delivered or failed.
     Slow,
 }
 

@@ -16,7 +16,7 @@ pub struct Webhook {
     pub event: EventName,
     pub url: String,
     pub created_at: Timestamp,
-    /// When its retired secrets expire, if it has any.
+    /// When the overlap of a secret rotation ends and the older secrets expire; `None` without one.
     pub overlap_ends_at: Option<Timestamp>,
     /// `None` while it is enabled.
     pub disabled: Option<Disabled>,
@@ -43,8 +43,9 @@ impl Webhook {
 
     /// The period, at or after `since`, whose events this webhook may have missed while it was
     /// disabled; both ends are included. Within `EVENT_TIME_MARGIN` of an end, only the webhook's
-    /// notifications show which events it missed. Notifications are complete from `retained_since`
-    /// on; a margin before that is left out.
+    /// notifications show which events it missed. Those older than `retained_since` may have been
+    /// removed, so the first margin starts there at the earliest, and the last margin is left out
+    /// unless all its notifications are retained.
     pub fn missed_period(
         &self,
         since: Timestamp,
@@ -81,7 +82,8 @@ impl Webhook {
         covers_all && is_over
     }
 
-    /// The earliest time of an event that may have been missed: after the registration.
+    /// The earliest time of an event that may have been missed: a margin before the webhook was
+    /// disabled, but after its registration.
     fn possible_from(&self) -> Option<Timestamp> {
         let (from, _) = self.disabled_period?;
         let registered = self

@@ -1,23 +1,19 @@
 //! API clients: creates, lists and disables them and rotates their secrets, for operators.
 
-use std::sync::Arc;
-
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use domain::{
     api_client::{ApiClient, Scope, Scopes, SecretHash},
     id::ApiClientId,
     violation::Violations,
 };
-use process::clock::Clock;
+use process::{clock::Clock, random};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
     address_geocoder::AddressGeocoder, authenticator::Authenticator, lookup, messages, validation,
 };
-use process::random;
-
 use storage::Storage;
 
 use crate::error::Error;

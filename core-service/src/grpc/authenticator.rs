@@ -128,14 +128,14 @@ impl Authenticator {
     /// token during the stream has no effect.
     pub(super) async fn revoked(
         &self,
-        token: &MetadataMap,
-        permit: impl Fn(&Caller) -> Result<(), Error>,
+        metadata: &MetadataMap,
+        authorize: impl Fn(&Caller) -> Result<(), Error>,
     ) -> Error {
         loop {
             tokio::time::sleep(REVOCATION_CHECK_INTERVAL).await;
-            match self.authenticate(token).await {
+            match self.authenticate(metadata).await {
                 Ok(caller) => {
-                    if let Err(error) = permit(&caller) {
+                    if let Err(error) = authorize(&caller) {
                         return error;
                     }
                 }

@@ -38,16 +38,16 @@ impl Background {
         } = self;
         let Lifecycle {
             shutdown,
-            tasks,
+            task_tracker,
             streams_closed,
         } = lifecycle;
 
         let token = shutdown.clone();
-        tasks.spawn(async move { sequencer.run(&token).await });
+        task_tracker.spawn(async move { sequencer.run(&token).await });
         let token = shutdown.clone();
-        tasks.spawn(async move { event_retention.run(&token).await });
+        task_tracker.spawn(async move { event_retention.run(&token).await });
         let token = shutdown.clone();
-        tasks.spawn(async move { idempotency.remove_expired(&token).await });
+        task_tracker.spawn(async move { idempotency.remove_expired(&token).await });
 
         let last_tasks = TaskTracker::new();
         let token = streams_closed.clone();

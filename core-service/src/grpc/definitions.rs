@@ -1,5 +1,5 @@
 //! Time slots, price lists and zones, compiled and cached in two levels: the current row of a
-//! store for a moment ([`FreshnessCache`]), and its compiled form as long as it is in use.
+//! store for about a second ([`FreshnessCache`]), and its compiled form until it is evicted.
 
 use domain::{
     coverage::Coverage,

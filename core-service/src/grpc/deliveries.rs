@@ -54,19 +54,19 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let guard = self
-            .idempotency
-            .guard(&caller, "CreateDelivery", request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+        let request_key =
+            self.idempotency
+                .read_key(&caller, "CreateDelivery", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
 
         let planned = self
-            .plan_order(&caller, request.delivery, request.violations)
+            .plan_draft(&caller, request.delivery, request.violations)
             .await;
         let planned = match planned {
             Ok(planned) => planned,
-            Err(error) => return Ok(self.idempotency.replay_or(guard, error).await?),
+            Err(error) => return Ok(self.idempotency.replay_or(request_key, error).await?),
         };
 
         let booking = planned.booking;
@@ -77,10 +77,11 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let reply = messages::delivery(&delivery, store);
         let created = self
             .idempotency
-            .write(guard, move |transaction| {
+            .write(request_key, move |transaction| {
                 let (delivery, reply) = (delivery.clone(), reply.clone());
                 Box::pin(async move {
-                    // Before the booking: a repeated order must fail because of its quote.
+                    // Before the booking, so that a repeated request fails because of its quote,
+                    // not because of the time slot.
                     if let Some(id) = quote_id {
                         use_quote(transaction, id, &delivery).await?;
                     }
@@ -120,7 +121,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let request = request.into_inner();
         let planned = self
-            .plan_order(&caller, request.delivery, request.violations)
+            .plan_draft(&caller, request.delivery, request.violations)
             .await?;
         if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();
@@ -258,8 +259,8 @@ async fn use_quote(
 }
 
 impl Deliveries {
-    /// Plans an order, with the quote that it names.
-    async fn plan_order(
+    /// Plans a draft, with the quote that it names.
+    async fn plan_draft(
         &self,
         caller: &Caller,
         draft: Option<proto::DeliveryDraft>,
@@ -268,13 +269,13 @@ impl Deliveries {
         let name = draft
             .as_ref()
             .and_then(|draft| draft.retail_price.as_deref());
-        let lookup = self.quotes.look_up(caller.store()?.id, name);
+        let quote_lookup = self.quotes.look_up(caller.store()?.id, name);
         let plan_request = PlanRequest {
             draft,
             violations,
             freshness: Freshness::Current,
         };
-        self.planner.plan(caller, plan_request, lookup).await
+        self.planner.plan(caller, plan_request, quote_lookup).await
     }
 
     /// Cancels a delivery and enqueues its events in the same transaction. None if the delivery
@@ -303,8 +304,10 @@ impl Deliveries {
                         slot_bookings::release(transaction, store_id, booking).await?;
                     }
                     let events = [EventName::from(event)];
-                    let of = (store_id, id);
-                    let pending_dispatch = outbox.enqueue(transaction, of, &events, now).await?;
+                    let delivery_key = (store_id, id);
+                    let pending_dispatch = outbox
+                        .enqueue(transaction, delivery_key, &events, now)
+                        .await?;
                     Ok((Some(delivery), pending_dispatch))
                 })
             })

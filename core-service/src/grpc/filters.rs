@@ -8,7 +8,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use storage::delivery_pages::{Filter, Period};
 
-/// Parses the filters of a request, with times in the store's zone and date order.
+/// Parses the filters of a request, with times in the store's time zone and date order.
 pub(super) fn parse(
     request: proto::ListDeliveriesRequest,
     context: (&Zoned, DateOrder),

@@ -1,5 +1,5 @@
 //! A cache with a short time to live, which saves price calculations most of their queries.
-//! Orders read the current values from the database.
+//! Creating a delivery reads the current values from the database.
 
 use std::{
     hash::Hash,

@@ -14,10 +14,10 @@ use tonic::Streaming;
 
 use crate::error::Error;
 
-/// Capacity of the channel; a full channel holds up the stream.
+/// Capacity of the channel; while it is full, the stream is not read.
 const QUEUED_CHUNKS: usize = 8;
 
-/// A message to the thread.
+/// A message to the parsing thread.
 enum Chunk {
     File {
         name: String,

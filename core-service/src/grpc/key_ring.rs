@@ -84,7 +84,8 @@ impl KeyRing {
         Ok(self.keys())
     }
 
-    /// Reloads the keys, unless that was done just now. Concurrent callers wait for one reload.
+    /// Reloads the keys, unless that was done within [`MIN_RELOAD_INTERVAL`]. Concurrent
+    /// callers wait for one reload.
     pub(super) async fn reload(&self) -> Result<(), Error> {
         let mut last_reload = self.last_reload.lock().await;
         if last_reload.is_some_and(|at| at.elapsed() < MIN_RELOAD_INTERVAL) {

@@ -19,7 +19,7 @@ use crate::error::Error;
 
 use proto::iri::Collection;
 
-/// Limit of the violations taken over from the caller.
+/// Limit of the violations taken over from a gateway.
 const MAX_VIOLATIONS: usize = 100;
 
 /// The violations found by a gateway.

@@ -37,7 +37,7 @@ pub(super) struct PlanRequest {
     pub(super) draft: Option<proto::DeliveryDraft>,
     /// Found by the gateway.
     pub(super) violations: Vec<proto::Violation>,
-    /// Of the time slot, the price list and the zones.
+    /// How fresh the time slot, the price list and the zones must be.
     pub(super) freshness: Freshness,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct PlannedDelivery {
     pub(super) price_list: Option<Arc<PriceList>>,
     /// The accepted quote, if the request names one.
     pub(super) quote: Option<Quote>,
-    /// The time of planning, in the store's zone.
+    /// The time of planning, in the store's time zone.
     pub(super) now: Zoned,
     /// Booking of the dropoff in a slot with limited capacity, and that capacity.
     pub(super) booking: Option<(Booking, u32)>,
@@ -98,9 +98,9 @@ impl Planner {
 
         let external_reference =
             validation::external_reference(draft.external_reference, &mut violations);
-        let [pickup, dropoff] = tasks(draft.pickup, draft.dropoff, &context, &mut violations);
+        let [pickup, dropoff] = task_inputs(draft.pickup, draft.dropoff, &context, &mut violations);
         let price_list = self.definitions.price_list(store.id, freshness).await?;
-        // A quote holds even if the price list has changed since.
+        // A quote stays binding even if the price list has changed since.
         if let (Some(price_list), None) = (&price_list, lookup.quote()) {
             check_packages("pickup", &pickup.details, price_list, &mut violations);
             check_packages("dropoff", &dropoff.details, price_list, &mut violations);
@@ -132,7 +132,8 @@ impl Planner {
         let windows =
             delivery_window::task_windows(&pickup.times, &dropoff.times, route, &mut violations);
 
-        let (Some(from), Some(to), Some(route), Some((first, second))) = (from, to, route, windows)
+        let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window))) =
+            (from, to, route, windows)
         else {
             lookup.add_violation(&mut violations);
             return Err(Error::Invalid(violations));
@@ -142,8 +143,8 @@ impl Planner {
             return Err(Error::Invalid(violations));
         }
         let plan = DeliveryPlan {
-            pickup: task_plan(from, first, &pickup.times, pickup.details),
-            dropoff: task_plan(to, second, &dropoff.times, dropoff.details),
+            pickup: task_plan(from, pickup_window, &pickup.times, pickup.details),
+            dropoff: task_plan(to, dropoff_window, &dropoff.times, dropoff.details),
             route,
         };
         let given = GivenTimes {
@@ -180,7 +181,7 @@ impl Planner {
 }
 
 /// The fields of the pickup and of the dropoff, which must have a time.
-fn tasks(
+fn task_inputs(
     pickup: Option<proto::TaskDraft>,
     dropoff: Option<proto::TaskDraft>,
     context: &ParseContext<'_>,

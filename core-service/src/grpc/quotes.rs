@@ -1,4 +1,5 @@
-//! Quotes: retail prices encrypted into their own resource names, and accepted by orders.
+//! Quotes: retail prices encrypted into their own resource names, and accepted when a delivery is
+//! created.
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ struct QuotePayload {
     fingerprint: Vec<u8>,
 }
 
-/// The quote named by an order.
+/// The quote that a draft names.
 #[derive(Debug)]
 pub(super) enum QuoteLookup {
     NotGiven,
@@ -100,7 +101,7 @@ impl Quotes {
             .map(|decrypted| decrypted.retail_price)
     }
 
-    /// Looks up the quote that an order names.
+    /// Looks up the quote that a draft names.
     pub(super) fn look_up(&self, store_id: StoreId, name: Option<&str>) -> QuoteLookup {
         let Some(name) = name else {
             return QuoteLookup::NotGiven;
@@ -207,23 +208,24 @@ impl QuoteLookup {
 const PRICE_EXPIRED: &str = "PRICE_EXPIRED";
 const EXPIRED: &str = "the retail price has expired; calculate it again";
 
-/// Which times an order gives explicitly.
+/// Which times a draft gives explicitly.
 pub(super) struct GivenTimes {
     pub(super) pickup: bool,
     pub(super) pickup_slot: bool,
     pub(super) dropoff_slot: bool,
 }
 
-/// The differences between an order and the quoted plan, by the field names of the order.
+/// The differences between a plan and the quoted one, by the field names of the draft.
 fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes) -> Violations {
     let differences = quoted.differences(&PlanFingerprint::of(plan));
     let mut violations = Violations::new();
     for (kind, part) in &differences {
-        let is = |part| differences.contains(&(*kind, part));
+        let differs = |part| differences.contains(&(*kind, part));
         let is_implied = match part {
             // The default start of a window follows from its end.
-            PlanField::After => is(PlanField::Before),
-            // The end of a pickup without times follows from the dropoff and the route.
+            PlanField::After => differs(PlanField::Before),
+            // The window of a pickup without times follows from the dropoff and the route, which
+            // cause the difference if there are differences besides the window's start and end.
             PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => {
                 differences.len() > 2
             }

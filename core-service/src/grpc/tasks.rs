@@ -106,8 +106,10 @@ impl Tasks {
                         }
                     }
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
-                    let of = (store_id, delivery_id);
-                    let pending_dispatch = outbox.enqueue(transaction, of, &events, now).await?;
+                    let delivery_key = (store_id, delivery_id);
+                    let pending_dispatch = outbox
+                        .enqueue(transaction, delivery_key, &events, now)
+                        .await?;
                     Ok::<_, Error>((task, pending_dispatch))
                 })
             })

@@ -15,8 +15,8 @@ use super::{
     events::{EventFeed, EventRetention, Events, Sequencer},
     idempotency::Idempotency,
     notifications::{
-        AttemptWriter, Claims, Leases, NotificationRetention, Notifications, Outbox, Outcomes,
-        Pusher, Receiver, Sessions, Streams, TestSends, attempt_log,
+        AttemptWriter, Claims, Leases, NotificationRetention, Notifications, Outbox,
+        OutcomeReceiver, Outcomes, Pusher, Sessions, Streams, TestSends, attempt_log,
     },
     planning::Planner,
     price_lists::PriceLists,
@@ -139,7 +139,7 @@ pub(crate) fn wire(
             leases: Arc::clone(&leases),
             notifications_ready,
         },
-        receiver: Receiver {
+        outcome_receiver: OutcomeReceiver {
             streams,
             outcomes,
             leases: Arc::clone(&leases),
@@ -206,12 +206,12 @@ pub(crate) fn wire(
             authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             feed,
-            tasks: lifecycle.tasks.clone(),
+            task_tracker: lifecycle.task_tracker.clone(),
         },
         notifications: Notifications {
             authenticator: Arc::clone(&authenticator),
             sessions,
-            tasks: lifecycle.tasks.clone(),
+            task_tracker: lifecycle.task_tracker.clone(),
         },
         price_lists: PriceLists {
             authenticator: Arc::clone(&authenticator),

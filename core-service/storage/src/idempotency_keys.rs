@@ -29,7 +29,7 @@ pub struct Key {
 /// The stored response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// Distinguishes it from other requests with its key.
+    /// Distinguishes the request from others with the same key.
     pub request_hash: Vec<u8>,
     pub encrypted_response: Vec<u8>,
 }
@@ -195,11 +195,11 @@ mod tests {
             .write(move |transaction| {
                 Box::pin(async move {
                     let times = (now, cutoff);
-                    let acquire = acquire(transaction, key, [body; 32], times).await?;
-                    if acquire == Acquisition::Acquired {
+                    let acquisition = acquire(transaction, key, [body; 32], times).await?;
+                    if acquisition == Acquisition::Acquired {
                         store_response(transaction, key, vec![body]).await?;
                     }
-                    Ok(acquire)
+                    Ok(acquisition)
                 })
             })
             .await
@@ -216,11 +216,11 @@ mod tests {
     async fn the_first_request_acquires_a_key_until_it_expires() {
         let (_directory, storage) = fixture::sqlite().await;
         let second = SignedDuration::from_secs(1);
-        let long_ago = NOW - second;
+        let past = NOW - second;
 
-        let first = request(&storage, (key(1), 1), NOW, long_ago).await.unwrap();
-        let again = request(&storage, (key(1), 2), NOW, long_ago).await.unwrap();
-        let other = request(&storage, (key(2), 3), NOW, long_ago).await.unwrap();
+        let first = request(&storage, (key(1), 1), NOW, past).await.unwrap();
+        let again = request(&storage, (key(1), 2), NOW, past).await.unwrap();
+        let other = request(&storage, (key(2), 3), NOW, past).await.unwrap();
         let expired = request(&storage, (key(1), 4), NOW + second, NOW)
             .await
             .unwrap();

@@ -84,8 +84,9 @@ impl Client {
         })
     }
 
-    /// Sends a GET request, and repeats it once if a pooled connection turns out to be closed. The
-    /// error never contains the URL, which includes personal addresses.
+    /// Sends a GET request, and repeats it once if its connection fails before the response, such as
+    /// a pooled one that the service has closed. The error never contains the URL, which includes
+    /// personal addresses.
     pub async fn get(&self, url: &Url) -> Result<Response, Error> {
         self.get_with_deadline(url, Instant::now() + self.limits.timeout)
             .await
@@ -185,7 +186,7 @@ pub fn parse_timeout(text: &str) -> Result<Duration, String> {
         })
 }
 
-/// RFC 9110 section 10.2.3, in seconds. A date is ignored: the default pause applies.
+/// RFC 9110 section 10.2.3, in seconds. A date is ignored: the circuit breaker's default applies.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

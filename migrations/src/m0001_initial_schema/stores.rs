@@ -32,7 +32,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             ],
             &["store_id", "id"],
         ),
-        // The number of bookings of each time slot with a limited capacity.
+        // The number of bookings of each choice of a time slot with a limited capacity.
         table(
             "slot_bookings",
             [

@@ -231,7 +231,7 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
         .collect()
 }
 
-/// Parses a JSON text of the tables; a test parses every one.
+/// Parses a JSON text of the tables.
 fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).expect("a test parses every JSON text of the tables")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{order, order_with};
+use super::{draft, draft_with};
 use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,8 +46,8 @@ async fn a_string_is_geocoded_regardless_of_case_accents_and_commas() {
             spellings.push(format!("{street}, {postcode} Paris, France"));
         }
         for spelling in spellings {
-            let order = order_with("dropoff.address", json!(spelling));
-            let response = client.post("/api/deliveries", order).await;
+            let draft = draft_with("dropoff.address", json!(spelling));
+            let response = client.post("/api/deliveries", draft).await;
 
             if response.status != 201 {
                 mismatches.check_eq(&spelling, response.status, 201);
@@ -75,7 +75,7 @@ async fn a_string_is_geocoded_regardless_of_case_accents_and_commas() {
 async fn an_object_with_coordinates_keeps_them_and_its_text_and_one_without_is_geocoded() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let by_text = client.create_delivery(order()).await;
+    let by_text = client.create_delivery(draft()).await;
     let geocoded = by_text["dropoff"]["address"]["geo"].clone();
     let point = |latitude: f64, longitude: f64| json!({ "@type": "GeoCoordinates", "latitude": latitude, "longitude": longitude });
     let text = " 48 rue de rivoli, behind the  CHURCH ";
@@ -107,7 +107,7 @@ async fn an_object_with_coordinates_keeps_them_and_its_text_and_one_without_is_g
         let case = address.to_string();
         address["streetAddress"] = json!(text);
         let response = client
-            .post("/api/deliveries", order_with("dropoff.address", address))
+            .post("/api/deliveries", draft_with("dropoff.address", address))
             .await;
 
         mismatches.check_eq(&case, response.status, 201);
@@ -128,7 +128,7 @@ async fn an_object_with_coordinates_keeps_them_and_its_text_and_one_without_is_g
     ] {
         let case = address.to_string();
         let response = client
-            .post("/api/deliveries", order_with("dropoff.address", address))
+            .post("/api/deliveries", draft_with("dropoff.address", address))
             .await;
         mismatches.check_eq(&case, response.status, 201);
         mismatches.check_eq(case, &response.json["dropoff"]["address"]["geo"], &geocoded);
@@ -169,7 +169,7 @@ async fn a_text_that_cannot_be_geocoded_precisely_is_a_violation_of_its_address(
         }
     }
     // "Naming what was understood."
-    let body = order_with("dropoff.address", json!("1 Nowhere Street, Atlantis"));
+    let body = draft_with("dropoff.address", json!("1 Nowhere Street, Atlantis"));
     let response = client.post("/api/deliveries", body).await;
     let message = response.json["violations"][0]["message"].to_string();
     let names_street = message.to_lowercase().contains("nowhere street");
@@ -210,7 +210,7 @@ async fn lat_lng_is_latitude_then_longitude_in_range() {
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.latLng", invalid),
+                draft_with("dropoff.address.latLng", invalid),
             )
             .await;
         mismatches.check_violations(case, &response, &["dropoff.address.latLng"]);
@@ -224,7 +224,7 @@ async fn lat_lng_is_latitude_then_longitude_in_range() {
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.latLng", swapped),
+                draft_with("dropoff.address.latLng", swapped),
             )
             .await;
         mismatches.check_violations(&case, &response, &["dropoff.address.latLng"]);
@@ -246,7 +246,7 @@ async fn lat_lng_is_latitude_then_longitude_in_range() {
         let case = format!("geo {invalid}");
         let address = json!({ "streetAddress": "By the river", "geo": invalid });
         let response = client
-            .post("/api/deliveries", order_with("dropoff.address", address))
+            .post("/api/deliveries", draft_with("dropoff.address", address))
             .await;
         mismatches.check_violations(case, &response, &["dropoff.address.geo"]);
     }
@@ -280,7 +280,7 @@ async fn a_telephone_is_normalized_to_e164_or_is_a_violation() {
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.telephone", given),
+                draft_with("dropoff.address.telephone", given),
             )
             .await;
         mismatches.check_eq(&case, response.status, 201);
@@ -307,7 +307,7 @@ async fn a_telephone_is_normalized_to_e164_or_is_a_violation() {
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.address.telephone", invalid),
+                draft_with("dropoff.address.telephone", invalid),
             )
             .await;
         mismatches.check_violations(&case, &response, &["dropoff.address.telephone"]);

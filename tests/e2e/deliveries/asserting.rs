@@ -1,8 +1,8 @@
-//! `POST /api/deliveries/assert`: validates an order without creating it.
+//! `POST /api/deliveries/assert`: validates a draft without creating it.
 
 use serde_json::{Value, json};
 
-use super::{dropoff, order};
+use super::{draft, dropoff};
 use crate::harness::{
     Platform,
     assertions::{assert_error, assert_violations, json_ld},
@@ -15,7 +15,7 @@ on_both_databases! {
     /// would be created, without ids and creation times.
     async fn an_acceptable_order_is_returned_as_a_preview_and_not_created(platform: &Platform) {
         let client = platform.client().await;
-        let order = json!({
+        let draft = json!({
             "dropoff": {
                 "address": "48 Rue de Rivoli, 75004 Paris",
                 "timeSlot": "2020-04-03 12:00-14:00",
@@ -26,11 +26,11 @@ on_both_databases! {
             },
         });
 
-        let preview = json_ld(&client.post(ASSERT, order.clone()).await, 200);
+        let preview = json_ld(&client.post(ASSERT, draft.clone()).await, 200);
 
         let listed = json_ld(&client.get("/api/deliveries").await, 200);
         assert_eq!(listed["hydra:member"], json!([]));
-        let mut expected = client.create_delivery(order).await;
+        let mut expected = client.create_delivery(draft).await;
         remove(&mut expected, &["@id", "id"]);
         for task in ["pickup", "dropoff"] {
             remove(&mut expected[task], &["@id", "id"]);
@@ -74,8 +74,8 @@ on_both_databases! {
     async fn asserting_requires_the_scope_of_creating(platform: &Platform) {
         let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
 
-        assert_error(&tasks_only.post(ASSERT, order()).await, 403);
-        assert_error(&platform.anonymous_client().post(ASSERT, order()).await, 401);
+        assert_error(&tasks_only.post(ASSERT, draft()).await, 403);
+        assert_error(&platform.anonymous_client().post(ASSERT, draft()).await, 401);
         assert_error(&platform.client().await.get(ASSERT).await, 405);
     }
 }

@@ -1,8 +1,8 @@
-//! Invalid values for each field of an order: a violation at the field's property path.
+//! Invalid values for each field of a draft: a violation at the field's property path.
 
 use serde_json::{Deserializer, Value, json};
 
-use super::order_with;
+use super::draft_with;
 use crate::harness::{Database, Mismatches, Platform};
 
 /// Property paths, each with invalid values.
@@ -73,7 +73,7 @@ async fn a_field_of_a_wrong_type_or_format_is_a_violation_at_its_path() {
             let invalid = value.unwrap();
             let case = format!("{path} {invalid}");
             let response = client
-                .post("/api/deliveries", order_with(path, invalid))
+                .post("/api/deliveries", draft_with(path, invalid))
                 .await;
             mismatches.check_violations(case, &response, &[path]);
         }
@@ -116,7 +116,7 @@ async fn a_field_over_its_length_limit_is_a_violation_that_names_the_limit() {
     ];
     for (path, value) in strings.into_iter().chain(collections) {
         let response = client
-            .post("/api/deliveries", order_with(path, value))
+            .post("/api/deliveries", draft_with(path, value))
             .await;
 
         mismatches.check_violations(path, &response, &[path]);
@@ -130,7 +130,7 @@ async fn a_field_over_its_length_limit_is_a_violation_that_names_the_limit() {
         ("dropoff.packages", json!([{ "type": long, "quantity": 1 }])),
     ] {
         let response = client
-            .post("/api/deliveries", order_with(path, value))
+            .post("/api/deliveries", draft_with(path, value))
             .await;
         mismatches.check_violations(path, &response, &[path]);
     }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::{elapsed, order_with};
+use super::{draft_with, elapsed};
 use crate::harness::{Database, Mismatches, Platform};
 
 /// Values of `before` and the expected instants; the clock is at Thursday 2 April 2020, 11:00 Paris.
@@ -69,8 +69,8 @@ async fn before_accepts_everyday_time_formats_in_the_stores_zone() {
     let mut mismatches = Mismatches::default();
 
     for (before, expected) in BEFORE {
-        let order = order_with("dropoff.before", json!(before));
-        let response = client.post("/api/deliveries", order).await;
+        let draft = draft_with("dropoff.before", json!(before));
+        let response = client.post("/api/deliveries", draft).await;
 
         mismatches.check_eq(before, response.status, 201);
         let dropoff = &response.json["dropoff"];

@@ -4,14 +4,14 @@ use delivery::Credentials;
 use proto::{AddressDraft, CreateStoreRequest};
 use serde_json::{Value, json};
 
-use super::{dropoff, order};
+use super::{draft, dropoff};
 use crate::harness::{Mismatches, Platform};
 
 on_both_databases! {
     async fn a_delivery_is_created_with_two_open_tasks(platform: &Platform) {
         let client = platform.client().await;
 
-        let order = json!({
+        let draft = json!({
             "pickup": { "address": "24 Rue de la Paix, 75002 Paris", "before": "tomorrow 11:00" },
             "dropoff": {
                 "address": {
@@ -25,11 +25,11 @@ on_both_databases! {
             },
         });
         let price = client
-            .post("/api/retail_prices/calculate", order.clone())
+            .post("/api/retail_prices/calculate", draft.clone())
             .await
             .expect(200);
 
-        let created = client.post("/api/deliveries", order).await;
+        let created = client.post("/api/deliveries", draft).await;
 
         assert_eq!(created.header("content-type"), "application/ld+json; charset=utf-8");
         let location = created.header("location").to_owned();
@@ -171,7 +171,7 @@ on_both_databases! {
                 Some(json!({ "comments": "Ring", "address": null, "timeSlot": "" })),
             ] {
                 let case = format!("{expected:?} {pickup:?}");
-                let mut body = order();
+                let mut body = draft();
                 if let Some(pickup) = pickup {
                     body["pickup"] = pickup;
                 }
@@ -201,7 +201,7 @@ on_both_databases! {
             "after": null, "doneAfter": null, "doneBefore": null, "timeSlot": null,
             "comments": null, "weight": null, "packages": null, "tags": null, "metadata": null,
         });
-        let mut with_nulls = order();
+        let mut with_nulls = draft();
         with_nulls["pickup"] = all_null.clone();
         with_nulls["pickup"]["before"] = json!(null);
         with_nulls["pickup"]["address"] = json!(null);
@@ -213,7 +213,7 @@ on_both_databases! {
             "name": null, "contactName": null, "telephone": null, "description": null,
             "postalCode": null, "addressLocality": null, "addressCountry": null,
         });
-        let mut with_unknown_members = order();
+        let mut with_unknown_members = draft();
         with_unknown_members["@context"] = json!("/api/contexts/Delivery");
         with_unknown_members["store"] = json!({ "a": [1, { "b": null }] });
         with_unknown_members["dropoff"]["status"] = json!("DONE");
@@ -224,7 +224,7 @@ on_both_databases! {
             "floor": 3, "provider": "ours",
         });
 
-        let plain = client.create_delivery(order()).await;
+        let plain = client.create_delivery(draft()).await;
         for body in [with_nulls, with_unknown_members] {
             let created = client.create_delivery(body).await;
             for kind in ["pickup", "dropoff"] {

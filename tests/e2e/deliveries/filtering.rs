@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{order, order_with};
+use super::{draft, draft_with};
 use crate::harness::{
     ApiClient, Mismatches, Platform,
     assertions::{assert_violations, json_ld},
@@ -30,7 +30,7 @@ on_both_databases! {
         let client = platform.client().await;
         let mut ids = Vec::new();
         for _ in 0..4 {
-            ids.push(client.create_delivery(order()).await["id"].clone());
+            ids.push(client.create_delivery(draft()).await["id"].clone());
             platform.advance(SignedDuration::from_millis(60_500));
         }
         let [first, second, third, fourth] = ids.try_into().unwrap();
@@ -59,8 +59,8 @@ on_both_databases! {
         let client = platform.client().await;
         let mut ids = Vec::new();
         for before in ["2020-04-03 10:00", "2020-04-03 12:00", "2020-04-04 12:00"] {
-            let order = order_with("dropoff.before", json!(before));
-            ids.push(client.create_delivery(order).await["id"].clone());
+            let draft = draft_with("dropoff.before", json!(before));
+            ids.push(client.create_delivery(draft).await["id"].clone());
         }
         let [early, noon, later] = ids.try_into().unwrap();
         let mut mismatches = Mismatches::default();
@@ -82,7 +82,7 @@ on_both_databases! {
         let courier = platform.courier().await;
         let mut created = Vec::new();
         for _ in 0..4 {
-            created.push(client.create_delivery(order()).await);
+            created.push(client.create_delivery(draft()).await);
         }
         let [new, picked, done, cancelled] = [0, 1, 2, 3].map(|index: usize| &created[index]);
         courier.complete(picked["pickup"]["@id"].as_str().unwrap()).await;

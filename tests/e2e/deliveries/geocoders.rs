@@ -9,7 +9,7 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::order_with;
+use super::draft_with;
 use crate::harness::{Database, Platform, Replica};
 
 const ADDRESS: &str = "7 Rue Nouvelle, 75020 Paris";
@@ -69,14 +69,14 @@ async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder()
     let client = platform.client().await;
 
     for address in [ADDRESS, "7 RUE NOUVELLE 75020 PARIS"] {
-        let order = order_with("dropoff.address", json!(address));
-        let created = client.create_delivery(order).await;
+        let draft = draft_with("dropoff.address", json!(address));
+        let created = client.create_delivery(draft).await;
         let address = &created["dropoff"]["address"];
         assert_eq!(address["streetAddress"], "7 Rue Nouvelle, 75020 Paris");
         assert_eq!(address["geo"]["latitude"], 48.87);
         assert_eq!(address["geo"]["longitude"], 2.39);
     }
-    let in_gazetteer = order_with("dropoff.address", json!("48 Rue de Rivoli, 75004 Paris"));
+    let in_gazetteer = draft_with("dropoff.address", json!("48 Rue de Rivoli, 75004 Paris"));
     client.create_delivery(in_gazetteer).await;
 
     assert_eq!(nominatim.requests().len(), 1);
@@ -92,8 +92,8 @@ async fn a_geocoding_result_is_cached_for_all_cores() {
 
     for replica in &replicas {
         let client = replica.client().await;
-        let order = order_with("dropoff.address", json!(ADDRESS));
-        let created = client.create_delivery(order).await;
+        let draft = draft_with("dropoff.address", json!(ADDRESS));
+        let created = client.create_delivery(draft).await;
         assert_eq!(created["dropoff"]["address"]["geo"]["longitude"], 2.39);
     }
 
@@ -109,12 +109,12 @@ async fn an_unknown_address_while_a_geocoder_is_down_is_a_retryable_error() {
     let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.url)).await;
     let client = platform.client().await;
 
-    let unknown = order_with("dropoff.address", json!("7 Rue Nouvelle, Atlantis"));
+    let unknown = draft_with("dropoff.address", json!("7 Rue Nouvelle, Atlantis"));
     let response = client.post("/api/deliveries", unknown).await;
 
     assert_eq!(response.status, 503, "{}", response.json);
     assert_eq!(response.json["retryable"], true);
-    let in_gazetteer = order_with("dropoff.address", json!("48 Rue de Rivoli, 75004 Paris"));
+    let in_gazetteer = draft_with("dropoff.address", json!("48 Rue de Rivoli, 75004 Paris"));
     client.create_delivery(in_gazetteer).await;
     platform.stop().await;
 }
@@ -132,8 +132,8 @@ async fn a_geocoder_request_has_the_service_area_and_the_configured_options() {
         .run_delivery_json(&["stores", "set", store, area])
         .await;
 
-    let order = order_with("dropoff.address", json!(ADDRESS));
-    client.create_delivery(order).await;
+    let draft = draft_with("dropoff.address", json!(ADDRESS));
+    client.create_delivery(draft).await;
 
     assert_eq!(
         nominatim.requests(),
@@ -168,8 +168,8 @@ async fn the_required_address_precision_is_configurable() {
         let client = platform.client().await;
 
         for (index, address) in addresses.iter().enumerate() {
-            let order = order_with("dropoff.address", json!(address));
-            let response = client.post("/api/deliveries/assert", order).await;
+            let draft = draft_with("dropoff.address", json!(address));
+            let response = client.post("/api/deliveries/assert", draft).await;
             let expected = if index < accepted { 200 } else { 400 };
             assert_eq!(
                 response.status, expected,

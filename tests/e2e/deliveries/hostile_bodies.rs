@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::json;
 
-use super::order;
+use super::draft;
 use crate::harness::{Database, Mismatches, Platform, raw};
 
 /// The largest accepted body, in bytes.
@@ -21,7 +21,7 @@ async fn a_body_that_is_not_a_json_object_is_rejected_in_the_error_format() {
         mismatches.check_error(format!("{case:.60}"), &response, 400);
     }
 
-    client.create_delivery(order()).await;
+    client.create_delivery(draft()).await;
     mismatches.assert_none();
     platform.stop().await;
 }
@@ -31,7 +31,7 @@ async fn a_body_of_one_mebibyte_is_accepted_and_a_longer_one_is_413() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let padded = |length: usize| {
-        let mut body = order().to_string().into_bytes();
+        let mut body = draft().to_string().into_bytes();
         body.resize(length, b' ');
         body
     };
@@ -87,7 +87,7 @@ async fn a_body_of_one_mebibyte_is_accepted_and_a_longer_one_is_413() {
 async fn a_truncated_or_malformed_http_request_does_not_affect_other_requests() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let body = order().to_string();
+    let body = draft().to_string();
     let token = client.token();
     let head = format!(
         "POST /api/deliveries HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
@@ -130,14 +130,14 @@ async fn a_truncated_or_malformed_http_request_does_not_affect_other_requests() 
         }
     }
 
-    client.create_delivery(order()).await;
+    client.create_delivery(draft()).await;
     mismatches.assert_none();
     platform.stop().await;
 }
 
 /// Malformed bodies with their names.
 fn broken_bodies() -> Vec<(String, Vec<u8>)> {
-    let valid = order().to_string();
+    let valid = draft().to_string();
     let mut bodies: Vec<(String, Vec<u8>)> = [
         "",
         " ",

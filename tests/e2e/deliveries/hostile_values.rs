@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::order_with;
+use super::draft_with;
 use crate::harness::{Database, Mismatches, Platform, Response};
 
 on_both_databases! {
@@ -27,19 +27,19 @@ on_both_databases! {
         ] {
             let value = json!(text);
             for (path, body) in [
-                ("/comments", order_with("dropoff.comments", value.clone())),
-                ("/tags/0", order_with("dropoff.tags", json!([text]))),
-                ("/metadata/note", order_with("dropoff.metadata", json!({ "note": text }))),
-                ("/address/description", order_with("dropoff.address.description", value.clone())),
-                ("/address/contactName", order_with("dropoff.address.contactName", value.clone())),
-                ("/address/name", order_with("dropoff.address.name", value.clone())),
-                ("/address/streetAddress", order_with("dropoff.address.streetAddress", value.clone())),
+                ("/comments", draft_with("dropoff.comments", value.clone())),
+                ("/tags/0", draft_with("dropoff.tags", json!([text]))),
+                ("/metadata/note", draft_with("dropoff.metadata", json!({ "note": text }))),
+                ("/address/description", draft_with("dropoff.address.description", value.clone())),
+                ("/address/contactName", draft_with("dropoff.address.contactName", value.clone())),
+                ("/address/name", draft_with("dropoff.address.name", value.clone())),
+                ("/address/streetAddress", draft_with("dropoff.address.streetAddress", value.clone())),
             ] {
                 let case = format!("{path} {value}");
                 let response = client.post("/api/deliveries", body).await;
                 check_stored_or_violation(&mut mismatches, &case, &response, path, &value);
             }
-            let body = order_with("dropoff.metadata", json!({ text: "a" }));
+            let body = draft_with("dropoff.metadata", json!({ text: "a" }));
             let response = client.post("/api/deliveries", body).await;
             let case = format!("a key of metadata {value}");
             match response.status {
@@ -52,7 +52,7 @@ on_both_databases! {
     }
 }
 
-/// A price list that sums over every number of an order.
+/// A price list that sums over every number of a draft.
 const SUMMING_PRICE_LIST: &str = r#"
 currency = "EUR"
 tax = { name = "VAT", rate = 2000 }
@@ -91,7 +91,7 @@ async fn extreme_numbers_are_summed_or_are_violations() {
             u64::MAX,
         ] {
             let packages = json!(vec![json!({ "type": "XL", "quantity": quantity }); 20]);
-            let mut body = order_with("dropoff.weight", json!(weight));
+            let mut body = draft_with("dropoff.weight", json!(weight));
             body["dropoff"]["packages"] = packages.clone();
             body["pickup"] = json!({ "weight": weight, "packages": packages });
             for path in ["/api/deliveries", "/api/retail_prices/calculate"] {

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::order;
+use super::draft;
 use crate::harness::{
     ApiClient, Mismatches, Platform,
     assertions::{assert_error, json_ld},
@@ -57,7 +57,7 @@ on_both_databases! {
         let client = platform.client().await;
         let mut expected = ids(&create(platform, &client, 4).await);
         for _ in 0..3 {
-            expected.push(id(&client.create_delivery(order()).await));
+            expected.push(id(&client.create_delivery(draft()).await));
         }
         expected[4..].sort();
         expected.reverse();
@@ -73,7 +73,7 @@ on_both_databases! {
             assert_eq!(view.get("hydra:previous").is_some(), !forward.is_empty());
             forward.extend(ids(page["hydra:member"].as_array().unwrap()));
             platform.advance(SignedDuration::from_secs(1));
-            client.create_delivery(order()).await;
+            client.create_delivery(draft()).await;
             let Some(next) = view["hydra:next"].as_str() else {
                 back = view["hydra:previous"].as_str().map(str::to_owned).or(back);
                 break;
@@ -102,7 +102,7 @@ on_both_databases! {
     async fn a_page_has_the_requested_number_of_members(platform: &Platform) {
         let client = platform.client().await;
         for _ in 0..31 {
-            client.create_delivery(order()).await;
+            client.create_delivery(draft()).await;
         }
 
         for (query, count, has_next) in [
@@ -171,7 +171,7 @@ on_both_databases! {
 async fn create(platform: &Platform, client: &ApiClient, count: usize) -> Vec<Value> {
     let mut deliveries = Vec::new();
     for _ in 0..count {
-        deliveries.push(client.create_delivery(order()).await);
+        deliveries.push(client.create_delivery(draft()).await);
         platform.advance(SignedDuration::from_secs(1));
     }
     deliveries

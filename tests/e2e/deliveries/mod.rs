@@ -17,8 +17,8 @@ mod times;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// The smallest valid order: to a gazetteer address, tomorrow.
-fn order() -> Value {
+/// The smallest valid draft: to a gazetteer address, tomorrow.
+fn draft() -> Value {
     json!({ "dropoff": dropoff() })
 }
 
@@ -26,19 +26,19 @@ fn dropoff() -> Value {
     json!({ "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" })
 }
 
-/// The smallest valid order with one member set. A member of the address turns the address into an
+/// The smallest valid draft with one member set. A member of the address turns the address into an
 /// object with coordinates.
-fn order_with(path: &str, value: Value) -> Value {
-    let mut order = order();
+fn draft_with(path: &str, value: Value) -> Value {
+    let mut draft = draft();
     if path.starts_with("dropoff.address.") {
-        order["dropoff"]["address"] =
+        draft["dropoff"]["address"] =
             json!({ "streetAddress": "By the river", "latLng": [48.8566, 2.3522] });
     }
     let member = path
         .split('.')
-        .fold(&mut order, |parent, name| &mut parent[name]);
+        .fold(&mut draft, |parent, name| &mut parent[name]);
     *member = value;
-    order
+    draft
 }
 
 /// The duration between two timestamps in JSON.

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{order, order_with};
+use super::{draft, draft_with};
 use crate::harness::{
     Platform, Replica, Response,
     assertions::{assert_violations, json_ld},
@@ -11,8 +11,8 @@ use crate::harness::{
 
 const DELIVERIES: &str = "/api/deliveries";
 
-fn order_with_reference(reference: &str) -> Value {
-    order_with("externalReference", json!(reference))
+fn draft_with_reference(reference: &str) -> Value {
+    draft_with("externalReference", json!(reference))
 }
 
 /// Checks that the error names the existing delivery in `existing` and in its description.
@@ -35,14 +35,14 @@ on_both_databases! {
         let client = platform.client().await;
         let other = platform.client().await;
 
-        let first = client.create_delivery(order_with_reference(" Order 42 ")).await;
-        let second = client.post(DELIVERIES, order_with_reference("Order 42")).await;
-        let asserted = other.post("/api/deliveries/assert", order_with_reference("Order 42")).await;
-        let without_reference = [client.create_delivery(order()).await, client.create_delivery(order()).await];
-        let free = client.post("/api/deliveries/assert", order_with_reference("order 42")).await.expect(200);
-        let another_case = client.create_delivery(order_with_reference("order 42")).await;
+        let first = client.create_delivery(draft_with_reference(" Order 42 ")).await;
+        let second = client.post(DELIVERIES, draft_with_reference("Order 42")).await;
+        let asserted = other.post("/api/deliveries/assert", draft_with_reference("Order 42")).await;
+        let without_reference = [client.create_delivery(draft()).await, client.create_delivery(draft()).await];
+        let free = client.post("/api/deliveries/assert", draft_with_reference("order 42")).await.expect(200);
+        let another_case = client.create_delivery(draft_with_reference("order 42")).await;
         client.delete(first["@id"].as_str().unwrap()).await.expect(204);
-        let after_cancelling = client.post(DELIVERIES, order_with_reference("Order 42")).await;
+        let after_cancelling = client.post(DELIVERIES, draft_with_reference("Order 42")).await;
 
         assert_eq!(first["externalReference"], "Order 42");
         let read = client.get(first["@id"].as_str().unwrap()).await.expect(200);
@@ -60,8 +60,8 @@ on_both_databases! {
 
     async fn a_delivery_is_found_by_its_external_reference(platform: &Platform) {
         let client = platform.client().await;
-        let mut first = client.create_delivery(order_with_reference("a b&c/é")).await;
-        client.create_delivery(order_with_reference("another")).await;
+        let mut first = client.create_delivery(draft_with_reference("a b&c/é")).await;
+        client.create_delivery(draft_with_reference("another")).await;
 
         let path = "/api/deliveries?externalReference=a+b%26c%2F%C3%A9";
         let found = json_ld(&client.get(path).await, 200);
@@ -78,11 +78,11 @@ on_both_databases! {
         let other = platform.new_store_client().await;
         let elsewhere = json!({
             "pickup": {"address": {"streetAddress": "A", "latLng": [48.85, 2.35]}},
-            "dropoff": order_with_reference("42")["dropoff"],
+            "dropoff": draft_with_reference("42")["dropoff"],
             "externalReference": "42",
         });
 
-        client.create_delivery(order_with_reference("42")).await;
+        client.create_delivery(draft_with_reference("42")).await;
         let other_delivery = other.create_delivery(elsewhere).await;
 
         assert_eq!(other_delivery["externalReference"], "42");
@@ -95,22 +95,22 @@ on_both_databases! {
         let client = platform.client().await;
 
         for invalid in [json!(42), json!(["a"]), json!("x".repeat(201)), json!("a\u{1}b")] {
-            let order = order_with("externalReference", invalid);
-            let response = client.post(DELIVERIES, order).await;
+            let draft = draft_with("externalReference", invalid);
+            let response = client.post(DELIVERIES, draft).await;
             assert_violations(&response, &["externalReference"]);
         }
         for absent in [json!(null), json!(""), json!("  ")] {
-            let order = order_with("externalReference", absent);
-            let delivery = client.create_delivery(order).await;
+            let draft = draft_with("externalReference", absent);
+            let delivery = client.create_delivery(draft).await;
             assert_eq!(delivery["externalReference"], Value::Null);
         }
-        client.create_delivery(order_with_reference(&"é".repeat(200))).await;
+        client.create_delivery(draft_with_reference(&"é".repeat(200))).await;
     }
 
     async fn of_concurrent_creates_with_one_reference_one_succeeds(platform: &Platform) {
         let client = platform.client().await;
 
-        let responses = join_all((0..32).map(|_| client.post(DELIVERIES, order_with_reference("42")))).await;
+        let responses = join_all((0..32).map(|_| client.post(DELIVERIES, draft_with_reference("42")))).await;
 
         assert_one_created(&responses);
     }
@@ -125,7 +125,7 @@ async fn of_concurrent_creates_on_two_cores_with_one_reference_one_succeeds() {
 
     for reference in ["a", "b", "c"] {
         let requests = (0..32)
-            .map(|index| clients[index % 2].post(DELIVERIES, order_with_reference(reference)));
+            .map(|index| clients[index % 2].post(DELIVERIES, draft_with_reference(reference)));
         assert_one_created(&join_all(requests).await);
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::order_with;
+use super::draft_with;
 use crate::harness::{
     ApiClient, Platform,
     all_in_one::stderr,
@@ -27,15 +27,15 @@ async fn set_service_area(platform: &Platform, area: &str) -> Value {
     store["service_area"].clone()
 }
 
-/// The violation of an order, which must be the same for create, assert and calculate.
-async fn violation(client: &ApiClient, order: &Value) -> (String, String, String) {
+/// The violation of a draft, which must be the same for create, assert and calculate.
+async fn violation(client: &ApiClient, draft: &Value) -> (String, String, String) {
     let mut found = Vec::new();
     for path in [
         "/api/deliveries",
         "/api/deliveries/assert",
         "/api/retail_prices/calculate",
     ] {
-        let response = client.post(path, order.clone()).await;
+        let response = client.post(path, draft.clone()).await;
         let violations = &response.json["violations"];
         assert_violations(
             &response,
@@ -49,18 +49,18 @@ async fn violation(client: &ApiClient, order: &Value) -> (String, String, String
     (text("propertyPath"), text("message"), text("code"))
 }
 
-async fn assert_accepted(client: &ApiClient, order: &Value) {
+async fn assert_accepted(client: &ApiClient, draft: &Value) {
     for (path, status) in [
         ("/api/deliveries/assert", 200),
         ("/api/retail_prices/calculate", 200),
         ("/api/deliveries", 201),
     ] {
-        client.post(path, order.clone()).await.expect(status);
+        client.post(path, draft.clone()).await.expect(status);
     }
 }
 
-fn order_to(address: Value) -> Value {
-    order_with("dropoff.address", address)
+fn draft_to(address: Value) -> Value {
+    draft_with("dropoff.address", address)
 }
 
 fn at(latitude: f64, longitude: f64) -> Value {
@@ -82,8 +82,8 @@ on_both_databases! {
             json!({ "center": [48.8554, 2.3596], "radius_meters": 2000 })
         );
 
-        assert_accepted(&client, &order_to(json!(NEAR))).await;
-        let (path, message, code) = violation(&client, &order_to(json!(FAR))).await;
+        assert_accepted(&client, &draft_to(json!(NEAR))).await;
+        let (path, message, code) = violation(&client, &draft_to(json!(FAR))).await;
         assert_eq!(path, "dropoff.address");
         assert_eq!(
             message,
@@ -92,7 +92,7 @@ on_both_databases! {
         assert_eq!(code, "outside_service_area");
 
         assert_eq!(set_service_area(platform, "anywhere").await, Value::Null);
-        assert_accepted(&client, &order_to(json!(FAR))).await;
+        assert_accepted(&client, &draft_to(json!(FAR))).await;
     }
 
     async fn an_address_outside_a_zone_is_a_violation_also_for_pickups(platform: &Platform) {
@@ -103,9 +103,9 @@ on_both_databases! {
         assert_eq!(set_service_area(platform, "zone:Marais").await, json!({ "zone": "Marais" }));
 
         // The default pickup at the store's own address is outside, which is always allowed.
-        assert_accepted(&client, &order_to(json!(NEAR))).await;
-        assert_accepted(&client, &order_to(at(48.85, 2.35))).await;
-        assert_accepted(&client, &order_to(geo(48.85, 2.35))).await;
+        assert_accepted(&client, &draft_to(json!(NEAR))).await;
+        assert_accepted(&client, &draft_to(at(48.85, 2.35))).await;
+        assert_accepted(&client, &draft_to(geo(48.85, 2.35))).await;
         let outside = "is outside of \"Marais\", where the store delivers";
         for (address, path, message) in [
             (json!(FAR), "address", format!("found {FAR}, which {outside}")),
@@ -113,10 +113,10 @@ on_both_databases! {
             (geo(48.87, 2.3), "address.geo", outside.to_owned()),
         ] {
             for task in ["dropoff", "pickup"] {
-                let mut order = order_to(json!(NEAR));
-                order[task]["address"] = address.clone();
+                let mut draft = draft_to(json!(NEAR));
+                draft[task]["address"] = address.clone();
                 assert_eq!(
-                    violation(&client, &order).await,
+                    violation(&client, &draft).await,
                     (format!("{task}.{path}"), message.clone(), "outside_service_area".to_owned())
                 );
             }
@@ -152,7 +152,7 @@ on_both_databases! {
                 (geo(2.35, 48.85), "dropoff.address.geo"),
             ] {
                 assert_eq!(
-                    violation(&client, &order_to(address)).await,
+                    violation(&client, &draft_to(address)).await,
                     (
                         path.to_owned(),
                         "latitude 2.35 and longitude 48.85 seem swapped: that is far from where \
@@ -170,15 +170,15 @@ on_both_databases! {
         definitions.apply_zones(&zone("Town", MARAIS)).await.unwrap();
         let client = platform.client().await;
         set_service_area(platform, "zone:Town").await;
-        assert_eq!(violation(&client, &order_to(json!(FAR))).await.0, "dropoff.address");
+        assert_eq!(violation(&client, &draft_to(json!(FAR))).await.0, "dropoff.address");
 
         definitions.apply_zones(&zone("Town", ETOILE)).await.unwrap();
-        assert_accepted(&client, &order_to(json!(FAR))).await;
-        assert_eq!(violation(&client, &order_to(json!(NEAR))).await.0, "dropoff.address");
+        assert_accepted(&client, &draft_to(json!(FAR))).await;
+        assert_eq!(violation(&client, &draft_to(json!(NEAR))).await.0, "dropoff.address");
 
         // Applying other zones keeps this one.
         definitions.apply_zones(&zone("Port", MARAIS)).await.unwrap();
-        assert_accepted(&client, &order_to(json!(FAR))).await;
+        assert_accepted(&client, &draft_to(json!(FAR))).await;
     }
 
     async fn an_invalid_service_area_is_rejected_and_changes_nothing(platform: &Platform) {

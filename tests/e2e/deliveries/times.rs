@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use proto::{AddressDraft, CreateStoreRequest};
 use serde_json::json;
 
-use super::{elapsed, order, order_with};
+use super::{draft, draft_with, elapsed};
 use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,7 +46,7 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_over
     ] {
         for before in [None, Some("tomorrow 18:00"), Some("gibberish")] {
             let case = format!("{slot}, before {before:?}");
-            let mut body = order_with("dropoff.timeSlot", json!(slot));
+            let mut body = draft_with("dropoff.timeSlot", json!(slot));
             body["dropoff"]["before"] = json!(before);
             let response = client.post("/api/deliveries", body).await;
 
@@ -70,7 +70,7 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_over
         ("doneAfter", "2020-04-03T12:30:00+02:00"),
         ("doneBefore", "2020-04-03T12:00:00+02:00"),
     ] {
-        let mut body = order_with("dropoff.timeSlot", json!("2020-04-03 12:00-14:00"));
+        let mut body = draft_with("dropoff.timeSlot", json!("2020-04-03 12:00-14:00"));
         body["dropoff"][member] = json!("tomorrow 12:30");
         let response = client.post("/api/deliveries", body).await;
         mismatches.check_eq(member, response.status, 201);
@@ -81,7 +81,7 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_over
     for absent in [json!(""), json!(null)] {
         let case = format!("timeSlot {absent}");
         let response = client
-            .post("/api/deliveries", order_with("dropoff.timeSlot", absent))
+            .post("/api/deliveries", draft_with("dropoff.timeSlot", absent))
             .await;
         mismatches.check_eq(&case, response.status, 201);
         let before = &response.json["dropoff"]["before"];
@@ -171,7 +171,7 @@ async fn a_pickup_without_a_time_is_due_before_the_dropoff_minus_the_travel_time
             ("timeSlot", json!("2020-04-03 11:00-13:00")),
         ] {
             let case = format!("{pickup} {member}");
-            let mut body = order_with(&format!("dropoff.{member}"), value);
+            let mut body = draft_with(&format!("dropoff.{member}"), value);
             body["pickup"] = pickup.clone();
             let response = client.post("/api/deliveries", body).await;
 
@@ -241,7 +241,7 @@ async fn assert_new_york_times(platform: &Platform, zone: Option<&str>) {
         let response = client
             .post(
                 "/api/deliveries",
-                order_with(&format!("dropoff.{member}"), json!(value)),
+                draft_with(&format!("dropoff.{member}"), json!(value)),
             )
             .await;
         mismatches.check_eq(value, response.status, 201);
@@ -266,7 +266,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
         "2030-04-01 12:00",
     ] {
         let response = client
-            .post("/api/deliveries", order_with("dropoff.before", json!(past)))
+            .post("/api/deliveries", draft_with("dropoff.before", json!(past)))
             .await;
         mismatches.check_eq(past, response.status, 201);
     }
@@ -283,7 +283,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.before", json!(out_of_range)),
+                draft_with("dropoff.before", json!(out_of_range)),
             )
             .await;
         mismatches.check_violations(out_of_range, &response, &["dropoff.before"]);
@@ -296,7 +296,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
         let response = client
             .post(
                 "/api/deliveries",
-                order_with("dropoff.timeSlot", json!(out_of_range)),
+                draft_with("dropoff.timeSlot", json!(out_of_range)),
             )
             .await;
         mismatches.check_violations(out_of_range, &response, &["dropoff.timeSlot"]);
@@ -306,7 +306,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
             let path = format!("dropoff.{member}");
             let case = format!("{member} {after}");
             let response = client
-                .post("/api/deliveries", order_with(&path, json!(after)))
+                .post("/api/deliveries", draft_with(&path, json!(after)))
                 .await;
             mismatches.check_violations(case, &response, &[&path]);
         }
@@ -317,7 +317,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
         ("doneBefore", "tomorrow 13:01"),
         ("timeSlot", "2020-04-03 12:00-14:00"),
     ] {
-        let mut body = order();
+        let mut body = draft();
         body["pickup"] = json!({ member: late });
         let response = client.post("/api/deliveries", body).await;
         let case = format!("pickup {member} {late}");
@@ -325,7 +325,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
     }
     // A route so long that the derived pickup time is out of range: accepted or a violation, never
     // a server error.
-    let mut body = order_with("dropoff.before", json!("2000-01-02 00:00"));
+    let mut body = draft_with("dropoff.before", json!("2000-01-02 00:00"));
     body["dropoff"]["address"] = json!({ "streetAddress": "Antipodes", "latLng": [-48.8, -177.6] });
     let response = client.post("/api/deliveries", body).await;
     mismatches.check(

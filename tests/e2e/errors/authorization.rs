@@ -8,7 +8,7 @@ use hyper::{Method, Request, header::AUTHORIZATION};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
-use super::{iri, order};
+use super::{draft, iri};
 use crate::harness::{Database, Mismatches, Platform};
 
 /// An Ed25519 private key (PKCS #8) that the platform does not have.
@@ -18,10 +18,10 @@ const FOREIGN_KEY: &str = "MC4CAQAwBQYDK2VwBCIEINgqiyae80Q6kQsfs52OSa/iXn2tww/Zd
 async fn without_a_token_every_endpoint_except_the_public_ones_is_401() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let task = iri(&delivery["pickup"]).to_owned();
     let price = client
-        .post("/api/retail_prices/calculate", order())
+        .post("/api/retail_prices/calculate", draft())
         .await
         .expect(200);
     let webhook = client
@@ -31,16 +31,16 @@ async fn without_a_token_every_endpoint_except_the_public_ones_is_401() {
 
     let anonymous = platform.anonymous_client();
     for (method, path, body) in [
-        (Method::POST, "/api/deliveries", order()),
+        (Method::POST, "/api/deliveries", draft()),
         (Method::GET, iri(&delivery), json!(null)),
         (Method::GET, &*task, json!(null)),
         (Method::PUT, &*format!("{task}/done"), json!({})),
-        (Method::POST, "/api/retail_prices/calculate", order()),
+        (Method::POST, "/api/retail_prices/calculate", draft()),
         (Method::GET, iri(&price), json!(null)),
         (Method::GET, "/api/time_slots/choices", json!(null)),
         (Method::GET, "/api/deliveries", json!(null)),
         (Method::DELETE, iri(&delivery), json!(null)),
-        (Method::POST, "/api/deliveries/assert", order()),
+        (Method::POST, "/api/deliveries/assert", draft()),
         (Method::GET, "/api/me", json!(null)),
         (Method::GET, "/api/events", json!(null)),
         (Method::GET, "/api/webhooks", json!(null)),
@@ -122,7 +122,7 @@ async fn without_a_token_every_endpoint_except_the_public_ones_is_401() {
 async fn a_token_not_signed_by_the_platform_is_401_invalid_token() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let task = iri(&client.create_delivery(order()).await["pickup"]).to_owned();
+    let task = iri(&client.create_delivery(draft()).await["pickup"]).to_owned();
     let mut mismatches = Mismatches::default();
 
     for (case, token) in forged_tokens(client.token()) {
@@ -157,10 +157,10 @@ async fn a_token_without_the_required_scope_is_403_and_the_scope_is_named() {
         .client_for(&platform.demo_client, &["deliveries"])
         .await;
     let tasks = platform.client_for(&platform.demo_client, &["tasks"]).await;
-    let delivery = deliveries.create_delivery(order()).await;
+    let delivery = deliveries.create_delivery(draft()).await;
     let task = iri(&delivery["pickup"]);
     let price = deliveries
-        .post("/api/retail_prices/calculate", order())
+        .post("/api/retail_prices/calculate", draft())
         .await
         .expect(200);
     let done = format!("{task}/done");
@@ -182,7 +182,7 @@ async fn a_token_without_the_required_scope_is_403_and_the_scope_is_named() {
     ] {
         let case = format!("{method} {path:.60}");
         let response = client
-            .send(client.request(method, path), order().to_string())
+            .send(client.request(method, path), draft().to_string())
             .await;
         mismatches.check_error(&case, &response, 403);
         let challenge = response.header("www-authenticate");
@@ -196,7 +196,7 @@ async fn a_token_without_the_required_scope_is_403_and_the_scope_is_named() {
     }
     assert_eq!(both.get(task).await.expect(200)["status"], "TODO");
 
-    // "Any: own webhooks."
+    // Webhooks need no scope: every client manages its own.
     for client in [&deliveries, &tasks] {
         let webhook = client
             .create_webhook("delivery.completed", "http://127.0.0.1:9/")

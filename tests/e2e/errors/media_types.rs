@@ -6,14 +6,14 @@ use hyper::{
 };
 use serde_json::json;
 
-use super::{UNKNOWN_ID, bearer, iri, order};
+use super::{UNKNOWN_ID, bearer, draft, iri};
 use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_is_json_ld_or_json_if_accepted_and_406_otherwise() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let expected = client.get(iri(&delivery)).await.expect(200);
     let json_ld = "application/ld+json; charset=utf-8";
     let mut mismatches = Mismatches::default();
@@ -69,7 +69,7 @@ async fn a_response_is_json_ld_or_json_if_accepted_and_406_otherwise() {
     ] {
         for (method, path, body) in [
             (Method::GET, iri(&delivery), String::new()),
-            (Method::POST, "/api/deliveries", order().to_string()),
+            (Method::POST, "/api/deliveries", draft().to_string()),
         ] {
             let request = Request::builder()
                 .method(method)
@@ -116,8 +116,8 @@ async fn a_body_that_is_neither_json_ld_nor_json_is_415() {
     let mut mismatches = Mismatches::default();
 
     for (path, body, success) in [
-        ("/api/deliveries", order(), 201),
-        ("/api/retail_prices/calculate", order(), 200),
+        ("/api/deliveries", draft(), 201),
+        ("/api/retail_prices/calculate", draft(), 200),
         ("/api/webhooks", webhook, 201),
     ] {
         for (content_type, status) in [

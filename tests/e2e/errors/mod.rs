@@ -13,7 +13,7 @@ use crate::harness::{ApiClient, iri};
 /// The id of no resource.
 const UNKNOWN_ID: &str = "01932e5c-9f4a-7000-8000-00000000000a";
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" } })
 }
 

@@ -6,7 +6,7 @@ use hyper::{
 };
 use serde_json::json;
 
-use super::{UNKNOWN_ID, bearer, iri, order};
+use super::{UNKNOWN_ID, bearer, draft, iri};
 use crate::harness::{Database, Mismatches, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -14,12 +14,12 @@ async fn every_response_has_a_request_id_and_every_error_type_explains_its_code(
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let anonymous = platform.anonymous_client();
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let mut mismatches = Mismatches::default();
     let unknown = format!("/api/tasks/{UNKNOWN_ID}");
 
     let responses = [
-        ("created", client.post("/api/deliveries", order()).await),
+        ("created", client.post("/api/deliveries", draft()).await),
         ("read", client.get(iri(&delivery)).await),
         ("public", anonymous.get("/api").await),
         ("invalid", client.post("/api/deliveries", json!({})).await),

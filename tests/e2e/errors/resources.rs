@@ -4,7 +4,7 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::{UNKNOWN_ID, iri, order};
+use super::{UNKNOWN_ID, draft, iri};
 use crate::harness::{Database, Mismatches, Platform, Response};
 
 on_both_databases! {
@@ -15,8 +15,8 @@ on_both_databases! {
         let scopes = ["deliveries", "tasks"];
         let credentials = operator.create_client(&platform.store, &scopes).await;
         let colleague = platform.client_for(&credentials, &scopes).await;
-        let delivery = owner.create_delivery(order()).await;
-        let price = owner.post("/api/retail_prices/calculate", order()).await.expect(200);
+        let delivery = owner.create_delivery(draft()).await;
+        let price = owner.post("/api/retail_prices/calculate", draft()).await.expect(200);
         let webhook = owner.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
         let altered_price = altered_token(iri(&price));
         let unknown = |collection: &str| format!("/api/{collection}/{UNKNOWN_ID}");
@@ -34,7 +34,7 @@ on_both_databases! {
             let send = |path: &str| other.send(other.request(method.clone(), path), "");
             let (foreign, unknown) = (send(path).await, send(&unknown_path).await);
             mismatches.check_error(&case, &foreign, 404);
-            mismatches.check_eq(&case, without_path(&foreign, path), without_path(&unknown, &unknown_path));
+            mismatches.check_eq(&case, without_ids(&foreign, path), without_ids(&unknown, &unknown_path));
         }
 
         // Deliveries belong to the store, a webhook to the client that registered it.
@@ -52,7 +52,7 @@ on_both_databases! {
 async fn unknown_paths_and_ids_are_404() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let task = iri(&delivery["pickup"]);
     let mut mismatches = Mismatches::default();
 
@@ -127,7 +127,7 @@ async fn unknown_paths_and_ids_are_404() {
 async fn an_unsupported_method_is_405_and_allow_lists_the_supported_ones() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     let task = iri(&delivery["pickup"]);
     let done = format!("{task}/done");
     let webhook = client
@@ -231,7 +231,7 @@ fn altered_token(iri: &str) -> String {
 }
 
 /// The body without the requested id and the request id, which must differ.
-fn without_path(response: &Response, path: &str) -> String {
+fn without_ids(response: &Response, path: &str) -> String {
     let mut json = response.json.clone();
     json["requestId"].take();
     let id = path.rsplit('/').next().unwrap();

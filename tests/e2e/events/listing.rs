@@ -4,14 +4,14 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{EVENTS, catch_up, deliver, iri, order, wait_for_number};
+use super::{EVENTS, catch_up, deliver, draft, iri, wait_for_number};
 use crate::harness::{
     ApiClient, Platform,
     assertions::{assert_error, assert_violations, json_ld},
 };
 
 on_both_databases! {
-    /// Events of a delivery, with or without a webhook.
+    /// Events are recorded even if the store has no webhook.
     async fn a_store_reads_its_events_in_order(platform: &Platform) {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
@@ -24,7 +24,7 @@ on_both_databases! {
         let first = deliver(&client, &courier).await;
         wait_for_number(&client, 2).await;
         deliver(&other, &courier).await;
-        let second = client.create_delivery(order()).await;
+        let second = client.create_delivery(draft()).await;
         client.delete(iri(&second)).await.expect(204);
 
         let page = wait_for_number(&client, 3).await;
@@ -62,10 +62,10 @@ on_both_databases! {
                 "lastNumber": 3,
             })
         );
-        let mut alone = members[1].clone();
-        alone["@context"] = json!("/api/contexts/Event");
-        assert_eq!(json_ld(&client.get(iri(&alone)).await, 200), alone);
-        assert_error(&other.get(iri(&alone)).await, 404);
+        let mut single = members[1].clone();
+        single["@context"] = json!("/api/contexts/Event");
+        assert_eq!(json_ld(&client.get(iri(&single)).await, 200), single);
+        assert_error(&other.get(iri(&single)).await, 404);
         assert_eq!(wait_for_number(&other, 2).await["lastNumber"], 2);
     }
 
@@ -110,9 +110,9 @@ on_both_databases! {
         platform.advance(SignedDuration::from_hours(24 * 29));
         let client = platform.client().await;
         let before = "2020-05-02 13:00";
-        let mut order = order();
-        order["dropoff"]["before"] = json!(before);
-        let delivery = client.create_delivery(order).await;
+        let mut draft = draft();
+        draft["dropoff"]["before"] = json!(before);
+        let delivery = client.create_delivery(draft).await;
         let courier = platform.courier().await;
         courier.complete(iri(&delivery["pickup"])).await;
         wait_for_number(&client, 3).await;
@@ -149,7 +149,7 @@ on_both_databases! {
         assert_violations(&twice, &["after"]);
     }
 
-    /// Like webhooks: any scope of a store's client.
+    /// As for webhooks, any scope of a store's client is sufficient.
     async fn a_client_that_may_register_webhooks_may_read_events(platform: &Platform) {
         for scope in ["deliveries", "tasks"] {
             let client = platform.client_for(&platform.demo_client, &[scope]).await;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{ApiClient, deliver, iri, order};
+use crate::harness::{ApiClient, deliver, draft, iri};
 
 /// Far longer than numbering takes.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 const EVENTS: &str = "/api/events";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{catch_up, iri, order, wait_for_number};
+use super::{catch_up, draft, iri, wait_for_number};
 use crate::harness::{ApiClient, Database, Platform, Replica};
 
 /// The number of deliveries completed concurrently, with two events each.
@@ -56,7 +56,7 @@ async fn another_core_takes_over_numbering_when_one_shuts_down() {
     assert_numbered(&client).await;
 
     first.stop().await;
-    let delivery = client.create_delivery(order()).await;
+    let delivery = client.create_delivery(draft()).await;
     for task in ["pickup", "dropoff"] {
         let done = format!("{}/done", iri(&delivery[task]));
         board.put(&done, json!({})).await.expect(200);
@@ -83,7 +83,7 @@ async fn another_core_takes_over_numbering_when_one_shuts_down() {
 async fn complete_concurrently(clients: &[ApiClient], boards: &[ApiClient]) {
     let created = (0..DELIVERIES).map(|index| {
         let client = &clients[index % clients.len()];
-        client.create_delivery(order())
+        client.create_delivery(draft())
     });
     let created = join_all(created).await;
     let completed = created.iter().enumerate().flat_map(|(index, delivery)| {

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use proto::{WatchEventsRequest, WatchEventsResponse, events_client::EventsClient};
 use tonic::{Code, Request, Status, Streaming};
 
-use super::{DEADLINE, deliver, wait_for_number};
+use super::{TIMEOUT, deliver, wait_for_number};
 use crate::harness::{Platform, grpc::with_token};
 
 on_both_databases! {
@@ -88,7 +88,7 @@ impl Watch {
     async fn next(&mut self, count: usize) -> Vec<(i64, i64, String)> {
         let mut received = Vec::new();
         while received.len() < count {
-            let message = tokio::time::timeout(DEADLINE, self.0.message()).await;
+            let message = tokio::time::timeout(TIMEOUT, self.0.message()).await;
             let events = message
                 .expect("events should arrive")
                 .unwrap()

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// Far longer than a start takes.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running `delivery`. Killed if the test fails before it is stopped.
 pub(crate) struct AllInOne {
@@ -51,7 +51,7 @@ impl AllInOne {
         let mut is_ready = false;
         while !is_ready {
             let line = printed
-                .recv_timeout(DEADLINE)
+                .recv_timeout(TIMEOUT)
                 .expect("a line should begin with `ready`");
             is_ready = line.starts_with("ready");
             running.printed.push(line);
@@ -96,8 +96,8 @@ impl AllInOne {
 
     /// Creates a delivery as the demo shop.
     pub(crate) fn create_delivery(&self) -> Value {
-        let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-        self.call("/api/deliveries", &["-d", &order.to_string()])
+        let draft = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
+        self.call("/api/deliveries", &["-d", &draft.to_string()])
     }
 }
 

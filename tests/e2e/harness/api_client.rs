@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use super::{Documentation, Response};
 
-/// Far longer than any background task takes.
-const DEADLINE: Duration = Duration::from_mins(1);
+/// Far longer than any work in the background takes.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The interval at which [`ApiClient::wait_until`] polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -91,7 +91,7 @@ impl ApiClient {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(DEADLINE, found)
+        tokio::time::timeout(TIMEOUT, found)
             .await
             .unwrap_or_else(|_| panic!("{path} does not reach the expected state"))
     }

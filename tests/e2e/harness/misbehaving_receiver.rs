@@ -12,7 +12,7 @@ use tokio::{
 };
 
 /// Far longer than a notification takes.
-const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A receiver on loopback that records the `webhook-id` of each request.
 pub(crate) struct MisbehavingReceiver {
@@ -39,7 +39,7 @@ impl MisbehavingReceiver {
     /// The `webhook-id` of the next request. Fails after 30 s.
     pub(crate) async fn next_id(&self) -> String {
         let mut arrived = self.arrived.lock().await;
-        tokio::time::timeout(DEADLINE, arrived.recv())
+        tokio::time::timeout(TIMEOUT, arrived.recv())
             .await
             .expect("a notification should arrive within 30 s")
             .expect("the receiver runs until the test ends")

@@ -49,7 +49,7 @@ pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform, START};
 pub(crate) use replica::Replica;
-pub(crate) use resource::{deliver, iri, order};
+pub(crate) use resource::{deliver, draft, iri};
 pub(crate) use response::Response;
 pub(crate) use routing_server::RoutingServer;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};

@@ -13,7 +13,7 @@ use tokio::{
 use super::Response;
 
 /// Far longer than a response takes.
-const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends these bytes and waits for the response; `None` if the connection is closed without one.
 /// The request should contain `Connection: close`.
@@ -43,7 +43,7 @@ async fn exchange(base_url: &str, request: &[u8], half_close: bool) -> Option<Re
         received
     };
     let both = async { tokio::join!(sending, receiving) };
-    let (_writer, received) = tokio::time::timeout(DEADLINE, both)
+    let (_writer, received) = tokio::time::timeout(TIMEOUT, both)
         .await
         .expect("the server should close the connection");
     parse(&received)

@@ -22,9 +22,9 @@ use tokio::{
 };
 
 /// Far longer than a notification takes.
-const DEADLINE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A received request.
+/// A notification as received: one request. Each attempt is received as its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Notification {
     pub(crate) method: String,
@@ -114,7 +114,7 @@ impl WebhookReceiver {
     /// The next notification in order of arrival. Fails after 30 s.
     pub(crate) async fn next_notification(&self) -> Notification {
         let mut arrived = self.arrived.lock().await;
-        tokio::time::timeout(DEADLINE, arrived.recv())
+        tokio::time::timeout(TIMEOUT, arrived.recv())
             .await
             .expect("a notification should arrive within 30 s")
             .expect("the receiver runs until the test ends")

@@ -17,7 +17,7 @@ use crate::harness::{
 const DELIVERIES: &str = "/api/deliveries";
 const WEBHOOKS: &str = "/api/webhooks";
 
-fn order() -> Value {
+fn draft() -> Value {
     json!({
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" }
     })
@@ -40,11 +40,11 @@ on_both_databases! {
     async fn a_repeated_request_gets_the_first_response(platform: &Platform) {
         let client = platform.client().await;
 
-        let delivery = post(&client, DELIVERIES, "k", &order()).await;
+        let delivery = post(&client, DELIVERIES, "k", &draft()).await;
         let webhook = post(&client, WEBHOOKS, "k", &subscription()).await;
         platform.advance(SignedDuration::from_hours(30));
         let later = platform.client().await;
-        let delivery_again = post(&later, DELIVERIES, "k", &order()).await;
+        let delivery_again = post(&later, DELIVERIES, "k", &draft()).await;
         let webhook_again = post(&later, WEBHOOKS, "k", &subscription()).await;
 
         json_ld(&delivery, 201);
@@ -59,17 +59,17 @@ on_both_databases! {
     /// "another body → 422 `idempotency_key_reused`", also if only the whitespace differs.
     async fn a_key_with_another_request_is_rejected(platform: &Platform) {
         let client = platform.client().await;
-        post(&client, DELIVERIES, "k", &order()).await.expect(201);
-        let mut changed = order();
+        post(&client, DELIVERIES, "k", &draft()).await.expect(201);
+        let mut changed = draft();
         changed["dropoff"]["comments"] = json!("Ring twice");
         let mut mismatches = Mismatches::default();
 
         for (path, body) in [
             (DELIVERIES, changed.to_string()),
-            (DELIVERIES, format!("{} ", order())),
+            (DELIVERIES, format!("{} ", draft())),
             (DELIVERIES, "{}".to_owned()),
             (DELIVERIES, "not JSON".to_owned()),
-            ("/api/deliveries?x=1", order().to_string()),
+            ("/api/deliveries?x=1", draft().to_string()),
         ] {
             let request = client.request(Method::POST, path).header("idempotency-key", "k");
             let response = client.send(request, body.clone()).await;
@@ -90,10 +90,10 @@ on_both_databases! {
         let colleague = platform.client_for(&colleague, &scopes).await;
 
         let responses = [
-            post(&client, DELIVERIES, "k", &order()).await,
-            post(&client, DELIVERIES, "K", &order()).await,
+            post(&client, DELIVERIES, "k", &draft()).await,
+            post(&client, DELIVERIES, "K", &draft()).await,
             post(&client, WEBHOOKS, "k", &subscription()).await,
-            post(&colleague, DELIVERIES, "k", &order()).await,
+            post(&colleague, DELIVERIES, "k", &draft()).await,
             post(&colleague, WEBHOOKS, "k", &subscription()).await,
         ];
 
@@ -110,12 +110,12 @@ on_both_databases! {
             .await;
         let client = platform.client_for(&credentials, &["deliveries"]).await;
         let tasks_only = platform.client_for(&credentials, &["tasks"]).await;
-        post(&client, DELIVERIES, "k", &order()).await.expect(201);
+        post(&client, DELIVERIES, "k", &draft()).await.expect(201);
 
-        let anonymous = post(&platform.anonymous_client(), DELIVERIES, "k", &order()).await;
-        let without_scope = post(&tasks_only, DELIVERIES, "k", &order()).await;
+        let anonymous = post(&platform.anonymous_client(), DELIVERIES, "k", &draft()).await;
+        let without_scope = post(&tasks_only, DELIVERIES, "k", &draft()).await;
         platform.operator().await.disable_client(&credentials).await;
-        let disabled = post(&client, DELIVERIES, "k", &order()).await;
+        let disabled = post(&client, DELIVERIES, "k", &draft()).await;
 
         assert_error(&anonymous, 401);
         assert_error(&without_scope, 403);
@@ -127,7 +127,7 @@ on_both_databases! {
         let client = platform.client().await;
 
         let rejected = post(&client, DELIVERIES, "k", &json!({})).await;
-        let created = post(&client, DELIVERIES, "k", &order()).await;
+        let created = post(&client, DELIVERIES, "k", &draft()).await;
 
         assert_violations(&rejected, &["dropoff"]);
         assert_eq!(created.status, 201);
@@ -141,19 +141,19 @@ on_both_databases! {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, definition).await;
         let client = platform.client().await;
-        let order = json!({
+        let draft = json!({
             "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
         });
 
-        let responses = join_all((0..8).map(|_| post(&client, DELIVERIES, "k", &order))).await;
+        let responses = join_all((0..8).map(|_| post(&client, DELIVERIES, "k", &draft))).await;
         let first = responses.iter().find(|response| !is_replay(response)).unwrap();
         for again in responses.iter().filter(|response| is_replay(response)) {
             assert_replayed(first, again);
         }
-        let rejected = post(&client, DELIVERIES, "other", &order).await;
+        let rejected = post(&client, DELIVERIES, "other", &draft).await;
         assert_violations(&rejected, &["dropoff.timeSlot"]);
         client.delete(first.json["@id"].as_str().unwrap()).await.expect(204);
-        let after_cancel = post(&client, DELIVERIES, "other", &order).await;
+        let after_cancel = post(&client, DELIVERIES, "other", &draft).await;
 
         assert_eq!(after_cancel.status, 201);
         assert!(!is_replay(&after_cancel));
@@ -163,14 +163,14 @@ on_both_databases! {
     /// "7 days".
     async fn a_key_expires_after_seven_days(platform: &Platform) {
         let client = platform.client().await;
-        let first = post(&client, DELIVERIES, "k", &order()).await;
+        let first = post(&client, DELIVERIES, "k", &draft()).await;
 
         platform.advance(SignedDuration::from_hours(7 * 24) - SignedDuration::from_secs(1));
         let client = platform.client().await;
-        let again = post(&client, DELIVERIES, "k", &order()).await;
+        let again = post(&client, DELIVERIES, "k", &draft()).await;
         platform.advance(SignedDuration::from_secs(1));
-        let second = post(&client, DELIVERIES, "k", &order()).await;
-        let second_again = post(&client, DELIVERIES, "k", &order()).await;
+        let second = post(&client, DELIVERIES, "k", &draft()).await;
+        let second_again = post(&client, DELIVERIES, "k", &draft()).await;
 
         assert_replayed(&first, &again);
         assert_eq!(second.status, 201);
@@ -183,9 +183,9 @@ on_both_databases! {
         let client = platform.client().await;
         let longest = "k".repeat(255);
 
-        post(&client, DELIVERIES, &longest, &order()).await.expect(201);
+        post(&client, DELIVERIES, &longest, &draft()).await.expect(201);
         for invalid in [format!("{longest}k"), "clé".to_owned(), String::new()] {
-            let rejected = post(&client, DELIVERIES, &invalid, &order()).await;
+            let rejected = post(&client, DELIVERIES, &invalid, &draft()).await;
             assert_violations(&rejected, &["Idempotency-Key"]);
             let rejected = post(&client, WEBHOOKS, &invalid, &json!({})).await;
             assert_violations(&rejected, &["Idempotency-Key", "event", "url"]);
@@ -197,10 +197,10 @@ on_both_databases! {
     /// "64 simultaneous requests with one key: one delivery, 64 equal answers".
     async fn concurrent_requests_with_one_key_create_once(platform: &Platform) {
         let client = platform.client().await;
-        let (order, subscription) = (order(), subscription());
+        let (draft, subscription) = (draft(), subscription());
 
         let (deliveries, webhooks) = tokio::join!(
-            join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, DELIVERIES, "k", &order))),
+            join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, DELIVERIES, "k", &draft))),
             join_all((0..CONCURRENT_REQUESTS).map(|_| post(&client, WEBHOOKS, "k", &subscription))),
         );
 
@@ -222,7 +222,7 @@ async fn concurrent_requests_on_two_cores_create_once() {
     for key in ["a", "b", "c", "d"] {
         let responses = (0..CONCURRENT_REQUESTS).map(|index| {
             let client = &clients[index % 2];
-            async move { post(client, DELIVERIES, key, &order()).await }
+            async move { post(client, DELIVERIES, key, &draft()).await }
         });
         assert_one_effect_in_bodies(&join_all(responses).await, 201);
     }

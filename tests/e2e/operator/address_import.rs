@@ -19,7 +19,7 @@ const OLD: &str = "24 Rue de la Paix, 75002 Paris";
 /// Only in the imported file.
 const NEW: &str = "7 Rue de Gand, 59000 Lille";
 /// Generous upper bound for waiting.
-const DEADLINE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A CSV of 40,000 houses of one street in Lille, larger than one megabyte.
 fn lille_csv() -> String {
@@ -69,15 +69,15 @@ fn new_index(data_dir: &Path) -> PathBuf {
 fn wait_until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < DEADLINE);
+        assert!(start.elapsed() < TIMEOUT);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// The coordinates of an address, or null if it is unknown.
 fn geo(running: &AllInOne, address: &str) -> Value {
-    let order = json!({ "dropoff": { "address": address, "before": "tomorrow 13:00" } });
-    let created = running.call("/api/deliveries", &["-d", &order.to_string()]);
+    let draft = json!({ "dropoff": { "address": address, "before": "tomorrow 13:00" } });
+    let created = running.call("/api/deliveries", &["-d", &draft.to_string()]);
     created["dropoff"]["address"]["geo"].clone()
 }
 

@@ -19,10 +19,10 @@ fn imported_addresses_are_usable_without_a_restart() {
     let file = data_dir.join("lille.csv");
     fs::write(&file, LILLE).unwrap();
     let file = file.to_str().unwrap();
-    let order =
+    let draft =
         json!({ "dropoff": { "address": "12, r. de Gand, LILLE", "before": "tomorrow 13:00" } })
             .to_string();
-    let before = running.call("/api/deliveries", &["-d", &order]);
+    let before = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(before["violations"][0]["propertyPath"], "dropoff.address");
 
     let imported = operator_json(data_dir, &["addresses", "import", file]);
@@ -34,7 +34,7 @@ fn imported_addresses_are_usable_without_a_restart() {
             "skipped": [{ "reason": "no house number", "count": 1, "first": format!("{file}:4") }],
         })
     );
-    let after = running.call("/api/deliveries", &["-d", &order]);
+    let after = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(
         after["dropoff"]["address"]["streetAddress"],
         "12 Rue de Gand, 59000 Lille"
@@ -54,7 +54,7 @@ fn imported_addresses_are_usable_without_a_restart() {
     );
     let missing = operator(data_dir, &["addresses", "import", file, "not there"]);
     assert_eq!(missing.status.code(), Some(1));
-    let unchanged = running.call("/api/deliveries", &["-d", &order]);
+    let unchanged = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(
         unchanged["dropoff"]["address"]["geo"],
         after["dropoff"]["address"]["geo"]

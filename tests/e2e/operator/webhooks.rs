@@ -32,8 +32,8 @@ on_both_databases! {
         assert!(printed.contains(receiver.url()), "{printed}");
 
         receiver.respond_with(500);
-        let order = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-        let delivery = client.create_delivery(order).await;
+        let draft = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
+        let delivery = client.create_delivery(draft).await;
         courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
         let first = receiver.next_notification().await;
         let failed = attempts(platform, id, "failed").await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use super::{
-    CALCULATE, calculate_excluding_tax, far_order, fixed_price, order, price, price_list,
+    CALCULATE, calculate_excluding_tax, draft, far_draft, fixed_price, price, price_list,
     retail_price,
 };
 use crate::harness::{
@@ -41,8 +41,8 @@ on_both_databases! {
             operator
                 .apply_price_list(&platform.store, &fixed_price("EUR", rate, amount))
                 .await;
-            let with_tax = price(&client.post(CALCULATE, order()).await);
-            let without_tax = price(&client.post(&calculate_excluding_tax(), order()).await);
+            let with_tax = price(&client.post(CALCULATE, draft()).await);
+            let without_tax = price(&client.post(&calculate_excluding_tax(), draft()).await);
 
             let case = format!("{amount} at {rate}");
             assert_eq!(with_tax, retail_price(amount, "EUR", tax, true), "{case}");
@@ -72,7 +72,7 @@ on_both_databases! {
                 retail_price(416, "EUR", 83, false),
             ),
         ] {
-            let response = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            let response = client.post(&format!("{CALCULATE}{query}"), draft()).await;
             assert_eq!(price(&response), expected, "{query}");
         }
         for query in [
@@ -82,7 +82,7 @@ on_both_databases! {
             "?tax=EXCLUDED",
             "?tax=excluded&tax=included",
         ] {
-            let response = client.post(&format!("{CALCULATE}{query}"), order()).await;
+            let response = client.post(&format!("{CALCULATE}{query}"), draft()).await;
             assert_violations(&response, &["tax"]);
         }
     }
@@ -106,7 +106,7 @@ on_both_databases! {
                 .await;
 
             let client = platform.client_for(&credentials, &["deliveries"]).await;
-            let response = client.post(CALCULATE, order()).await;
+            let response = client.post(CALCULATE, draft()).await;
 
             assert_eq!(price(&response), retail_price(amount, currency, tax, true));
         }
@@ -127,8 +127,8 @@ on_both_databases! {
                 .apply_price_list(&platform.store, &price_list("EUR", 2000, strategy, rules))
                 .await;
 
-            for (order, (amount, tax)) in [(order(), near), (far_order(), far)] {
-                let response = client.post(CALCULATE, order).await;
+            for (draft, (amount, tax)) in [(draft(), near), (far_draft(), far)] {
+                let response = client.post(CALCULATE, draft).await;
                 assert_eq!(
                     price(&response),
                     retail_price(amount, "EUR", tax, true),
@@ -162,7 +162,7 @@ on_both_databases! {
                 .apply_price_list(&platform.store, &definition)
                 .await;
 
-            let response = client.post(CALCULATE, order()).await;
+            let response = client.post(CALCULATE, draft()).await;
 
             assert_eq!(
                 price(&response),
@@ -183,7 +183,7 @@ on_both_databases! {
             .apply_price_list(&platform.store, &price_list("EUR", 2000, "first", unmatched))
             .await;
 
-        let response = client.post(CALCULATE, order()).await;
+        let response = client.post(CALCULATE, draft()).await;
 
         let rules = response.json["calculation"].as_array().unwrap().clone();
         assert_eq!(rules.len(), 2, "{}", response.json);
@@ -199,12 +199,12 @@ on_both_databases! {
         );
 
         let without_price_list = platform.new_store_client().await;
-        let response = without_price_list.post(CALCULATE, order()).await;
+        let response = without_price_list.post(CALCULATE, draft()).await;
         assert_eq!(
             (response.status, &response.json["hydra:description"]),
             (400, &json!("The delivery price could not be calculated."))
         );
-        without_price_list.create_delivery(order()).await;
+        without_price_list.create_delivery(draft()).await;
     }
 
     /// "`@id` is `/api/retail_prices/<token>` […] it can be read again until it expires"; "a
@@ -216,7 +216,7 @@ on_both_databases! {
         operator
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
             .await;
-        let calculated = json_ld(&client.post(CALCULATE, order()).await, 200);
+        let calculated = json_ld(&client.post(CALCULATE, draft()).await, 200);
         let iri = calculated["@id"].as_str().unwrap();
         let middle = iri.len() - 20;
         let letter = if iri.as_bytes()[middle] == b'A' {
@@ -235,7 +235,7 @@ on_both_databases! {
              [[rule]]\nname = \"All\"\nwhen = \"true\"\nprice = 499\n",
         );
         operator.apply_price_list(&platform.store, &both).await;
-        let mut explained = json_ld(&client.post(CALCULATE, order()).await, 200);
+        let mut explained = json_ld(&client.post(CALCULATE, draft()).await, 200);
         let read = json_ld(&client.get(explained["@id"].as_str().unwrap()).await, 200);
         let rule = |rule: &str, matched, reason: &str, amount: i64| {
             json!({ "rule": rule, "matched": matched, "reason": reason, "amount": amount })
@@ -266,14 +266,14 @@ on_both_databases! {
     async fn a_price_request_is_validated_like_a_delivery(platform: &Platform) {
         let client = platform.client().await;
         let before = "2020-04-03 13:00";
-        let order_to = |address: Value| json!({ "dropoff": { "address": address, "before": before } });
+        let draft_to = |address: Value| json!({ "dropoff": { "address": address, "before": before } });
 
         for accepted in [
-            order(),
-            order_to(json!("48 Rue de Rivoli, 75004 Paris")),
-            order_to(json!({ "streetAddress": "Anywhere", "latLng": [48.8558, 2.3551] })),
-            json!({ "pickup": null, "dropoff": order()["dropoff"] }),
-            json!({ "pickup": {}, "dropoff": order()["dropoff"] }),
+            draft(),
+            draft_to(json!("48 Rue de Rivoli, 75004 Paris")),
+            draft_to(json!({ "streetAddress": "Anywhere", "latLng": [48.8558, 2.3551] })),
+            json!({ "pickup": null, "dropoff": draft()["dropoff"] }),
+            json!({ "pickup": {}, "dropoff": draft()["dropoff"] }),
             json!({ "dropoff": {
                 "address": "48 Rue de Rivoli, Paris",
                 "timeSlot": "2020-04-03 12:00-14:00",
@@ -295,7 +295,7 @@ on_both_databases! {
                 &["dropoff.before"],
             ),
             (
-                order_to(json!({ "latLng": [91, 2.3551] })),
+                draft_to(json!({ "latLng": [91, 2.3551] })),
                 &["dropoff.address.latLng"],
             ),
             (
@@ -319,8 +319,8 @@ on_both_databases! {
     async fn calculating_a_price_requires_the_scope_deliveries(platform: &Platform) {
         let without_scope = platform.client_for(&platform.demo_client, &["tasks"]).await;
 
-        let forbidden = without_scope.post(CALCULATE, order()).await;
-        let unknown = platform.anonymous_client().post(CALCULATE, order()).await;
+        let forbidden = without_scope.post(CALCULATE, draft()).await;
+        let unknown = platform.anonymous_client().post(CALCULATE, draft()).await;
 
         assert_error(&forbidden, 403);
         assert_eq!(
@@ -382,7 +382,7 @@ on_both_databases! {
             (unknown.code(), forbidden.code()),
             (Code::NotFound, Code::PermissionDenied)
         );
-        let response = platform.client().await.post(CALCULATE, order()).await;
+        let response = platform.client().await.post(CALCULATE, draft()).await;
         assert_eq!(price(&response), retail_price(499, "EUR", 83, true));
     }
 }

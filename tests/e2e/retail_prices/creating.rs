@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CALCULATE, fixed_price, order, price_list};
+use super::{CALCULATE, draft, fixed_price, price_list};
 use crate::harness::{
     ApiClient, Platform, Response,
     assertions::{assert_violations, json_ld},
@@ -15,25 +15,25 @@ const SLOTS: &str = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\", \"
                      interval = \"2 days\"\ncapacity = 1\n";
 
 fn with(member: &str, value: Value) -> Value {
-    let mut order = order();
+    let mut draft = draft();
     let (parent, name) = member.rsplit_once('/').unwrap();
-    order.pointer_mut(parent).unwrap()[name] = value;
-    order
+    draft.pointer_mut(parent).unwrap()[name] = value;
+    draft
 }
 
 fn in_slot(slot: &str) -> Value {
-    let mut order = order();
-    order["dropoff"]["timeSlot"] = json!(slot);
-    order["dropoff"].as_object_mut().unwrap().remove("before");
-    order
+    let mut draft = draft();
+    draft["dropoff"]["timeSlot"] = json!(slot);
+    draft["dropoff"].as_object_mut().unwrap().remove("before");
+    draft
 }
 
-/// The responses to calculating, asserting and creating an order.
-async fn responses(client: &ApiClient, order: &Value) -> [Response; 3] {
+/// The responses to calculating, asserting and creating a draft.
+async fn responses(client: &ApiClient, draft: &Value) -> [Response; 3] {
     [
-        client.post(CALCULATE, order.clone()).await,
-        client.post(ASSERT, order.clone()).await,
-        client.post(DELIVERIES, order.clone()).await,
+        client.post(CALCULATE, draft.clone()).await,
+        client.post(ASSERT, draft.clone()).await,
+        client.post(DELIVERIES, draft.clone()).await,
     ]
 }
 
@@ -111,7 +111,7 @@ on_both_databases! {
             let definition = price_list("EUR", 2000, "sum", &rules);
             operator.apply_price_list(&platform.store, &definition).await;
 
-            let [calculated, asserted, created] = responses(&client, &order()).await;
+            let [calculated, asserted, created] = responses(&client, &draft()).await;
 
             let body = json_ld(&calculated, 400);
             assert_eq!(body["code"], "price_not_calculated");
@@ -130,14 +130,14 @@ on_both_databases! {
         operator.apply_price_list(&platform.store, &list(499)).await;
         let client = platform.client().await;
         client.create_delivery(with("/externalReference", json!("Order 42"))).await;
-        let order = in_slot("2020-04-03 14:00-17:00");
-        let quote = client.post(CALCULATE, order.clone()).await.expect(200);
+        let draft = in_slot("2020-04-03 14:00-17:00");
+        let quote = client.post(CALCULATE, draft.clone()).await.expect(200);
         operator.apply_price_list(&platform.store, &list(1999)).await;
         let order_at_quote = |reference: &str| {
-            let mut order = order.clone();
-            order["retailPrice"] = quote["@id"].clone();
-            order["externalReference"] = json!(reference);
-            order
+            let mut draft = draft.clone();
+            draft["retailPrice"] = quote["@id"].clone();
+            draft["externalReference"] = json!(reference);
+            draft
         };
 
         // Rejected by the last statement of the transaction, after booking the slot.

@@ -3,7 +3,7 @@
 use core_service::routing::Fallback;
 use serde_json::{Value, json};
 
-use super::{CALCULATE, far_order, order};
+use super::{CALCULATE, draft, far_draft};
 use crate::harness::{
     ApiClient, Database, Platform, RoutingServer,
     assertions::{assert_violations, json_ld},
@@ -24,8 +24,8 @@ async fn platform_on(database: Database, router: &RoutingServer, fallback: Fallb
     .await
 }
 
-async fn distance(client: &ApiClient, order: Value) -> Value {
-    distance_of(&json_ld(&client.post(CALCULATE, order).await, 200))
+async fn distance(client: &ApiClient, draft: Value) -> Value {
+    distance_of(&json_ld(&client.post(CALCULATE, draft).await, 200))
 }
 
 /// Distance, duration and source of a price or a delivery.
@@ -44,8 +44,8 @@ async fn distances_are_the_routers_and_straight_lines_while_it_is_unavailable() 
     let client = platform.client().await;
 
     let known = json!([1886, 261, "osrm"]);
-    assert_eq!(distance(&client, order()).await, known);
-    let delivery = client.create_delivery(order()).await;
+    assert_eq!(distance(&client, draft()).await, known);
+    let delivery = client.create_delivery(draft()).await;
     assert_eq!(delivery["distance"], 1886);
     assert_eq!(
         router.requests(),
@@ -53,14 +53,14 @@ async fn distances_are_the_routers_and_straight_lines_while_it_is_unavailable() 
     );
 
     router.respond_with(500, "");
-    assert_eq!(distance(&client, order()).await, known);
-    let estimate = distance(&client, far_order()).await;
+    assert_eq!(distance(&client, draft()).await, known);
+    let estimate = distance(&client, far_draft()).await;
     assert_eq!(estimate[2], "straight_line");
     assert!(estimate[0].as_u64().unwrap() > 8000, "{estimate}");
 
     router.respond_with(400, NO_ROUTE);
     for path in [CALCULATE, ASSERT, "/api/deliveries"] {
-        let response = client.post(path, far_order()).await;
+        let response = client.post(path, far_draft()).await;
         assert_violations(&response, &["dropoff.address"]);
     }
     platform.stop().await;
@@ -76,21 +76,21 @@ async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
         let platform = platform_on(database, &router, Fallback::StraightLine).await;
         let client = platform.client().await;
 
-        let quote = client.post(CALCULATE, far_order()).await.expect(200);
+        let quote = client.post(CALCULATE, far_draft()).await.expect(200);
         let estimate = distance_of(&quote);
         assert_eq!(estimate[2], "straight_line");
-        let asserted = client.post(ASSERT, far_order()).await.expect(200);
+        let asserted = client.post(ASSERT, far_draft()).await.expect(200);
         assert_eq!(distance_of(&asserted), estimate);
-        let estimated = client.create_delivery(far_order()).await;
+        let estimated = client.create_delivery(far_draft()).await;
         assert_eq!(distance_of(&estimated), estimate);
 
         // The router is available again; the quoted distance stays.
         router.set_route(9123.4, 1234.5);
-        let mut at_price = far_order();
+        let mut at_price = far_draft();
         at_price["retailPrice"] = quote["@id"].clone();
         let quoted = client.create_delivery(at_price).await;
         assert_eq!(distance_of(&quoted), estimate);
-        let known = client.create_delivery(far_order()).await;
+        let known = client.create_delivery(far_draft()).await;
         assert_eq!(distance_of(&known), json!([9123, 1235, "osrm"]));
         for delivery in [&estimated, &quoted, &known] {
             let read = client.get(delivery["@id"].as_str().unwrap()).await;
@@ -108,7 +108,7 @@ async fn without_fallback_an_unavailable_router_is_a_retryable_error() {
     let client = platform.client().await;
 
     for path in [CALCULATE, ASSERT, "/api/deliveries"] {
-        let response = client.post(path, order()).await;
+        let response = client.post(path, draft()).await;
         let error = json_ld(&response, 503);
         assert_eq!(
             (&error["code"], &error["retryable"]),
@@ -121,7 +121,7 @@ async fn without_fallback_an_unavailable_router_is_a_retryable_error() {
     router.respond_with(500, "");
     let mut delays = Vec::new();
     for _ in 0..6 {
-        let response = client.post(CALCULATE, order()).await;
+        let response = client.post(CALCULATE, draft()).await;
         json_ld(&response, 503);
         delays.push(response.header("retry-after").parse::<u32>().unwrap());
     }

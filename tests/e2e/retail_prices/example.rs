@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CALCULATE, order};
+use super::{CALCULATE, draft};
 use crate::harness::{Platform, definitions::Definitions};
 
 const LIST: &str = include_str!("../../../examples/prices.toml");
@@ -37,15 +37,15 @@ on_both_databases! {
             (&[("/dropoff/timeSlot", json!("2020-04-03 12:00-14:00"))], 531),
             (&[("/dropoff/timeSlot", json!("2020-04-03 12:00-13:00"))], 590),
         ] {
-            let mut order = order();
+            let mut draft = draft();
             for (member, value) in changes {
                 let (parent, name) = member.rsplit_once('/').unwrap();
-                order.pointer_mut(parent).unwrap()[name] = value.clone();
+                draft.pointer_mut(parent).unwrap()[name] = value.clone();
             }
-            let price = client.post(CALCULATE, order).await.expect(200);
+            let price = client.post(CALCULATE, draft).await.expect(200);
             assert_eq!(price["amount"], amount, "{changes:?}: {}", price["calculation"]);
         }
-        let mut unknown = order();
+        let mut unknown = draft();
         unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
         let rejected = client.post(CALCULATE, unknown).await;
         assert_eq!(rejected.violation_paths(), ["dropoff.packages[0].type"]);
@@ -69,13 +69,13 @@ on_both_databases! {
             ("/dropoff/timeSlot", json!("2020-04-03 12:00-14:00"), 531),
             ("/dropoff/before", json!("2020-04-05 13:00"), 708),
         ] {
-            let mut order = order();
+            let mut draft = draft();
             let (parent, name) = member.rsplit_once('/').unwrap();
-            order.pointer_mut(parent).unwrap()[name] = value;
-            let price = client.post(CALCULATE, order).await.expect(200);
+            draft.pointer_mut(parent).unwrap()[name] = value;
+            let price = client.post(CALCULATE, draft).await.expect(200);
             assert_eq!(price["amount"], amount, "{member}: {}", price["calculation"]);
         }
-        let mut unknown = order();
+        let mut unknown = draft();
         unknown["dropoff"]["packages"] = json!([{ "type": "XXL", "quantity": 1 }]);
         for path in [CALCULATE, "/api/deliveries/assert", "/api/deliveries"] {
             let rejected = client.post(path, unknown.clone()).await;
@@ -93,8 +93,8 @@ on_both_databases! {
         let client = platform.client().await;
 
         for number in 0..24_u32 {
-            let mut order = order();
-            let dropoff = &mut order["dropoff"];
+            let mut draft = draft();
+            let dropoff = &mut draft["dropoff"];
             dropoff["before"] = json!(format!("2020-04-{:02} {:02}:30", 2 + number % 5, 11 + number % 12));
             dropoff["weight"] = json!(number * 1500);
             dropoff["address"]["latLng"] = json!([48.8558 + f64::from(number) / 250.0, 2.3551]);
@@ -102,9 +102,9 @@ on_both_databases! {
                 dropoff["packages"] = xl(1 + number % 4);
             }
 
-            let calculated = client.post(CALCULATE, order.clone()).await.expect(200);
-            let asserted = client.post("/api/deliveries/assert", order.clone()).await.expect(200);
-            let created = client.create_delivery(order).await;
+            let calculated = client.post(CALCULATE, draft.clone()).await.expect(200);
+            let asserted = client.post("/api/deliveries/assert", draft.clone()).await.expect(200);
+            let created = client.create_delivery(draft).await;
 
             for member in ["amount", "currency", "tax"] {
                 assert_eq!(asserted["price"][member], calculated[member]);

@@ -13,8 +13,8 @@ use crate::harness::{Response, assertions::json_ld};
 
 const CALCULATE: &str = "/api/retail_prices/calculate";
 
-/// An order over about 230 m.
-fn order() -> Value {
+/// A draft over about 230 m.
+fn draft() -> Value {
     json!({
         "pickup": {
             "address": { "streetAddress": "44 Rue de Rivoli", "latLng": [48.8566, 2.3530] },
@@ -26,11 +26,11 @@ fn order() -> Value {
     })
 }
 
-/// An order over about 12 km.
-fn far_order() -> Value {
-    let mut order = order();
-    order["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
-    order
+/// A draft over about 12 km.
+fn far_draft() -> Value {
+    let mut draft = draft();
+    draft["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
+    draft
 }
 
 fn calculate_excluding_tax() -> String {

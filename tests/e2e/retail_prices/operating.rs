@@ -61,8 +61,8 @@ fn explain_shows_the_price_of_an_order_and_its_calculation() {
     assert_eq!(operator_json(data_dir, &["zones", "list"]), zones);
     operator_json(data_dir, &["prices", "apply", &list, "--store", store]);
 
-    let light = payload(Value::Null);
-    let explain = ["prices", "explain", "--store", store, &light];
+    let without_weight = payload(Value::Null);
+    let explain = ["prices", "explain", "--store", store, &without_weight];
     let explained = operator_json(data_dir, &explain);
     assert_eq!(
         explained,

@@ -1,4 +1,4 @@
-//! A price is a binding quote: an order with `"retailPrice": "<@id>"` is charged exactly that, once.
+//! A price is a binding quote: a delivery with `"retailPrice": "<@id>"` is charged exactly that, once.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{CALCULATE, fixed_price, order};
+use super::{CALCULATE, draft, fixed_price};
 use crate::harness::{
     ApiClient, Platform, Replica, Response,
     assertions::{assert_error, assert_violations, json_ld},
@@ -25,14 +25,14 @@ on_both_databases! {
         operator
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
             .await;
-        let quote = quote(&client, &order()).await;
+        let quote = quote(&client, &draft()).await;
         let strict = fixed_price("EUR", 2000, 1999) + "\n[packages]\nXL = {}\n";
         operator.apply_price_list(&platform.store, &strict).await;
         platform.advance(SignedDuration::from_secs(14 * 60 + 59));
 
-        let preview = json_ld(&client.post(ASSERT, at_price(&order(), quote.as_str())).await, 200);
-        let quoted = client.create_delivery(at_price(&order(), quote.as_str())).await;
-        let other = client.create_delivery(order()).await;
+        let preview = json_ld(&client.post(ASSERT, at_price(&draft(), quote.as_str())).await, 200);
+        let quoted = client.create_delivery(at_price(&draft(), quote.as_str())).await;
+        let other = client.create_delivery(draft()).await;
 
         let price = |amount, tax, quote| json!({
             "amount": amount,
@@ -52,19 +52,19 @@ on_both_databases! {
     /// "Expired, used, another store's, or for a different payload: its own error code each."
     async fn a_quote_is_used_once(platform: &Platform) {
         let client = platform.client().await;
-        let quote = quote(&client, &order()).await;
+        let quote = quote(&client, &draft()).await;
 
-        let delivery = client.create_delivery(at_price(&order(), quote.as_str())).await;
+        let delivery = client.create_delivery(at_price(&draft(), quote.as_str())).await;
 
         for path in [DELIVERIES, ASSERT] {
-            let again = client.post(path, at_price(&order(), quote.as_str())).await;
+            let again = client.post(path, at_price(&draft(), quote.as_str())).await;
             assert_conflict(&again, "price_used");
             let detail = again.json["detail"].as_str().unwrap();
             assert!(detail.contains(delivery["@id"].as_str().unwrap()), "{detail}");
         }
         // Cancelling the delivery does not release the quote.
         client.delete(delivery["@id"].as_str().unwrap()).await.expect(204);
-        let again = client.post(DELIVERIES, at_price(&order(), quote.as_str())).await;
+        let again = client.post(DELIVERIES, at_price(&draft(), quote.as_str())).await;
         assert_conflict(&again, "price_used");
         assert_eq!(count(&client).await, 1);
         assert_eq!(client.get(&quote).await.status, 200);
@@ -75,13 +75,13 @@ on_both_databases! {
         let client = platform.client().await;
         let short = fixed_price("EUR", 2000, 499).replace("15 minutes", "90 seconds");
         operator.apply_price_list(&platform.store, &short).await;
-        let quote = quote(&client, &order()).await;
+        let quote = quote(&client, &draft()).await;
         platform.advance(SignedDuration::from_secs(90));
-        let mut invalid = at_price(&order(), quote.as_str());
+        let mut invalid = at_price(&draft(), quote.as_str());
         invalid["dropoff"]["before"] = json!("no time at all");
 
         for path in [DELIVERIES, ASSERT] {
-            let expired = client.post(path, at_price(&order(), quote.as_str())).await;
+            let expired = client.post(path, at_price(&draft(), quote.as_str())).await;
             assert_conflict(&expired, "price_expired");
             // Other violations are reported with it.
             let response = client.post(path, invalid.clone()).await;
@@ -94,7 +94,7 @@ on_both_databases! {
     /// "A forged, altered or foreign promise is never honoured"; all get the same message.
     async fn a_forged_or_foreign_quote_is_rejected(platform: &Platform) {
         let client = platform.client().await;
-        let own = quote(&client, &order()).await;
+        let own = quote(&client, &draft()).await;
         let other = platform.new_store_client().await;
         let mut messages = Vec::new();
 
@@ -104,25 +104,25 @@ on_both_databases! {
         forged.push(own.replace("/api/retail_prices/", "/api/deliveries/"));
         forged.extend(altered(&own));
         for quote in forged {
-            let response = client.post(DELIVERIES, at_price(&order(), quote.as_str())).await;
+            let response = client.post(DELIVERIES, at_price(&draft(), quote.as_str())).await;
             assert_violations(&response, &["retailPrice"]);
             messages.push(response.json["violations"].clone());
         }
-        let foreign = other.post(DELIVERIES, at_price(&order(), own.as_str())).await;
+        let foreign = other.post(DELIVERIES, at_price(&draft(), own.as_str())).await;
         assert_violations(&foreign, &["retailPrice"]);
         messages.push(foreign.json["violations"].clone());
 
         messages.dedup();
         assert_eq!(messages.len(), 1, "{messages:?}");
-        let number = client.post(DELIVERIES, at_price(&order(), json!(5))).await;
+        let number = client.post(DELIVERIES, at_price(&draft(), json!(5))).await;
         assert_violations(&number, &["retailPrice"]);
         assert_eq!((count(&client).await, count(&other).await), (0, 0));
     }
 
     /// "`price_mismatch` naming what differs."
-    async fn a_quote_is_valid_only_for_the_priced_order(platform: &Platform) {
+    async fn a_quote_is_valid_only_for_the_priced_draft(platform: &Platform) {
         let client = platform.client().await;
-        let mut priced = order();
+        let mut priced = draft();
         priced["dropoff"]["weight"] = json!(1000);
         let quote = quote(&client, &priced).await;
         let cases: [(&str, Value, &str); 11] = [
@@ -167,21 +167,21 @@ on_both_databases! {
         assert_eq!(count(&client).await, 1);
     }
 
-    /// The same payload is the same order, even if "tomorrow" is another day by then.
+    /// The same payload is the same draft, even if "tomorrow" is another day by then.
     async fn relative_times_are_resolved_as_of_the_quote(platform: &Platform) {
         platform.advance(SignedDuration::from_mins(12 * 60 + 50));
         let client = platform.client().await;
-        let mut order = order();
+        let mut draft = draft();
         for (before, expected) in [
             ("tomorrow 13:00", "2020-04-03T13:00:00+02:00"),
             ("in 2 hours", "2020-04-03T02:04:00+02:00"),
         ] {
-            order["dropoff"]["before"] = json!(before);
-            let quote = quote(&client, &order).await;
+            draft["dropoff"]["before"] = json!(before);
+            let quote = quote(&client, &draft).await;
             platform.advance(SignedDuration::from_mins(14));
 
-            let quoted = client.create_delivery(at_price(&order, quote.as_str())).await;
-            let other = client.create_delivery(order.clone()).await;
+            let quoted = client.create_delivery(at_price(&draft, quote.as_str())).await;
+            let other = client.create_delivery(draft.clone()).await;
 
             assert_eq!(quoted["dropoff"]["before"], expected);
             assert_ne!(other["dropoff"]["before"], expected);
@@ -192,12 +192,12 @@ on_both_databases! {
     /// A replay by `Idempotency-Key` is not a second use.
     async fn an_idempotent_replay_of_an_order_keeps_its_quote(platform: &Platform) {
         let client = platform.client().await;
-        let quote = quote(&client, &order()).await;
-        let order = at_price(&order(), quote.as_str()).to_string();
+        let quote = quote(&client, &draft()).await;
+        let draft = at_price(&draft(), quote.as_str()).to_string();
         let send = async || {
             let request = client.request(Method::POST, DELIVERIES);
             let request = request.header("idempotency-key", "order 42");
-            client.send(request, order.clone()).await
+            client.send(request, draft.clone()).await
         };
 
         let first = json_ld(&send().await, 201);
@@ -210,7 +210,7 @@ on_both_databases! {
 
     async fn of_concurrent_orders_with_one_quote_one_succeeds(platform: &Platform) {
         let client = platform.client().await;
-        let quote = quote(&client, &order()).await;
+        let quote = quote(&client, &draft()).await;
 
         let clients = vec![client.clone(); 64];
 
@@ -226,7 +226,7 @@ async fn of_concurrent_orders_on_two_cores_with_one_quote_one_succeeds() {
     };
     let [first, second] = &replicas;
     let (first, second) = tokio::join!(first.client(), second.client());
-    let quote = quote(&first, &order()).await;
+    let quote = quote(&first, &draft()).await;
 
     let clients: Vec<_> = (0..32)
         .flat_map(|_| [first.clone(), second.clone()])
@@ -259,13 +259,13 @@ async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
     apply(499).await;
     assert_eq!(calculated(&first_client).await, 499);
     wait_for_price(&second_client, 499).await;
-    let quote = quote(&second_client, &order()).await;
+    let quote = quote(&second_client, &draft()).await;
     apply(1999).await;
 
     assert_eq!(calculated(&first_client).await, 1999);
-    assert_eq!(charged(&second_client, &order()).await, 1999);
+    assert_eq!(charged(&second_client, &draft()).await, 1999);
     assert_eq!(
-        charged(&second_client, &at_price(&order(), quote)).await,
+        charged(&second_client, &at_price(&draft(), quote)).await,
         499
     );
     wait_for_price(&second_client, 1999).await;
@@ -275,7 +275,7 @@ async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
 }
 
 async fn calculated(client: &ApiClient) -> i64 {
-    let price = client.post(CALCULATE, order()).await.expect(200);
+    let price = client.post(CALCULATE, draft()).await.expect(200);
     price["amount"].as_i64().unwrap()
 }
 
@@ -287,17 +287,17 @@ async fn wait_for_price(client: &ApiClient, amount: i64) {
         .unwrap_or_else(|_| panic!("the price did not become {amount} within 30 s"));
 }
 
-async fn charged(client: &ApiClient, order: &Value) -> i64 {
-    let delivery = client.create_delivery(order.clone()).await;
+async fn charged(client: &ApiClient, draft: &Value) -> i64 {
+    let delivery = client.create_delivery(draft.clone()).await;
     delivery["price"]["amount"].as_i64().unwrap()
 }
 
 async fn assert_one_created(quote: &str, clients: &[ApiClient]) {
-    let order = at_price(&order(), quote);
+    let draft = at_price(&draft(), quote);
     let responses = join_all(
         clients
             .iter()
-            .map(|client| client.post(DELIVERIES, order.clone())),
+            .map(|client| client.post(DELIVERIES, draft.clone())),
     )
     .await;
 
@@ -311,17 +311,17 @@ async fn assert_one_created(quote: &str, clients: &[ApiClient]) {
     assert_eq!(count(&clients[0]).await, 1);
 }
 
-/// The `@id` of an order's price.
-async fn quote(client: &ApiClient, order: &Value) -> String {
-    let price = client.post(CALCULATE, order.clone()).await.expect(200);
+/// The `@id` of a draft's price.
+async fn quote(client: &ApiClient, draft: &Value) -> String {
+    let price = client.post(CALCULATE, draft.clone()).await.expect(200);
     price["@id"].as_str().unwrap().to_owned()
 }
 
-/// The order with a quote.
-fn at_price(order: &Value, quote: impl Into<Value>) -> Value {
-    let mut order = order.clone();
-    order["retailPrice"] = quote.into();
-    order
+/// The draft with a quote.
+fn at_price(draft: &Value, quote: impl Into<Value>) -> Value {
+    let mut draft = draft.clone();
+    draft["retailPrice"] = quote.into();
+    draft
 }
 
 /// Copies of a quote's IRI, each with one character of its token changed.
@@ -340,9 +340,9 @@ fn altered(quote: &str) -> Vec<String> {
         .collect()
 }
 
-fn set(order: &mut Value, member: &str, value: Value) {
+fn set(draft: &mut Value, member: &str, value: Value) {
     let (parent, name) = member.rsplit_once('/').unwrap();
-    order.pointer_mut(parent).unwrap()[name] = value;
+    draft.pointer_mut(parent).unwrap()[name] = value;
 }
 
 async fn count(client: &ApiClient) -> usize {

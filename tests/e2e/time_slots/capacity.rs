@@ -18,7 +18,7 @@ on_both_databases! {
             .await;
         let client = platform.client().await;
 
-        let (created, rejected) = order_concurrently([&client, &client]).await;
+        let (created, rejected) = create_concurrently([&client, &client]).await;
 
         assert_eq!((created.len(), rejected.len()), (10, 54));
         for response in rejected {
@@ -60,7 +60,7 @@ async fn two_cores_book_a_slot_no_more_than_its_capacity() {
         .await;
     let (client, other) = (replicas[0].client().await, replicas[1].client().await);
 
-    let (created, rejected) = order_concurrently([&client, &other]).await;
+    let (created, rejected) = create_concurrently([&client, &other]).await;
     assert_eq!((created.len(), rejected.len()), (10, 54));
 
     let cancelled = &created[..3];
@@ -70,7 +70,7 @@ async fn two_cores_book_a_slot_no_more_than_its_capacity() {
         async move { assert_eq!(client.delete(&iri).await.status, 204) }
     }))
     .await;
-    let (created, rejected) = order_concurrently([&other, &client]).await;
+    let (created, rejected) = create_concurrently([&other, &client]).await;
     assert_eq!((created.len(), rejected.len()), (3, 61));
 
     for replica in replicas {
@@ -80,16 +80,16 @@ async fn two_cores_book_a_slot_no_more_than_its_capacity() {
 
 /// Sends 64 concurrent orders for one slot, alternating between the clients; returns the created
 /// and the rejected.
-async fn order_concurrently(clients: [&ApiClient; 2]) -> (Vec<Response>, Vec<Response>) {
-    let order = json!({
+async fn create_concurrently(clients: [&ApiClient; 2]) -> (Vec<Response>, Vec<Response>) {
+    let draft = json!({
         "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
     });
-    let orders = clients
+    let drafts = clients
         .into_iter()
         .cycle()
         .take(64)
-        .map(|client| client.post("/api/deliveries", order.clone()));
-    join_all(orders)
+        .map(|client| client.post("/api/deliveries", draft.clone()));
+    join_all(drafts)
         .await
         .into_iter()
         .partition(|response| response.status == 201)

@@ -56,7 +56,7 @@ on_both_databases! {
                 ["2020-04-03T13:45:00+02:00", lunch[1]],
             ),
         ] {
-            let delivery = client.create_delivery(order_with(&dropoff)).await;
+            let delivery = client.create_delivery(draft_with(&dropoff)).await;
             assert_eq!(window_of(&delivery["dropoff"]), window, "{dropoff}");
             let task = client
                 .get(delivery["dropoff"]["@id"].as_str().unwrap())
@@ -70,7 +70,7 @@ on_both_databases! {
         {
             let (start, end) = choice["value"].as_str().unwrap().split_once('/').unwrap();
             let delivery = client
-                .create_delivery(order_with(&json!({ "timeSlot": choice["value"] })))
+                .create_delivery(draft_with(&json!({ "timeSlot": choice["value"] })))
                 .await;
             let instants =
                 window_of(&delivery["dropoff"]).map(|time| time.parse::<Timestamp>().unwrap());
@@ -115,7 +115,7 @@ on_both_databases! {
                 json!({ "timeSlot": slot }),
                 json!({ "timeSlot": slot, "before": "2020-04-03 13:00" }),
             ] {
-                let response = client.post("/api/deliveries", order_with(&dropoff)).await;
+                let response = client.post("/api/deliveries", draft_with(&dropoff)).await;
                 let shown: String = slot.to_string().chars().take(80).collect();
                 assert_eq!(
                     (response.status, response.violation_paths()),
@@ -131,13 +131,13 @@ on_both_databases! {
             json!({ "timeSlot": null }),
             json!({}),
         ] {
-            let response = client.post("/api/deliveries", order_with(&absent)).await;
+            let response = client.post("/api/deliveries", draft_with(&absent)).await;
             assert_violations(&response, &["dropoff.before"]);
         }
     }
 }
 
-fn order_with(times: &Value) -> Value {
+fn draft_with(times: &Value) -> Value {
     let mut dropoff = json!({ "address": "48 Rue de Rivoli, 75004 Paris" });
     for (member, value) in times.as_object().unwrap() {
         dropoff[member] = value.clone();

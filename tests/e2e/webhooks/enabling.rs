@@ -103,7 +103,7 @@ on_both_databases! {
         }
     }
 
-    /// "The operator is told (event `webhook.disabled` on the internal stream, log, metric)".
+    /// Operators learn of it by the event `webhook.disabled`.
     async fn the_event_log_contains_every_webhook_that_the_platform_disables(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::{iri, order};
+use super::{draft, iri};
 use crate::harness::{ApiClient, Platform, Replica, WebhookReceiver};
 
 /// The number of deliveries in a burst.
@@ -48,7 +48,7 @@ impl HangingReceiver {
 async fn create_pickups(client: &ApiClient, count: usize) -> Vec<String> {
     let mut tasks = Vec::new();
     for _ in 0..count {
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         tasks.push(iri(&delivery["pickup"]).to_owned());
     }
     tasks

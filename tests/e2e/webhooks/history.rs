@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::{deliver, iri, order};
+use super::{deliver, draft, iri};
 use crate::harness::{
     ApiClient, Platform, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
@@ -170,7 +170,7 @@ on_both_databases! {
         assert_error(&rejected, 409);
         assert_eq!(rejected.json["code"], "webhook_disabled");
         let missed = deliver(&client, &courier).await;
-        let picked = client.create_delivery(order()).await;
+        let picked = client.create_delivery(draft()).await;
         courier.complete(iri(&picked["pickup"])).await;
         receiver.respond_with(204);
         post_action("enable", json!({})).await.expect(200);

@@ -14,7 +14,7 @@ mod test_send;
 
 use serde_json::Value;
 
-use crate::harness::{ApiClient, deliver, iri, order};
+use crate::harness::{ApiClient, deliver, draft, iri};
 
 /// The newest notification of a webhook, once it has this many attempts.
 async fn wait_for_attempts(client: &ApiClient, webhook: &Value, attempts: u32) -> Value {

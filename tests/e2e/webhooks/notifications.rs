@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{deliver, iri, order};
+use super::{deliver, draft, iri};
 use crate::harness::{MisbehavingReceiver, Notification, Platform, WebhookReceiver};
 
 /// Added to a delay, ends just before it; jitter only adds to a delay.
@@ -101,8 +101,8 @@ on_both_databases! {
         client
             .create_webhook("delivery.picked", receiver.url())
             .await;
-        let first = client.create_delivery(order()).await;
-        let second = client.create_delivery(order()).await;
+        let first = client.create_delivery(draft()).await;
+        let second = client.create_delivery(draft()).await;
 
         courier.complete(iri(&first["dropoff"])).await;
         courier.complete(iri(&second["pickup"])).await;
@@ -129,7 +129,7 @@ on_both_databases! {
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         deliver(&client, &courier).await;
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         courier.complete(iri(&delivery["pickup"])).await;
         for event in ["delivery.completed", "delivery.picked"] {
             client.create_webhook(event, receiver.url()).await;
@@ -207,7 +207,7 @@ on_both_databases! {
                 .create_webhook("delivery.picked", receiver.url())
                 .await;
             receiver.respond_with(status);
-            let delivery = client.create_delivery(order()).await;
+            let delivery = client.create_delivery(draft()).await;
             courier.complete(iri(&delivery["pickup"])).await;
             let first = receiver.next_notification().await;
             receiver.respond_with(204);
@@ -288,7 +288,7 @@ on_both_databases! {
         assert!(other.received().await.is_empty());
     }
 
-    /// DELETE removes a webhook; "what is owed to it is dropped".
+    /// DELETE removes a webhook and cancels its notifications.
     async fn a_deleted_webhook_gets_no_more_notifications_not_even_pending_ones(platform: &Platform) {
         let deleted = WebhookReceiver::start().await;
         let other = WebhookReceiver::start().await;

@@ -154,14 +154,14 @@ on_both_databases! {
     /// "A resource of another store answers 404", for every action.
     async fn only_its_client_rotates_or_confirms_a_secret(platform: &Platform) {
         let shop = Shop::open(platform).await;
-        let other = platform.new_store_client().await;
+        let other_store = platform.new_store_client().await;
         let operator = platform.operator().await;
-        let colleague = operator.create_client(&platform.store, &["tasks"]).await;
-        let colleague = platform.client_for(&colleague, &["tasks"]).await;
+        let same_store = operator.create_client(&platform.store, &["tasks"]).await;
+        let same_store = platform.client_for(&same_store, &["tasks"]).await;
 
         for action in ["rotate_secret", "confirm_secret"] {
             let path = format!("{}/{action}", iri(&shop.webhook));
-            for other in [&other, &colleague] {
+            for other in [&other_store, &same_store] {
                 assert_error(&other.post(&path, json!({})).await, 404);
             }
             assert_error(&platform.anonymous_client().post(&path, json!({})).await, 401);
@@ -207,7 +207,7 @@ async fn secrets_of_concurrent_rotations_on_two_cores_all_sign() {
 
     let rotated = join_all(clients.iter().map(|client| client.post(&path, json!({})))).await;
 
-    let delivery = clients[0].create_delivery(super::order()).await;
+    let delivery = clients[0].create_delivery(super::draft()).await;
     for task in ["pickup", "dropoff"] {
         let done = format!("{}/done", iri(&delivery[task]));
         board.put(&done, json!({})).await.expect(200);
@@ -224,8 +224,8 @@ async fn secrets_of_concurrent_rotations_on_two_cores_all_sign() {
     }
 }
 
-/// Fails unless the first secret keys the platform signature and exactly these secrets key the
-/// Standard Webhooks signatures.
+/// Asserts that the platform signature is made with the first secret, and the Standard Webhooks
+/// signatures with exactly these secrets.
 #[track_caller]
 fn assert_signed(notification: &Notification, secrets: &[&str]) {
     assert!(notification.is_signed_with(secrets[0]));

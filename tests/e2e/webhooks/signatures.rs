@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use hyper::HeaderMap;
 use sha2::Sha256;
 
-use super::{deliver, iri, order};
+use super::{deliver, draft, iri};
 use crate::harness::{Notification, Platform, WebhookReceiver};
 
 on_both_databases! {
@@ -22,7 +22,7 @@ on_both_databases! {
             let webhook = client.create_webhook(event, &url).await;
             secrets.push((event, webhook["secret"].as_str().unwrap().to_owned()));
         }
-        let delivery = client.create_delivery(order()).await;
+        let delivery = client.create_delivery(draft()).await;
         let id = delivery["id"].as_str().unwrap();
 
         for ((event, secret), task) in secrets.iter().zip(["pickup", "dropoff"]) {

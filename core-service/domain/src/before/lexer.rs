@@ -31,7 +31,7 @@ pub(super) fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
     Some(Token { kind, start, text })
 }
 
-/// The limit of parsed numbers: above every valid date, yet sums of such numbers do not overflow.
+/// The maximum of parsed numbers: too large for a valid date, but sums of them do not overflow.
 const MAX_NUMBER: i64 = 1_000_000_000_000_000;
 
 /// Reads the fields of a token from left to right, skipping separators.

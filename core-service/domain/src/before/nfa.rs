@@ -189,24 +189,24 @@ impl Nfa {
         first
     }
 
-    /// A number of exactly `width` digits, within its bounds.
+    /// Compiles a number of exactly `width` digits, between `from` and `to`.
     fn number(&mut self, width: u8, (from, to): (u32, u32), next: StateId) -> StateId {
-        let Some(rest) = width.checked_sub(1) else {
+        let Some(remaining) = width.checked_sub(1) else {
             return next;
         };
-        let unit = 10_u32.pow(rest.into());
+        let place = 10_u32.pow(remaining.into());
         // Digits that leave equal bounds for the remaining digits share a state.
         let mut digits = BTreeMap::<_, ByteSet>::new();
         for digit in b'0'..=b'9' {
-            let lowest = u32::from(digit - b'0') * unit;
-            if lowest <= to && lowest + unit > from {
-                let bounds = (from.saturating_sub(lowest), (to - lowest).min(unit - 1));
+            let lowest = u32::from(digit - b'0') * place;
+            if lowest <= to && lowest + place > from {
+                let bounds = (from.saturating_sub(lowest), (to - lowest).min(place - 1));
                 let same = digits.entry(bounds).or_insert(ByteSet::EMPTY);
                 *same = same.union(ByteSet::of(&[digit]));
             }
         }
         self.any_of(digits.into_iter().collect(), |nfa, (bounds, digits)| {
-            let next = nfa.number(rest, bounds, next);
+            let next = nfa.number(remaining, bounds, next);
             nfa.byte(digits, next)
         })
     }

@@ -33,7 +33,7 @@ pub(super) enum WeekdaySearch {
     SameWeek,
 }
 
-/// How days are counted, unless as calendar days from the date.
+/// How days are counted if not as calendar days from the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DayCount {
     /// Occurrences of the weekday, from the start of the month.
@@ -51,7 +51,7 @@ pub(super) enum MonthBoundary {
 }
 
 impl RelativeOffset {
-    /// `+2 hours`, `3 weekdays`, `1 monday`. `None` if the number is too large.
+    /// `+2 hours`, `3 weekdays`, `1 monday`. `None` without a number.
     pub(super) fn add_amount(&mut self, token: &Token<'_>) -> Option<()> {
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
@@ -96,8 +96,8 @@ impl RelativeOffset {
     }
 
     pub(super) fn set_month_boundary(&mut self, token: &Token<'_>) {
-        let first = token.text.starts_with(['f', 'F']);
-        self.month_boundary = Some(if first {
+        let is_first = token.text.starts_with(['f', 'F']);
+        self.month_boundary = Some(if is_first {
             MonthBoundary::FirstDay
         } else {
             MonthBoundary::LastDay
@@ -123,12 +123,13 @@ impl RelativeOffset {
     /// Sets the days from 1 January to the Monday of an ISO week.
     pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
-        let first = i16::try_from(year)
+        let january_first = i16::try_from(year)
             .ok()
             .and_then(|year| Date::new(year, 1, 1).ok());
-        let weekday = first.map_or(0, |date| i64::from(date.weekday().to_sunday_zero_offset()));
-        let days_to_first_week = if weekday > 4 { 7 - weekday } else { -weekday };
-        self.days = days_to_first_week + (week - 1) * 7 + 1;
+        let weekday =
+            january_first.map_or(0, |date| i64::from(date.weekday().to_sunday_zero_offset()));
+        let days_to_sunday_before = if weekday > 4 { 7 - weekday } else { -weekday };
+        self.days = days_to_sunday_before + (week - 1) * 7 + 1;
     }
 
     /// Moves from the Monday set by [`Self::set_iso_week`] to another day of that week.

@@ -74,7 +74,7 @@ impl<'a> Calculator<'a> {
         }
     }
 
-    /// Applies all rules. Returns the price including tax, if there is one, and the outcomes.
+    /// Applies all rules. Returns the price including tax, or `None`, and the outcomes.
     pub(super) fn apply_all(mut self, rules: &[Rule]) -> (Option<i64>, Vec<RuleOutcome>) {
         let mut outcomes: Vec<_> = rules.iter().map(|rule| self.apply(rule)).collect();
         let gross = self.gross(&mut outcomes);
@@ -95,8 +95,8 @@ impl<'a> Calculator<'a> {
             Some(SkipReason::Failed) => return outcome(false, "an earlier rule failed".into(), 0),
             None => {}
         }
-        let (times, reason) = match self.matches(rule) {
-            Ok(matched) => matched,
+        let (times, reason) = match self.evaluate(rule) {
+            Ok(evaluated) => evaluated,
             Err(reason) => return outcome(false, reason, 0),
         };
 
@@ -130,8 +130,9 @@ impl<'a> Calculator<'a> {
         outcome(true, reason, added)
     }
 
-    /// How many times a rule matches, at least once, and why; or why it does not match.
-    fn matches(&self, rule: &Rule) -> Result<(usize, String), String> {
+    /// Evaluates a rule's condition. Returns how many times the rule matches, at least once, and
+    /// why; or why it does not match.
+    fn evaluate(&self, rule: &Rule) -> Result<(usize, String), String> {
         let when = &rule.condition_text;
         let failed = |error: EvaluationError| format!("can't evaluate {when}: {error}");
         if rule.target == Target::Delivery {

@@ -9,7 +9,8 @@ use std::fmt;
 #[derive(Debug)]
 pub(crate) struct Expression {
     pub(crate) text: String,
-    /// Variants of the text that repeat a time before a day word at the end.
+    /// The text with one of its times appended again: a variant for each time that is followed by
+    /// a day word.
     pub(crate) repeated: Vec<String>,
     pub(crate) now: Zoned,
     pub(crate) order: DateOrder,
@@ -43,8 +44,8 @@ impl Expression {
     }
 
     /// Contains a meridiem that PHP does not recognize: before a comma, or after a day and a month,
-    /// where PHP takes the hour for a year. PHP takes the rest for a military zone, or ignores it
-    /// as a second zone.
+    /// where PHP takes the hour for a year. PHP then rejects the text, takes the first letter for a
+    /// military zone, or ignores the meridiem as a second zone.
     pub(crate) fn has_lost_meridiem(&self) -> bool {
         let text = self.text.to_lowercase();
         let has = |meridiems: &[&str]| meridiems.iter().any(|meridiem| text.contains(meridiem));
@@ -74,7 +75,7 @@ impl Expression {
         day_month_time || (self.order == DateOrder::DayFirst && self.text.contains('/'))
     }
 
-    /// Contains a Unix time, which PHP counts from the year 0 after a zone.
+    /// Contains a Unix time. If a zone precedes it, PHP counts it from the year 0.
     pub(crate) fn has_timestamp(&self) -> bool {
         self.text.contains('@')
     }

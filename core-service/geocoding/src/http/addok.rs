@@ -1,4 +1,4 @@
-//! Addok (`/search/`), which also serves the French BAN: `GeoJSON` with a score.
+//! Addok (`/search/`), also the API of the French address database (BAN): `GeoJSON` with a score.
 
 use serde::Deserialize;
 

@@ -5,7 +5,7 @@
 pub enum Protocol {
     Nominatim,
     Photon,
-    /// Also the API of the French BAN's service.
+    /// Also the API of the French address database (BAN).
     Addok,
     Pelias,
 }

@@ -200,7 +200,7 @@ impl Region {
         region
     }
 
-    /// Formats as the French address base.
+    /// Formats as a CSV file of the French BAN.
     pub(crate) fn to_csv(&self) -> String {
         let mut csv =
             String::from("id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n");
@@ -302,7 +302,7 @@ impl Region {
             let along = f64::from(number) * 0.000_05;
             let across = if number % 2 == 0 { 0.000_1 } else { -0.000_1 };
             for (beside, suffix) in suffixes.iter().enumerate() {
-                let along = along + degrees(beside, 0.0) * 0.000_2;
+                let along = along + 0.000_01 * f64::from(u32::try_from(beside).unwrap());
                 self.addresses.push(Address {
                     number,
                     suffix,

@@ -25,8 +25,8 @@ pub(super) struct Events {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) feed: Arc<EventFeed>,
-    /// The tasks of the streams.
-    pub(super) tasks: TaskTracker,
+    /// Tracks the streams, so that shutdown waits for them.
+    pub(super) task_tracker: TaskTracker,
 }
 
 #[tonic::async_trait]
@@ -55,16 +55,16 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let token = request.metadata().clone();
-        let caller = self.authenticator.authenticate(&token).await?;
-        watch::permit(&caller)?;
+        let metadata = request.metadata().clone();
+        let caller = self.authenticator.authenticate(&metadata).await?;
+        watch::authorize(&caller)?;
 
         let after = self.feed.start(request.into_inner().after_position).await?;
 
         let (responses, stream) = mpsc::channel(4);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
-        self.tasks.spawn(async move {
-            let revoked = std::pin::pin!(authenticator.revoked(&token, watch::permit));
+        self.task_tracker.spawn(async move {
+            let revoked = std::pin::pin!(authenticator.revoked(&metadata, watch::authorize));
             if let Err(error) = feed.serve(revoked, after, &responses).await {
                 // Fails if the caller has disconnected.
                 let _ = responses.try_send(Err(error.into()));

@@ -18,17 +18,18 @@ const BATCH: usize = 1000;
 /// How long to wait for more events after the first, so that many share a transaction.
 const BATCH_WINDOW: Duration = Duration::from_millis(20);
 
-/// How often the database is polled without a notification: often after a run that found events,
-/// then ever more rarely. Polling finds events that other cores wrote.
+/// How often the database is polled without a signal from this core: the minimum interval after a
+/// run that found events, then doubled up to the maximum. Polling finds events that other cores
+/// wrote.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Numbers events.
 pub(in crate::grpc) struct Sequencer {
     pub(in crate::grpc) storage: Arc<Storage>,
-    /// Notified when events are written that have no number yet.
+    /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
-    /// Notified when this core has numbered events.
+    /// Signalled when this core has numbered events.
     pub(in crate::grpc) events_sequenced: watch::Sender<()>,
 }
 
@@ -113,9 +114,9 @@ impl Sequencer {
     }
 }
 
-async fn pause(pause: Duration, shutdown: &CancellationToken) {
+async fn pause(duration: Duration, shutdown: &CancellationToken) {
     tokio::select! {
         () = shutdown.cancelled() => {}
-        () = tokio::time::sleep(pause) => {}
+        () = tokio::time::sleep(duration) => {}
     }
 }

@@ -15,13 +15,13 @@ use crate::{error::Error, grpc::caller::Caller};
 /// The most events in one message.
 const BATCH: u64 = 100;
 
-/// How often the log is polled without a notification, which other cores do not send.
+/// How often the log is polled without a signal, which other cores do not send.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 type Responses = mpsc::Sender<Result<proto::WatchEventsResponse, Status>>;
 
 /// Fails unless the caller may see the events of all stores.
-pub(super) fn permit(caller: &Caller) -> Result<(), Error> {
+pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
     if caller.has(Scope::Admin) {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub(super) fn permit(caller: &Caller) -> Result<(), Error> {
 /// Streams events.
 pub(in crate::grpc) struct EventFeed {
     pub(in crate::grpc) storage: Arc<Storage>,
-    /// Notified when this core has numbered events.
+    /// Signalled when this core has numbered events.
     pub(in crate::grpc) events_sequenced: watch::Sender<()>,
     /// Ends the streams.
     pub(in crate::grpc) shutdown: CancellationToken,

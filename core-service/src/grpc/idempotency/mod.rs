@@ -1,5 +1,5 @@
 //! Idempotent requests: the response to the first request with a key is stored in the request's
-//! transaction and replayed for repetitions. A use case begins with [`Idempotency::guard`] and
+//! transaction and replayed for repetitions. A use case begins with [`Idempotency::read_key`] and
 //! [`Idempotency::replay`], before it reads anything that depends on time, and ends with
 //! [`Idempotency::write`], or with [`Idempotency::write_step`] if it takes several transactions.
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
@@ -15,7 +15,7 @@ use proto::iri::Collection;
 use tokio_util::sync::CancellationToken;
 use tonic::Response;
 
-pub(super) use self::{request::IdempotencyGuard, steps::Step};
+pub(super) use self::{request::RequestKey, steps::Step};
 use self::{
     request::{KeyedRequest, expired_before, replayed},
     steps::WrittenStep,
@@ -34,10 +34,10 @@ const CLEANUP_INTERVAL: std::time::Duration = std::time::Duration::from_mins(10)
 /// The most responses that one transaction deletes; a small batch delays no other write.
 const CLEANUP_BATCH: u64 = 200;
 
-/// The result of a transaction.
+/// The response of a transaction: stored by an earlier request with the key, or new.
 enum Written<M> {
-    Before(StoredResponse),
-    Now(M),
+    Replayed(StoredResponse),
+    New(M),
 }
 
 /// Runs requests idempotently.
@@ -50,44 +50,44 @@ pub(super) struct Idempotency {
 impl Idempotency {
     /// Reads a request's key. The scope of a key is its client and `operation`: the rpc, and the
     /// resource that it is called on, if any.
-    pub(super) fn guard(
+    pub(super) fn read_key(
         &self,
         caller: &Caller,
         operation: &str,
         idempotency: Option<proto::Idempotency>,
-    ) -> Result<IdempotencyGuard, Error> {
+    ) -> Result<RequestKey, Error> {
         let now = self.clock.now();
         let request = idempotency
             .map(|idempotency| KeyedRequest::parse(caller, operation, idempotency, now))
             .transpose()?;
-        Ok(IdempotencyGuard(request))
+        Ok(RequestKey(request))
     }
 
-    /// Like [`Self::guard`], for an rpc that is called on a resource.
-    pub(super) fn guard_on(
+    /// Like [`Self::read_key`], for an rpc that is called on a resource.
+    pub(super) fn read_key_on(
         &self,
         caller: &Caller,
         rpc: &str,
         (collection, name): (Collection, &str),
         idempotency: Option<proto::Idempotency>,
-    ) -> Result<IdempotencyGuard, Error> {
+    ) -> Result<RequestKey, Error> {
         match collection.id(name) {
-            Some(id) => self.guard(caller, &format!("{rpc} {id}"), idempotency),
+            Some(id) => self.read_key(caller, &format!("{rpc} {id}"), idempotency),
             // The resource will not be found, and unvalidated input must not become part of a
             // key's scope.
-            None => Ok(IdempotencyGuard(None)),
+            None => Ok(RequestKey(None)),
         }
     }
 
     /// Returns the stored response, if any. Fails if the key belongs to another request.
     pub(super) async fn replay<M>(
         &self,
-        guard: IdempotencyGuard,
+        request_key: RequestKey,
     ) -> Result<Option<Response<M>>, Error>
     where
         M: prost::Message + Default,
     {
-        let Some(request) = guard.0 else {
+        let Some(request) = request_key.0 else {
             return Ok(None);
         };
         let reader = self.storage.reader();
@@ -97,24 +97,24 @@ impl Idempotency {
             .transpose()
     }
 
-    /// Returns the response of a concurrent repetition if it has been stored meanwhile: then the
-    /// failure is its effect, such as a slot without capacity. Else returns the failure.
+    /// Returns the response of a concurrent repetition if one has been stored meanwhile, because it
+    /// can be what made this request fail, such as by booking the time slot. Else returns `error`.
     pub(super) async fn replay_or<M>(
         &self,
-        guard: IdempotencyGuard,
+        request_key: RequestKey,
         error: Error,
     ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default,
     {
-        self.replay(guard).await?.ok_or(error)
+        self.replay(request_key).await?.ok_or(error)
     }
 
     /// Runs `work` in a transaction that also stores its response, or replays the response of the
     /// first request with the key, after waiting for it if it is in progress.
     pub(super) async fn write<M, W>(
         &self,
-        guard: IdempotencyGuard,
+        request_key: RequestKey,
         work: W,
     ) -> Result<Response<M>, Error>
     where
@@ -124,7 +124,7 @@ impl Idempotency {
             + Sync
             + 'static,
     {
-        let Some(request) = guard.0 else {
+        let Some(request) = request_key.0 else {
             return self.storage.write(work).await.map(Response::new);
         };
         let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
@@ -134,18 +134,18 @@ impl Idempotency {
                 let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 Box::pin(async move {
                     if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
-                        return Ok::<_, Error>(Written::Before(stored));
+                        return Ok::<_, Error>(Written::Replayed(stored));
                     }
                     let message = work(transaction).await?;
                     let response = request.encrypt(&secret_box, &message);
                     idempotency_keys::store_response(transaction, request.key, response).await?;
-                    Ok(Written::Now(message))
+                    Ok(Written::New(message))
                 })
             })
             .await?;
         match written {
-            Written::Before(stored) => request.replay(&self.secret_box, &stored),
-            Written::Now(message) => Ok(Response::new(message)),
+            Written::Replayed(stored) => request.replay(&self.secret_box, &stored),
+            Written::New(message) => Ok(Response::new(message)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Idempotency {
     /// `progress` for a request without a key.
     pub(super) async fn write_step<P, M, W>(
         &self,
-        guard: IdempotencyGuard,
+        request_key: RequestKey,
         progress: P,
         work: W,
     ) -> Result<Step<P, Response<M>>, Error>
@@ -172,17 +172,17 @@ impl Idempotency {
                 let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 let progress = progress.clone();
                 Box::pin(async move {
-                    match guard.0 {
+                    match request_key.0 {
                         Some(request) => request.step(transaction, &secret_box, &*work).await,
-                        None => work(transaction, progress).await.map(WrittenStep::Now),
+                        None => work(transaction, progress).await.map(WrittenStep::New),
                     }
                 })
             })
             .await?;
         Ok(match written {
-            WrittenStep::Before(message) => Step::Finished(replayed(message)),
-            WrittenStep::Now(Step::Finished(message)) => Step::Finished(Response::new(message)),
-            WrittenStep::Now(Step::Unfinished(progress)) => Step::Unfinished(progress),
+            WrittenStep::Replayed(message) => Step::Finished(replayed(message)),
+            WrittenStep::New(Step::Finished(message)) => Step::Finished(Response::new(message)),
+            WrittenStep::New(Step::Unfinished(progress)) => Step::Unfinished(progress),
         })
     }
 

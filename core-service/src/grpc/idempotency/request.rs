@@ -25,7 +25,7 @@ const MAX_KEY_LENGTH: usize = 255;
 
 /// The idempotency key of a request, if it has one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::grpc) struct IdempotencyGuard(pub(super) Option<KeyedRequest>);
+pub(in crate::grpc) struct RequestKey(pub(super) Option<KeyedRequest>);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedRequest {
@@ -71,7 +71,7 @@ impl KeyedRequest {
     }
 
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
-    /// concurrent request with the same key, within limits.
+    /// concurrent request with the same key, up to the database's lock timeout.
     pub(super) async fn acquire(
         &self,
         transaction: &DatabaseTransaction,

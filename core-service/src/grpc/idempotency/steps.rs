@@ -1,5 +1,5 @@
 //! Idempotent requests that take several transactions, so that none blocks other writes for long.
-//! Each step stores the request's progress under a key of its own, and the last one stores the
+//! Each step stores the request's progress under a separate key, and the last one stores the
 //! response. A repetition before that, after a failure or concurrently, continues from the stored
 //! progress: all repetitions together do the work once and return one response.
 
@@ -21,10 +21,10 @@ pub(in crate::grpc) enum Step<P, M> {
     Finished(M),
 }
 
-/// The result of a transaction.
+/// The result of a transaction: the stored response of an earlier one, or a new step.
 pub(super) enum WrittenStep<P, M> {
-    Before(M),
-    Now(Step<P, M>),
+    Replayed(M),
+    New(Step<P, M>),
 }
 
 impl KeyedRequest {
@@ -47,7 +47,7 @@ impl KeyedRequest {
         };
         let response = idempotency_keys::find(transaction, self.key, self.expired_before()).await?;
         if let Some(stored) = response {
-            return Ok(WrittenStep::Before(self.decrypt(secret_box, &stored)?));
+            return Ok(WrittenStep::Replayed(self.decrypt(secret_box, &stored)?));
         }
 
         let step = work(transaction, progress).await?;
@@ -63,7 +63,7 @@ impl KeyedRequest {
                 idempotency_keys::store_response(transaction, self.key, response).await?;
             }
         }
-        Ok(WrittenStep::Now(step))
+        Ok(WrittenStep::New(step))
     }
 
     /// The same request under the key of its progress, which no operation's key can equal.
@@ -121,7 +121,7 @@ mod tests {
             }
         }
 
-        /// Counts one step, of three. The stored progress is the only memory, as in a new process.
+        /// Counts one step, of three. Only the stored progress passes from step to step.
         async fn count(&self, request: KeyedRequest) -> Result<WrittenStep<u64, String>, Error> {
             self.step(request, |counted| match counted + 1 {
                 3 => Ok(Step::Finished("three".to_owned())),
@@ -153,9 +153,9 @@ mod tests {
 
     fn describe(done: Result<WrittenStep<u64, String>, Error>) -> String {
         match done {
-            Ok(WrittenStep::Before(response)) => format!("{response}, replayed"),
-            Ok(WrittenStep::Now(Step::Finished(response))) => response,
-            Ok(WrittenStep::Now(Step::Unfinished(counted))) => counted.to_string(),
+            Ok(WrittenStep::Replayed(response)) => format!("{response}, replayed"),
+            Ok(WrittenStep::New(Step::Finished(response))) => response,
+            Ok(WrittenStep::New(Step::Unfinished(counted))) => counted.to_string(),
             Err(error) => error.to_string(),
         }
     }

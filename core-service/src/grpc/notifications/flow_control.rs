@@ -1,5 +1,5 @@
 //! Flow control of one stream: the dispatcher's credit, and the notifications in flight on the
-//! stream. Pure.
+//! stream. Does no I/O.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl FlowControl {
         Some(budget)
     }
 
-    /// The budget of a claim that began now; `None` without credit.
+    /// The budget that a claim would have now; `None` without credit.
     pub(super) fn claim_budget(&self, limit: u32) -> Option<ClaimBudget> {
         let free = self.credit.saturating_sub(self.reserved).min(limit);
         if free == 0 {
@@ -152,7 +152,7 @@ impl FlowControl {
         self.is_closed
     }
 
-    /// Drops all credit for good and returns the leases of what was in flight.
+    /// Drops all credit permanently and returns the leases of what was in flight.
     pub(super) fn close(&mut self) -> Vec<(NotificationId, Uuid)> {
         self.is_closed = true;
         self.credit = 0;
@@ -165,7 +165,7 @@ impl FlowControl {
             .collect()
     }
 
-    /// The dispatcher's capacity at this core, as far as its credit has shown it.
+    /// The dispatcher's capacity at this core, as far as it is known from the credit.
     fn capacity(&self) -> Capacity {
         let in_flight = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
         Capacity(self.credit.saturating_add(in_flight))
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_is_used_by_reservations_and_renewed_by_grants_alone() {
+    fn credit_is_used_by_reservations_and_renewed_only_by_grants() {
         let mut flow = flow_control(2);
         let reserved = fill(&mut flow, Healthy);
         assert_eq!((reserved.len(), flow.claim_budget(1).is_none()), (2, true));

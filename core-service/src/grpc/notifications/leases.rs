@@ -45,7 +45,7 @@ pub(crate) async fn recover_orphaned_leases(
 pub(in crate::grpc) struct Leases {
     pub(in crate::grpc) storage: Arc<Storage>,
     pub(in crate::grpc) clock: Clock,
-    /// Notified when notifications become claimable.
+    /// Signalled when notifications become claimable.
     pub(in crate::grpc) notifications_ready: watch::Sender<()>,
 }
 

@@ -1,5 +1,6 @@
-//! Notifications: the dispatchers' streams. On each, one half sends pre-leased and claimed
-//! notifications, and the other records outcomes and refills the capacity that they free.
+//! Notifications: the dispatchers' streams. On each, the [`Pusher`] sends pre-leased and claimed
+//! notifications, and the [`OutcomeReceiver`] records outcomes and refills the capacity that they
+//! free.
 
 mod attempt_log;
 mod claims;
@@ -34,7 +35,7 @@ pub(super) use self::{
     outbox::{Outbox, PendingDispatch},
     outcomes::Outcomes,
     push::Pusher,
-    receive::Receiver,
+    receive::OutcomeReceiver,
     reports::failure,
     retention::NotificationRetention,
     session::Sessions,
@@ -48,8 +49,8 @@ type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
 pub(super) struct Notifications {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) sessions: Arc<Sessions>,
-    /// The tasks of the sessions.
-    pub(super) tasks: TaskTracker,
+    /// Tracks the sessions, so that shutdown waits for them.
+    pub(super) task_tracker: TaskTracker,
 }
 
 #[tonic::async_trait]
@@ -62,17 +63,17 @@ impl proto::notifications_server::Notifications for Notifications {
     ) -> Result<Reply<Self::StreamStream>, Status> {
         let (authenticator, sessions) =
             (Arc::clone(&self.authenticator), Arc::clone(&self.sessions));
-        let token = request.metadata().clone();
+        let metadata = request.metadata().clone();
         self.authenticator
-            .authenticate(&token)
+            .authenticate(&metadata)
             .await?
             .require(Scope::Notifications)?;
 
         let (responses, stream) = mpsc::channel(4);
         let requests = request.into_inner();
-        self.tasks.spawn(async move {
-            let permit = |caller: &Caller| caller.require(Scope::Notifications);
-            let mut revoked = std::pin::pin!(authenticator.revoked(&token, permit));
+        self.task_tracker.spawn(async move {
+            let authorize = |caller: &Caller| caller.require(Scope::Notifications);
+            let mut revoked = std::pin::pin!(authenticator.revoked(&metadata, authorize));
             let served = sessions.serve(requests, &responses, revoked.as_mut()).await;
             if let Err(error) = served {
                 // Fails if the dispatcher has disconnected; its leases expire.

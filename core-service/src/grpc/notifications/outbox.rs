@@ -27,9 +27,9 @@ pub(in crate::grpc) struct PendingDispatch {
 /// Enqueues and dispatches the notifications of deliveries.
 pub(in crate::grpc) struct Outbox {
     pub(in crate::grpc) streams: Arc<Streams>,
-    /// Notified when notifications become claimable.
+    /// Signalled when notifications become claimable.
     pub(in crate::grpc) notifications_ready: watch::Sender<()>,
-    /// Notified when events are written that have no number yet.
+    /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
 

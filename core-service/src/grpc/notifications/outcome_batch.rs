@@ -7,12 +7,13 @@ use tokio::time::Instant;
 use super::{reports, streams::DispatcherStream};
 use storage::notifications::AttemptReport;
 
-/// The most outcomes that one transaction records, plus one message.
+/// A batch with this many outcomes is recorded at once. Its last message may exceed the number.
 const MAX_OUTCOMES: usize = 256;
 
 /// How long to wait for more outcomes, so that they are recorded together.
 pub(super) const BATCH_WINDOW: Duration = Duration::from_millis(20);
-/// The same while the stream is backlogged: the freed capacity stays unused meanwhile.
+/// The same while the stream is backlogged; shorter, because the freed capacity is unused
+/// meanwhile.
 const BACKLOGGED_BATCH_WINDOW: Duration = Duration::from_millis(5);
 
 /// Outcomes from a stream that are not recorded yet.
@@ -26,8 +27,8 @@ pub(super) struct OutcomeBatch {
 }
 
 impl OutcomeBatch {
-    /// Adds the outcomes of a request. Their notifications leave flight at once, before the
-    /// outcomes are recorded, which may take a while.
+    /// Adds the outcomes of a request. Their notifications are no longer in flight, even
+    /// before the outcomes are recorded, which may take a while.
     pub(super) fn add(&mut self, request: &proto::StreamRequest, stream: &DispatcherStream) {
         let reports: Vec<_> = request
             .outcomes

@@ -1,4 +1,4 @@
-//! Records outcomes. The attempt log follows later.
+//! Records outcomes, and passes the attempts to the attempt log, which writes them afterwards.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,7 +33,7 @@ pub(in crate::grpc) struct Outcomes {
     pub(in crate::grpc) disable_after: SignedDuration,
     pub(in crate::grpc) metrics: Arc<Metrics>,
     pub(in crate::grpc) attempt_log: AttemptLog,
-    /// Notified when events are written that have no number yet.
+    /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
 

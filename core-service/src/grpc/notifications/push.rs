@@ -32,7 +32,7 @@ pub(in crate::grpc) struct Pusher {
     pub(in crate::grpc) claims: Arc<Claims>,
     pub(in crate::grpc) outcomes: Arc<Outcomes>,
     pub(in crate::grpc) leases: Arc<Leases>,
-    /// Notified when notifications become claimable.
+    /// Signalled when notifications become claimable.
     pub(in crate::grpc) notifications_ready: watch::Sender<()>,
 }
 

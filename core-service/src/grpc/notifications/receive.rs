@@ -17,13 +17,13 @@ use super::{
 use crate::error::Error;
 
 /// The receiving half of a stream.
-pub(in crate::grpc) struct Receiver {
+pub(in crate::grpc) struct OutcomeReceiver {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) outcomes: Arc<Outcomes>,
     pub(in crate::grpc) leases: Arc<Leases>,
 }
 
-impl Receiver {
+impl OutcomeReceiver {
     /// Forwards test outcomes, records outcomes and takes credit, until the dispatcher half-closes or
     /// disconnects.
     pub(super) async fn run(

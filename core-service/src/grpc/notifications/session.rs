@@ -8,7 +8,7 @@ use tonic::Streaming;
 use super::{
     leases::Leases,
     push::Pusher,
-    receive::Receiver,
+    receive::OutcomeReceiver,
     streams::{Responses, Streams},
     test_sends::TestSends,
 };
@@ -20,7 +20,7 @@ pub(in crate::grpc) struct Sessions {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) test_sends: TestSends,
     pub(in crate::grpc) pusher: Pusher,
-    pub(in crate::grpc) receiver: Receiver,
+    pub(in crate::grpc) outcome_receiver: OutcomeReceiver,
     pub(in crate::grpc) leases: Arc<Leases>,
     /// Ends the sessions.
     pub(in crate::grpc) shutdown: CancellationToken,
@@ -28,7 +28,7 @@ pub(in crate::grpc) struct Sessions {
 
 impl Sessions {
     /// Serves a stream until its dispatcher half-closes or disconnects, its client is no longer
-    /// permitted, or core shuts down. It ends between claims, so that everything leased is sent.
+    /// permitted, or core shuts down. It ends between claims, so that everything claimed is sent.
     pub(super) async fn serve(
         &self,
         requests: Streaming<proto::StreamRequest>,
@@ -40,7 +40,7 @@ impl Sessions {
         let closed = self.shutdown.child_token();
         let receiving = async {
             let received = self
-                .receiver
+                .outcome_receiver
                 .run((&stream, tests), requests, responses, &closed)
                 .await;
             closed.cancel();

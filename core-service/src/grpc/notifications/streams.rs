@@ -24,7 +24,8 @@ pub(in crate::grpc) type Responses = mpsc::Sender<Response>;
 /// A notification and the token of its lease.
 pub(super) type Lease = (NotificationId, Uuid);
 
-/// The oldest pre-lease that is sent after its commit: an older one may expire during the attempt.
+/// The maximum age of a pre-lease at the commit of its notification, for the notification to be
+/// sent. An older one may expire during the attempt.
 const MAX_COMMIT_TIME: std::time::Duration =
     LEASE_DURATION.checked_div(6).expect("six is not zero");
 
@@ -44,11 +45,11 @@ pub(super) struct DispatcherStream {
     flow_control: Mutex<FlowControl>,
     pre_leased: mpsc::UnboundedSender<PreLeased>,
     responses: mpsc::WeakSender<Response>,
-    /// Notified when more may be claimable than before.
+    /// Signalled when more may be claimable than before.
     pub(super) claim_now: Notify,
-    /// Notified after a claim without a poll, which may not have found everything.
+    /// Signalled after a claim without a poll, which may not have found everything.
     pub(super) claim_soon: Notify,
-    /// Whether the last poll left due notifications unclaimed, for want of credit or because of
+    /// Whether the last poll left due notifications unclaimed, for lack of credit or because of
     /// concurrency limits: only then can an outcome or new credit make one claimable.
     has_unclaimed: AtomicBool,
     /// Whether free capacity is refilled at once, as far as is known.
@@ -105,8 +106,8 @@ impl Streams {
         stream.flow_control().close()
     }
 
-    /// Reserves capacity on a stream for a notification that is about to be inserted, if any has
-    /// some free.
+    /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
+    /// capacity; `None` if there is none.
     pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
         if notification.has_backlog {
             return None;

@@ -23,10 +23,10 @@ impl Webhooks {
     ) -> Result<Response<proto::Webhook>, Error> {
         let store = caller.store()?;
         let owner = (store.id, caller.id);
-        let guard = self
-            .idempotency
-            .guard(caller, "CreateWebhook", request.idempotency.take())?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+        let request_key =
+            self.idempotency
+                .read_key(caller, "CreateWebhook", request.idempotency.take())?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
 
@@ -38,7 +38,7 @@ impl Webhooks {
             ..messages::webhook(&webhook, store, webhook.created_at)
         };
         self.idempotency
-            .write(guard, move |transaction| {
+            .write(request_key, move |transaction| {
                 let (webhook, secrets) = (webhook.clone(), Secrets::new(encrypted.clone()));
                 let reply = reply.clone();
                 Box::pin(async move {

@@ -58,23 +58,23 @@ impl Webhooks {
         idempotency: Option<proto::Idempotency>,
         disabled: Option<Disabled>,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let guard =
+        let request_key =
             self.idempotency
-                .guard_on(caller, rpc, (Collection::Webhooks, name), idempotency)?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+                .read_key_on(caller, rpc, (Collection::Webhooks, name), idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, name).await?;
         if disabled.is_none() && webhook.disabled.is_some() {
             // In several transactions, since the backlog may be too long for one.
-            let (owner, now) = ((webhook.store_id, webhook.id), self.clock.now());
-            storage::notifications::cancel_whole_backlog(&self.storage, owner, now).await?;
+            let (webhook_key, now) = ((webhook.store_id, webhook.id), self.clock.now());
+            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now).await?;
         }
 
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
         let store = Arc::new(store);
         self.idempotency
-            .write(guard, move |transaction| {
+            .write(request_key, move |transaction| {
                 let store = Arc::clone(&store);
                 Box::pin(async move {
                     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;

@@ -104,8 +104,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         let owner = (webhook.store_id, webhook.api_client_id);
         let (webhook_id, now) = (webhook.id, self.clock.now());
         if webhook.disabled.is_some() {
-            let owner = (webhook.store_id, webhook_id);
-            storage::notifications::cancel_whole_backlog(&self.storage, owner, now)
+            let webhook_key = (webhook.store_id, webhook_id);
+            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now)
                 .await
                 .map_err(Error::from)?;
         }

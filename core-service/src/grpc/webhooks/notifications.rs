@@ -83,10 +83,10 @@ impl Webhooks {
         let name = request.name;
         let resource = (Collection::Notifications, name.as_str());
         let rpc = "ResendWebhookNotification";
-        let guard = self
-            .idempotency
-            .guard_on(caller, rpc, resource, request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+        let request_key =
+            self.idempotency
+                .read_key_on(caller, rpc, resource, request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
         let (notification, webhook, store) = self.notification_of(caller, &name).await?;
@@ -100,7 +100,7 @@ impl Webhooks {
         let store = Arc::new(store);
         let reply = self
             .idempotency
-            .write(guard, move |transaction| {
+            .write(request_key, move |transaction| {
                 let (store, name) = (Arc::clone(&store), name.clone());
                 Box::pin(async move {
                     let (store_id, webhook_id) = key;

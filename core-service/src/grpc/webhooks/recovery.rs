@@ -60,10 +60,10 @@ impl Webhooks {
     ) -> Result<Response<proto::RecoverWebhookResponse>, Error> {
         let webhook = (Collection::Webhooks, request.name.as_str());
         let idempotency = request.idempotency.take();
-        let guard = self
-            .idempotency
-            .guard_on(caller, "RecoverWebhook", webhook, idempotency)?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+        let request_key =
+            self.idempotency
+                .read_key_on(caller, "RecoverWebhook", webhook, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
@@ -74,7 +74,7 @@ impl Webhooks {
         };
         require_enabled(&webhook)?;
 
-        let owner = (webhook.store_id, webhook.id);
+        let webhook_key = (webhook.store_id, webhook.id);
         let time_zone = store.time_zone_name().to_owned();
         let mut progress = Progress::default();
         loop {
@@ -88,10 +88,10 @@ impl Webhooks {
             };
             let step = self
                 .idempotency
-                .write_step(guard, progress, move |transaction, progress| {
+                .write_step(request_key, progress, move |transaction, progress| {
                     let time_zone = time_zone.clone();
                     Box::pin(async move {
-                        let progress = recover_batch(transaction, owner, period, progress);
+                        let progress = recover_batch(transaction, webhook_key, period, progress);
                         Ok(match progress.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
@@ -156,7 +156,7 @@ async fn recover_failed(
     RecoveryPeriod { since, now, .. }: RecoveryPeriod,
     progress: Progress,
 ) -> Result<Progress, Error> {
-    let owner = (webhook.store_id, webhook.id);
+    let webhook_key = (webhook.store_id, webhook.id);
     let after = match pages::decode(&progress.failed_after) {
         Some(Start::NewerThan(cursor)) => cursor,
         _ => Cursor {
@@ -164,7 +164,8 @@ async fn recover_failed(
             id: Uuid::nil(),
         },
     };
-    let failed = webhook_notifications::failed_after(transaction, owner, after, BATCH).await?;
+    let failed =
+        webhook_notifications::failed_after(transaction, webhook_key, after, BATCH).await?;
     let Some(last) = failed.last().copied() else {
         return Ok(Progress {
             missed_after: Some(0),
@@ -172,7 +173,7 @@ async fn recover_failed(
         });
     };
     let ids = failed.iter().map(|cursor| NotificationId(cursor.id));
-    let count = webhook_notifications::resend(transaction, owner, ids, now).await?;
+    let count = webhook_notifications::resend(transaction, webhook_key, ids, now).await?;
     Ok(Progress {
         recovered: progress.recovered.saturating_add(count),
         failed_after: pages::encode(Start::NewerThan(last)),

@@ -15,7 +15,7 @@ use super::Webhooks;
 
 use crate::{
     error::Error,
-    grpc::{caller::Caller, idempotency::IdempotencyGuard, messages},
+    grpc::{caller::Caller, idempotency::RequestKey, messages},
 };
 
 impl Webhooks {
@@ -26,10 +26,10 @@ impl Webhooks {
     ) -> Result<Response<proto::Webhook>, Error> {
         let webhook = (Collection::Webhooks, request.name.as_str());
         let idempotency = request.idempotency.take();
-        let guard =
+        let request_key =
             self.idempotency
-                .guard_on(caller, "RotateWebhookSecret", webhook, idempotency)?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+                .read_key_on(caller, "RotateWebhookSecret", webhook, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
@@ -43,7 +43,7 @@ impl Webhooks {
         let change = move |secrets: &mut Secrets| {
             secrets.rotate(encrypted.clone(), overlap_ends_at, now);
         };
-        self.change_secrets(guard, (webhook, store), change, Some(secret))
+        self.change_secrets(request_key, (webhook, store), change, Some(secret))
             .await
     }
 
@@ -54,25 +54,25 @@ impl Webhooks {
     ) -> Result<Response<proto::Webhook>, Error> {
         let name = request.name;
         let webhook = (Collection::Webhooks, name.as_str());
-        let guard = self.idempotency.guard_on(
+        let request_key = self.idempotency.read_key_on(
             caller,
             "ConfirmWebhookSecret",
             webhook,
             request.idempotency,
         )?;
-        if let Some(reply) = self.idempotency.replay(guard).await? {
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
             return Ok(reply);
         }
         let webhook = self.webhook_of(caller, &name).await?;
 
-        self.change_secrets(guard, webhook, Secrets::confirm, None)
+        self.change_secrets(request_key, webhook, Secrets::confirm, None)
             .await
     }
 
     /// Changes a webhook's secrets under a lock, and returns the new secret if there is one.
     async fn change_secrets(
         &self,
-        guard: IdempotencyGuard,
+        request_key: RequestKey,
         (webhook, store): (Webhook, Store),
         change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
         new: Option<Secret>,
@@ -80,7 +80,7 @@ impl Webhooks {
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
         let (store, new) = (Arc::new(store), new.map(|secret| secret.to_text()));
         self.idempotency
-            .write(guard, move |transaction| {
+            .write(request_key, move |transaction| {
                 let (store, change, new) = (Arc::clone(&store), change.clone(), new.clone());
                 Box::pin(async move {
                     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;

@@ -33,8 +33,8 @@ impl Webhooks {
         name: &str,
     ) -> Result<proto::WebhookTest, Error> {
         let (webhook, _) = self.webhook_of(caller, name).await?;
-        let owner = (webhook.store_id, webhook.id);
-        let secrets = storage::webhook_secrets::find(self.storage.reader(), owner)
+        let webhook_key = (webhook.store_id, webhook.id);
+        let secrets = storage::webhook_secrets::find(self.storage.reader(), webhook_key)
             .await?
             // Deleted since it was read.
             .ok_or_else(|| Error::NotFound {

@@ -78,7 +78,7 @@ async fn find_disabled_with_backlog(
         .select_only()
         .columns([Column::StoreId, Column::Id])
         .filter(Column::DisabledAt.is_not_null())
-        // One index lookup per disabled webhook, whatever the length of any backlog.
+        // One index lookup per disabled webhook, independent of the length of its backlog.
         .filter(subquery(earliest_pending()).is_not_null())
         .limit(1)
         .into_tuple()

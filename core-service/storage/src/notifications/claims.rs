@@ -100,6 +100,7 @@ pub(super) async fn claim_from(
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (webhook, share) in &shares {
+        // `in_flight` is counted again, now that the webhook is locked.
         let DueBatch {
             ids: mut due,
             in_flight,

@@ -125,6 +125,7 @@ fn is_eligible(
         has_budget = has_budget.add(Column::WasSlow.eq(true));
     }
     let limit_of = |health| i64::from(budget.capacity.per_webhook(health));
+    // Slow receivers have the limit of unknown ones.
     let limit = CaseStatement::new()
         .case(is_healthy, limit_of(ReceiverHealth::Healthy))
         .finally(limit_of(ReceiverHealth::Unknown));

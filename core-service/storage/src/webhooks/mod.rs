@@ -95,7 +95,7 @@ pub async fn find_and_lock(
     .transpose()
 }
 
-/// Saves whether a webhook is disabled, and the period in which it was.
+/// Saves whether a webhook is disabled, and the last period in which it was.
 pub async fn save_disabled(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -122,7 +122,7 @@ pub async fn save_disabled(
     Ok(())
 }
 
-/// Saves the period in which a webhook was disabled.
+/// Saves the last period in which a webhook was disabled.
 pub async fn save_disabled_period(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,

@@ -102,7 +102,8 @@ fn description(returns: Returns) -> String {
     }
 }
 
-/// Every header that responses refer to.
+/// Every header that responses refer to. `Retry-After-Optional` describes `Retry-After` where it may
+/// be absent.
 pub(super) fn headers() -> Value {
     let text = |description: &str, required: bool| {
         json!({

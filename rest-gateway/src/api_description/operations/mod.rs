@@ -178,7 +178,7 @@ impl Operation {
     }
 }
 
-/// The members that most operations share.
+/// The values of the fields that an operation does not set.
 const DEFAULT: Operation = Operation {
     target: HydraTarget::None,
     method: "GET",

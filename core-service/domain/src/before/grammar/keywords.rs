@@ -1,4 +1,4 @@
-//! Days, relative offsets and zones.
+//! Words for days and times, Unix timestamps, relative offsets, zones and separators.
 
 use super::fragments::{AMOUNT, DIGIT, DIGITS, ORDINAL, SPACES, WEEKDAY, ZONE, one};
 use super::rule::{Rule, TokenKind, rule};

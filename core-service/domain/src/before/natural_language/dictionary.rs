@@ -52,8 +52,8 @@ pub(super) fn first_phrase(words: &[Cow<'_, str>]) -> Option<(PhraseKind, usize)
 }
 
 fn starts_with_unit(words: Option<&[Cow<'_, str>]>) -> bool {
-    let kind = words.and_then(first_phrase);
-    matches!(kind, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
+    let phrase = words.and_then(first_phrase);
+    matches!(phrase, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
 }
 
 /// A word in lower case without accents, for lookup. A single letter keeps its accent, and its case
@@ -105,6 +105,7 @@ mod tests {
         }
     }
 
+    /// A phrase may occur twice only if one of the two is a number.
     #[test]
     fn phrases_of_a_language_are_unique() {
         for phrases in LANGUAGES {

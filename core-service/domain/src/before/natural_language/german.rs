@@ -1,4 +1,4 @@
-//! German phrases.
+//! German phrases, folded: `fünf` is `funf`. Months named as in English are absent.
 
 use super::phrase::{PhraseKind, Phrases};
 use PhraseKind::{

@@ -23,12 +23,12 @@ use normalizer::NormalizedText;
 const MIN_EVENING_HOUR: i64 = 12;
 
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
-    if let Some(interval) = interval(context.original) {
+    if let Some(range) = iso_range(context.original) {
         return Err(Error::Range {
-            range: interval.to_owned(),
+            range: range.to_owned(),
         });
     }
-    if let Some(instant) = iso(context.original, now)? {
+    if let Some(instant) = parse_iso(context.original, now)? {
         return Ok(instant);
     }
     let normalized = NormalizedText::of(context)?;
@@ -54,15 +54,15 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     instant::resolve(parsed, now)
 }
 
-/// Two ISO 8601 times with a slash or two hyphens between them.
-fn interval(text: &str) -> Option<&str> {
+/// The text, if it is two ISO 8601 times with a slash or two hyphens between them.
+fn iso_range(text: &str) -> Option<&str> {
     let (from, to) = text.split_once('/').or_else(|| text.split_once("--"))?;
     (Pieces::parse(from).is_ok() && Pieces::parse(to).is_ok()).then_some(text)
 }
 
 /// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a zone in
 /// brackets. `None` for other texts; an error if the zone does not have the offset at that time.
-fn iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
+fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
     let Ok(pieces) = Pieces::parse(text) else {
         return Ok(None);
     };

@@ -111,16 +111,16 @@ impl NormalizedText {
             self.push(without_ordinal_suffix(word), position);
             return Some(1);
         };
-        let next = words.folded.get(index + length..).unwrap_or_default();
+        let rest = words.folded.get(index + length..).unwrap_or_default();
         match kind {
             PhraseKind::FillerUnlessAfterNumber if is_number(self.last_word()) => {
                 self.push(words.original[index], position);
             }
-            PhraseKind::And if self.ends_in_unit() && starts_with_duration(next) => {}
-            PhraseKind::In | PhraseKind::Within if starts_with_number(next) => {
+            PhraseKind::And if self.ends_in_unit() && starts_with_duration(rest) => {}
+            PhraseKind::In | PhraseKind::Within if starts_with_number(rest) => {
                 expected.expect_duration(Direction::Future);
             }
-            PhraseKind::AgoPrefix if starts_with_number(next) => {
+            PhraseKind::AgoPrefix if starts_with_number(rest) => {
                 expected.expect_duration(Direction::PastPrefix);
             }
             PhraseKind::Filler | PhraseKind::FillerUnlessAfterNumber | PhraseKind::Within => {}
@@ -136,7 +136,7 @@ impl NormalizedText {
             }
             PhraseKind::Replacement(text) | PhraseKind::Unit(text) => self.push(text, position),
             PhraseKind::Hour
-                if expected.is(ExpectedPhrase::Duration) || starts_with_duration_suffix(next) =>
+                if expected.is(ExpectedPhrase::Duration) || starts_with_duration_suffix(rest) =>
             {
                 self.push("hours", position);
             }
@@ -195,13 +195,13 @@ impl<'a> Words<'a> {
         for word in text.split_whitespace() {
             let without_comma = word.trim_end_matches(',');
             // The grammar accepts a comma after a number, but not after a meridiem.
-            let is_meridiem = without_comma.trim_end_matches('.').ends_with(['m', 'M']);
+            let may_be_meridiem = without_comma.trim_end_matches('.').ends_with(['m', 'M']);
             // The word is a slice of the text, so the difference of addresses is its position.
             let position = word.as_ptr().addr() - text.as_ptr().addr();
             words.positions.push(position);
             words
                 .original
-                .push(if is_meridiem { without_comma } else { word });
+                .push(if may_be_meridiem { without_comma } else { word });
             words.folded.push(fold(without_comma));
         }
         words
@@ -286,8 +286,8 @@ impl<'a> Words<'a> {
         (is_time(word)
             && is_time(to)
             && dash
-                .chars()
-                .eq(dash.chars().filter(|char| DASHES.contains(char)).take(1)))
+                .parse::<char>()
+                .is_ok_and(|char| DASHES.contains(&char)))
         .then(|| text.get(self.positions[index]..end))?
     }
 }

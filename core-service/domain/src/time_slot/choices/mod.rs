@@ -16,7 +16,7 @@ use super::{
 };
 use crate::task::TimeWindow;
 
-/// A window of the pattern, offered or not.
+/// A window that the opening hours define, offered or not.
 struct Slot {
     /// Its local start date, to which closed days and cutoffs apply.
     day: Date,
@@ -67,7 +67,7 @@ impl TimeSlot {
             .find(|slot| slot.window == window)
         {
             Some(slot) => self.reason_not_offered(slot, &limits, &booked)?,
-            None => self.reason_not_in_pattern(&Slot { day, window }, &limits.zone),
+            None => self.reason_outside_opening_hours(&Slot { day, window }, &limits.zone),
         };
 
         let offered = self.choices(now, booked);
@@ -84,7 +84,7 @@ impl TimeSlot {
         })
     }
 
-    /// The pattern's slots that start on these days, sorted, without duplicates.
+    /// The slots of the opening hours that start on these days, sorted, without duplicates.
     fn slots(&self, pattern: Pattern, days: Range<Date>, zone: &TimeZone) -> Vec<Slot> {
         let mut slots: Vec<_> = self
             .opening_hours
@@ -107,7 +107,7 @@ impl TimeSlot {
         slots
     }
 
-    /// The reason why a slot of the pattern is not offered.
+    /// The reason why a slot of the opening hours is not offered.
     fn reason_not_offered(
         &self,
         slot: &Slot,
@@ -143,8 +143,9 @@ impl TimeSlot {
         (booked(slot.window) >= capacity).then_some(Reason::Full(capacity))
     }
 
-    /// The reason why a window is not a slot of the pattern.
-    fn reason_not_in_pattern(&self, slot: &Slot, zone: &TimeZone) -> Reason {
+    /// The reason why a window is not a slot of the opening hours: its day is closed, or the regular
+    /// week has no such slot.
+    fn reason_outside_opening_hours(&self, slot: &Slot, zone: &TimeZone) -> Reason {
         if let Some(reason) = self.reason_closed(slot.day) {
             return reason;
         }

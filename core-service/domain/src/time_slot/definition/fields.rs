@@ -62,6 +62,7 @@ pub(super) fn time_of_day(text: &str) -> Result<Time, String> {
         .ok_or_else(|| format!("{} is not a time of day: write \"11:00\"", quoted(text)))
 }
 
+/// The key `slots`: whether a window that is not offered is rejected.
 pub(super) fn offered_only(text: &str) -> Result<bool, String> {
     match text {
         "any" => Ok(false),

@@ -1,7 +1,7 @@
 //! Parses a time slot definition in TOML into a `TimeSlot` or a list of mistakes.
 
+mod consistency;
 mod fields;
-mod lints;
 
 use std::{
     collections::BTreeMap,
@@ -61,9 +61,12 @@ impl TimeSlot {
         reader.required_keys();
         let time_slot = reader.time_slot(country);
         reader.unknown_keys();
-        for lint in time_slot.iter().flat_map(lints::lint) {
-            let span = spans.get(lint.key).cloned().unwrap_or_default();
-            reader.mistake(span, format!("{}: {}", lint.key, lint.message));
+        for inconsistency in time_slot.iter().flat_map(consistency::inconsistencies) {
+            let span = spans.get(inconsistency.key).cloned().unwrap_or_default();
+            reader.mistake(
+                span,
+                format!("{}: {}", inconsistency.key, inconsistency.message),
+            );
         }
 
         let mut mistakes = reader.mistakes;

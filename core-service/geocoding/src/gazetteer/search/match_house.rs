@@ -49,6 +49,7 @@ pub(super) fn find(
             ..house_match(street, house, similar)
         }]);
     }
+    // Neighbours on the same side of the street come first.
     for any_side in [false, true] {
         if let Some((lower, upper)) = lookup.neighbours(street.id, house.number, any_side)?
             && lower.point.distance_meters(upper.point) <= MAX_INTERPOLATION_METERS

@@ -25,6 +25,7 @@ pub(super) struct ParsedQuery {
 
 pub(super) struct ParsedTown {
     pub(super) words: Range<usize>,
+    /// The localities of that name; several may share it.
     pub(super) localities: Vec<Locality>,
     /// The edit distance to the correct name.
     pub(super) edits: u8,
@@ -33,7 +34,7 @@ pub(super) struct ParsedTown {
 pub(super) struct ParsedPostcode {
     pub(super) words: Range<usize>,
     pub(super) code: String,
-    /// The towns with this postcode; empty if no address has it.
+    /// The ids of the localities with this postcode; empty if no address has it.
     pub(super) localities: Vec<i64>,
 }
 
@@ -69,6 +70,7 @@ impl ParsedQuery {
         written.join(" ")
     }
 
+    /// The normalized words of a range, as the index spells names.
     fn key(&self, range: Range<usize>) -> String {
         let words: Vec<_> = self.words[range]
             .iter()
@@ -206,7 +208,7 @@ impl ParsedQuery {
             || self.country.is_street_type(text)
     }
 
-    /// Ranges from a word within its part, shortest first.
+    /// Ranges that start at a word and end within its part (as between commas), shortest first.
     fn ranges_from(
         &self,
         start: usize,

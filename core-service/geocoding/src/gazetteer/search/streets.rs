@@ -26,7 +26,7 @@ impl Search<'_> {
         let mut best = BTreeMap::<i64, (StreetMatch, Street)>::new();
         for expression in self.expressions(candidates, scope) {
             for street in self.lookup.streets(&expression, MAX_STREETS)? {
-                let Some(name) = StreetMatch::find(&street.words, &self.parsed, candidates) else {
+                let Some(found) = StreetMatch::find(&street.words, &self.parsed, candidates) else {
                     let similarity = similarity(&street.words, &self.parsed, candidates);
                     if similarity >= MIN_SIMILARITY {
                         streets.similar.push((similarity, street));
@@ -35,31 +35,31 @@ impl Search<'_> {
                 };
                 let known = best.get(&street.id);
                 if known.is_none_or(|(known, _)| {
-                    (name.words.len(), name.confidence) > (known.words.len(), known.confidence)
+                    (found.words.len(), found.confidence) > (known.words.len(), known.confidence)
                 }) {
-                    best.insert(street.id, (name, street));
+                    best.insert(street.id, (found, street));
                 }
             }
         }
         // In `rue de la Paix, Lyon`, `Lyon` is not short for `Rue de Lyon`.
-        if best.values().any(|(name, _)| name.has_street_type) {
-            best.retain(|_, (name, _)| name.has_street_type);
+        if best.values().any(|(found, _)| found.has_street_type) {
+            best.retain(|_, (found, _)| found.has_street_type);
         }
         // `Rue de Paris à Lille` excludes `Rue de Paris`.
         let longest = best
             .values()
-            .map(|(name, _)| name.words.clone())
+            .map(|(found, _)| found.words.clone())
             .max_by_key(ExactSizeIterator::len);
-        for (name, street) in best.into_values() {
+        for (found, street) in best.into_values() {
             let is_part = longest.as_ref().is_some_and(|longest| {
-                name.words != *longest
-                    && longest.start <= name.words.start
-                    && name.words.end <= longest.end
+                found.words != *longest
+                    && longest.start <= found.words.start
+                    && found.words.end <= longest.end
             });
             if is_part {
                 continue;
             }
-            match StreetCandidate::new(&self.parsed, &self.lookup, street, name)? {
+            match StreetCandidate::new(&self.parsed, &self.lookup, street, found)? {
                 Some(candidate) if candidate.mismatch.is_none() => streets.matching.push(candidate),
                 Some(candidate) => streets.elsewhere.push(candidate),
                 None => {}
@@ -100,13 +100,13 @@ impl Search<'_> {
         parts
             .iter()
             .filter_map(|part| {
-                let mut known: Vec<_> = part
+                let mut indexed: Vec<_> = part
                     .iter()
                     .flat_map(|position| candidates.0[*position].keys())
                     .collect();
-                known.sort_unstable();
-                known.dedup();
-                let words = any_of(known.into_iter().map(String::as_str))?;
+                indexed.sort_unstable();
+                indexed.dedup();
+                let words = any_of(indexed.into_iter().map(String::as_str))?;
                 Some(match place.as_str() {
                     "" => format!("words : {words}"),
                     place => format!("words : {words} AND {place}"),
@@ -115,7 +115,8 @@ impl Search<'_> {
             .collect()
     }
 
-    /// `None` if the scope has no place; empty for no restriction.
+    /// The full-text expression for the places of a scope. `None` if it has no place; empty if
+    /// streets are not restricted to places.
     fn place_expression(&self, scope: Scope) -> Option<String> {
         let places: Vec<PlaceToken> = match scope {
             Scope::Anywhere if self.index.countries.len() > 1 => {

@@ -5,19 +5,19 @@ use crate::time_slot::TimeSlot;
 /// Upper limit of the slots that start within the interval, by the regular week.
 const MAX_SLOTS: u64 = 1000;
 
-pub(super) struct Lint {
+pub(super) struct Inconsistency {
     pub(super) key: &'static str,
     pub(super) message: String,
 }
 
-pub(super) fn lint(time_slot: &TimeSlot) -> Vec<Lint> {
+pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<Inconsistency> {
     [
         ("working_days_only", working_days(time_slot)),
         ("prior_notice", notice(time_slot)),
         ("interval", count(time_slot)),
     ]
     .into_iter()
-    .filter_map(|(key, message)| message.map(|message| Lint { key, message }))
+    .filter_map(|(key, message)| message.map(|message| Inconsistency { key, message }))
     .collect()
 }
 
