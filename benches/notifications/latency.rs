@@ -9,7 +9,7 @@ pub(super) struct Latencies(Vec<f64>);
 
 impl Latencies {
     /// Measures from the commit of a completion, by PostgreSQL's clock, to the last byte of the
-    /// request at the receiver.
+    /// request at the receiver. The deliveries are IRIs of deliveries and of their dropoffs.
     pub(super) fn of(
         deliveries: &[(String, String)],
         receiver: &Receiver,

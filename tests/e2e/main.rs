@@ -2,6 +2,7 @@
 //! PostgreSQL.
 //!
 //! Each test runs against a started platform and checks one behaviour; `harness` has the clients.
+//! Quotations in comments are from the specification.
 #![expect(
     clippy::unwrap_used,
     reason = "a failed unwrap fails the test and reports its location"

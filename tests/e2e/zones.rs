@@ -11,7 +11,8 @@ use crate::harness::{
     definitions::{Definitions, violation_fields, zone},
 };
 
-/// West, south, east, north: around 48.856, 2.354, and around a distant point.
+/// Boxes (west, south, east, north): `MARAIS` contains the dropoff of [`price`], `ELSEWHERE` does
+/// not.
 const MARAIS: [f64; 4] = [2.34, 48.84, 2.36, 48.86];
 const ELSEWHERE: [f64; 4] = [3.34, 48.84, 3.36, 48.86];
 

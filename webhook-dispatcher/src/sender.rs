@@ -71,8 +71,8 @@ impl Error {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
-            // An error of core, not of the receiver, and logged as such. No failure code exists
-            // for it: it is retried like any other.
+            // These request errors are core's, not the receiver's, and logged as such. No failure
+            // code exists for them: they are retried like any other.
             Self::Request(
                 RequestError::Name(_)
                 | RequestError::NoSecret

@@ -22,7 +22,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// them are safe to retry.
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The maximum size of response headers. They contain the violations: all of one body must fit.
+/// The maximum size of response headers. An error's headers contain the violations: those of the
+/// largest request body must fit.
 const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 
 /// Why a set of core URLs cannot be used.

@@ -30,6 +30,7 @@ use crate::error::Error;
 pub(crate) struct RateLimits {
     clients: Limiter<QuotaOwner>,
     token_addresses: Limiter<IpAddr>,
+    /// By hash of the key and secret.
     token_clients: Limiter<[u8; 32]>,
     token_owners: TokenOwners,
     trusted_proxies: Vec<Network>,

@@ -259,6 +259,7 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();
 
+    // Times may be from the year 2000 to ten years from now; the last one is almost the latest.
     for past in [
         "2019-01-01 10:00",
         "2000-01-02 00:00",

@@ -15,7 +15,8 @@ use crate::harness::{
 const CONCURRENT_REQUESTS: usize = 64;
 
 /// Sends a request with a key, and repeats it while the platform reports another one in progress:
-/// on a busy machine many concurrent requests may take longer than its two seconds.
+/// on a busy machine many concurrent requests may take longer than the two seconds for which the
+/// platform waits.
 async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Response {
     loop {
         let request = client

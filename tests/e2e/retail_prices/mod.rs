@@ -50,8 +50,8 @@ fn price_list(currency: &str, rate: u32, strategy: &str, rules: &str) -> String 
     )
 }
 
-/// The specified members of a price, with the token replaced. Checks the additional members:
-/// distance, calculation and expiry.
+/// The specified members of a price, with the token in its `@id` replaced. Checks the additional
+/// members, such as the distance, and removes them.
 #[track_caller]
 fn price(response: &Response) -> Value {
     let mut document = json_ld(response, 200);

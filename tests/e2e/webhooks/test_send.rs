@@ -68,6 +68,7 @@ on_both_databases! {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         receiver.respond_with(503);
+        // A TLS handshake with a receiver that speaks plain HTTP.
         let plain = receiver.url().replace("http:", "https:");
         for (url, failure, status, connected) in [
             (receiver.url(), "status", json!(503), true),

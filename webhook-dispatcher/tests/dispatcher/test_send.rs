@@ -7,7 +7,8 @@ use crate::harness::{
     receiver, responding, short_timeout,
 };
 
-/// Sends a sample. Returns its outcome without durations, and whether DNS, connect and TLS have one.
+/// Sends a sample. Returns its outcome without durations, and whether DNS, connect and TLS were
+/// completed.
 pub(crate) async fn test_with(
     configure: impl FnOnce(&mut webhook_dispatcher::Config),
     url: &str,

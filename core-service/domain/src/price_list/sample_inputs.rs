@@ -49,7 +49,8 @@ impl<'a> SampleInputs<'a> {
         }
     }
 
-    /// Calls `check` with the scopes of rules for a target.
+    /// Calls `check` with the CEL scopes (variables and functions) of rules for a target, one per
+    /// sample.
     pub(super) fn with_scopes<R>(
         &self,
         target: Target,

@@ -167,6 +167,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
 pub(super) struct Lookup<'a>(MutexGuard<'a, Connection>);
 
 impl Lookup<'_> {
+    /// The towns whose normalized name is `key`.
     pub(super) fn localities(&self, key: &str) -> rusqlite::Result<Vec<Locality>> {
         let mut statement = self.0.prepare_cached(LOCALITIES)?;
         statement.query_map([key], locality)?.collect()
@@ -205,7 +206,7 @@ impl Lookup<'_> {
         rows.collect()
     }
 
-    /// Whether a house of a street has this postcode, which differs from the street's.
+    /// Whether a house of a street has this normalized postcode, given that it is not the street's.
     pub(super) fn has_house_with_postcode(
         &self,
         street: i64,

@@ -149,8 +149,8 @@ impl Idempotency {
         }
     }
 
-    /// Runs one step of a request. `work` gets the progress of the previous steps, which is
-    /// `progress` for a request without a key.
+    /// Runs one step of a request. `work` gets the progress of the previous steps: with a key, the
+    /// stored progress (the default before the first step); without a key, `progress`.
     pub(super) async fn write_step<P, M, W>(
         &self,
         request_key: RequestKey,

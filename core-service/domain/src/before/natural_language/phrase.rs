@@ -22,9 +22,9 @@ pub(super) enum PhraseKind {
     Within,
     /// A duration before now follows: `il y a`.
     AgoPrefix,
-    /// A duration from now precedes.
+    /// A duration from now precedes: `2 hours from now`.
     FromNow,
-    /// A duration before now precedes.
+    /// A duration before now precedes: `2 hours ago`.
     Ago,
     /// A number in a duration: `an`, `zwei`.
     Number(&'static str),

@@ -1,4 +1,4 @@
-//! Warnings about accepted lists.
+//! Warnings about accepted lists, and properties of all lists.
 
 use super::*;
 

@@ -19,7 +19,7 @@ const CONDITIONS: [&str; 10] = [
     "dropoff.address.locality == \"Paris\"",
 ];
 
-/// Tokens that are joined to random conditions.
+/// Tokens that are joined into random conditions.
 const TOKENS: [&str; 22] = [
     "distance",
     "weight",
@@ -98,7 +98,7 @@ proptest! {
         prop_assert!(gross == 0 || price.tax == 0 || (price.tax > 0) == (gross > 0));
     }
 
-    /// The price is the sum, or the first, of the prices of lists with one of the rules each.
+    /// The price is the sum, or the first, of the prices that the rules give in lists of their own.
     #[test]
     fn a_list_combines_the_prices_of_its_rules(
         plan in delivery(),

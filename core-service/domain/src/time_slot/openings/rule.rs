@@ -1,5 +1,5 @@
-//! The effect of one rule of an entry, and the rules that a weekly pattern with closed days can't
-//! express.
+//! The effect of one rule of an `opening_hours` entry. Rejects the rules that a weekly pattern with
+//! closed days can't express.
 
 use opening_hours::RuleKind;
 use opening_hours_syntax::rules::{
@@ -58,6 +58,8 @@ pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
     }
 }
 
+/// Whether a rule applies to every week: it names no dates or holidays, and no weekday of certain
+/// weeks of a month, such as `Mo[1]`.
 fn is_weekly(rule: &RuleSequence) -> bool {
     let days = &rule.day_selector;
     days.year.is_empty()

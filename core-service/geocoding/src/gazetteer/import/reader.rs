@@ -227,6 +227,7 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
             .collect();
+        // The names of a column: `OpenAddresses`, BAN.
         for columns in [
             ["lon", "lon"],
             ["lat", "lat"],

@@ -149,7 +149,7 @@ async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
     }
 }
 
-/// Both move webhooks forward in the queue, or save the receivers' health.
+/// Both move webhooks forward in the queue; outcomes also save the receivers' health.
 #[tokio::test]
 async fn enqueueing_and_outcomes_do_not_deadlock() {
     let Some(store) = TestStore::on_postgres().await else {
