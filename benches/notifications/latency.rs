@@ -9,7 +9,7 @@ pub(super) struct Latencies(Vec<f64>);
 
 impl Latencies {
     /// Measures from the commit of a completion, by PostgreSQL's clock, to the last byte of the
-    /// request at the receiver. The deliveries are IRIs of deliveries and of their dropoffs.
+    /// request at the receiver. A delivery is given as its IRI and the IRI of its dropoff.
     pub(super) fn of(
         deliveries: &[(String, String)],
         receiver: &Receiver,

@@ -16,9 +16,6 @@ mod resource_usage;
 #[path = "../../tests/crash/caller.rs"]
 mod caller;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
-#[path = "../../tests/crash/cleanup_script.rs"]
-mod cleanup_script;
-#[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/cluster.rs"]
 mod cluster;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -26,21 +23,26 @@ mod cluster;
 mod postgres;
 #[path = "../../tests/e2e/harness/postgres_programs.rs"]
 mod postgres_programs;
+#[path = "../../tests/e2e/harness/prerequisites.rs"]
+mod prerequisites;
 #[path = "../../tests/crash/program.rs"]
 mod program;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/psql_session.rs"]
+mod psql_session;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/resource_script.rs"]
+mod resource_script;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/server.rs"]
 mod server;
-#[expect(dead_code, reason = "the crash tests use the rest of it")]
-#[path = "../../tests/crash/session.rs"]
-mod session;
 
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 
 use self::{
-    bare_client::BareClient,
+    bare_client::Requests,
     caller::Caller,
     cluster::Cluster,
     latency::Latencies,
@@ -56,8 +58,9 @@ const FAN_OUT: usize = 10;
 const LOAD: usize = 500;
 /// The number of notifications due at once, for all webhooks together.
 const DUE_AT_ONCE: usize = 20_000;
-/// The maximum number of those in flight: 16 for each webhook, an eighth of the 128 that a
-/// dispatcher grants each of the two cores.
+/// The maximum number of those in flight: 16 for each webhook. A dispatcher grants each of the two
+/// cores a credit of 128, of which one healthy webhook may use an eighth; claims count what all
+/// dispatchers have in flight.
 const MAX_IN_FLIGHT: usize = FAN_OUT * 16;
 /// The response time of busy receivers.
 const BUSY_RESPONSE_TIME: Duration = Duration::from_millis(50);
@@ -80,6 +83,10 @@ fn main() {
         .enable_all()
         .build();
     runtime.unwrap().block_on(async {
+        // `Requests::spawn` starts this program again, as the bare client.
+        if let Some((url, requests)) = Requests::from_arguments() {
+            return requests.send(&url).await;
+        }
         measure_one_process().await;
         measure_cluster().await;
     });
@@ -104,7 +111,7 @@ async fn measure_cluster() {
 
     let before = ResourceUsage::read(&cluster).await;
     let time = complete(&without_webhooks, &board).await;
-    let completions = ResourceUsage::read(&cluster).await.since(&before);
+    let completions = ResourceUsage::read(&cluster).await.minus(&before);
     println!(
         "{LOAD} completions without webhooks: {:.0}/s, {completions}",
         rate(LOAD, time)
@@ -141,8 +148,8 @@ async fn measure_cluster() {
     receiver.wait_for_count(count_before + notifications).await;
     let with_completions = rate(notifications, started.elapsed());
     wait_until_sent(postgres).await;
-    let all = ResourceUsage::read(&cluster).await.since(&before);
-    let without_completions = all.since(&completions).per_thousand(notifications);
+    let all = ResourceUsage::read(&cluster).await.minus(&before);
+    let without_completions = all.minus(&completions).per_thousand(notifications);
     println!(
         "{LOAD} completions, {FAN_OUT} notifications each: {with_completions:.0} \
          notifications/s; per thousand including completions: {}; excluding them: {}",
@@ -173,9 +180,15 @@ async fn measure_one_process() {
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = Receiver::start(Duration::ZERO).await;
 
-    let bare = BareClient::new(1);
-    bare.send(receiver.url(), WARM_UP).await;
-    let baseline = bare.send_paced(&receiver, PACED, INTERVAL).await;
+    let bare = Requests {
+        count: PACED,
+        connections: 1,
+        interval: INTERVAL,
+    };
+    let mut bare = bare.spawn(receiver.url());
+    receiver.wait_for_count(PACED).await;
+    assert!(bare.wait().unwrap().success());
+    let baseline: Latencies = receiver.bare_latencies().into_iter().collect();
     println!("20 a second, a bare client without a database: {baseline}");
 
     let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
@@ -191,15 +204,11 @@ async fn measure_one_process() {
 async fn measure_catching_up(cluster: &Cluster, receiver: &Receiver) {
     insert_backlog(&cluster.postgres, DUE_AT_ONCE / FAN_OUT, receiver.url());
     let before = ResourceUsage::read(cluster).await;
-    let count_before = receiver.count();
     make_due(&cluster.postgres, receiver.url());
-    // Cores poll for due webhooks: the time until the first claim, up to a second, is excluded.
-    receiver.wait_for_count(count_before + 1).await;
-    let started = Instant::now();
-    receiver.wait_for_count(count_before + DUE_AT_ONCE).await;
-    let catching_up = rate(DUE_AT_ONCE, started.elapsed());
+    // From the first response: cores poll for due webhooks up to a second later.
+    let catching_up = receiver.rate_of_next(DUE_AT_ONCE).await;
     wait_until_sent(&cluster.postgres).await;
-    let all = ResourceUsage::read(cluster).await.since(&before);
+    let all = ResourceUsage::read(cluster).await.minus(&before);
     println!(
         "{DUE_AT_ONCE} due at once to {FAN_OUT} webhooks, response time {:?}: {catching_up:.0} \
          notifications/s; per thousand: {}",
@@ -207,8 +216,14 @@ async fn measure_catching_up(cluster: &Cluster, receiver: &Receiver) {
         all.per_thousand(DUE_AT_ONCE)
     );
 
-    let bare = BareClient::new(MAX_IN_FLIGHT);
-    let bare = rate(DUE_AT_ONCE, bare.send(receiver.url(), DUE_AT_ONCE).await);
+    let bare = Requests {
+        count: DUE_AT_ONCE,
+        connections: MAX_IN_FLIGHT,
+        interval: Duration::ZERO,
+    };
+    let mut process = bare.spawn(receiver.url());
+    let bare = receiver.rate_of_next(DUE_AT_ONCE).await;
+    assert!(process.wait().unwrap().success());
     println!(
         "a bare client over {MAX_IN_FLIGHT} connections: {bare:.0}/s; catching up is \
          {:.0} % of it",
@@ -260,7 +275,7 @@ async fn complete(deliveries: &[(String, String)], board: &Caller) -> Duration {
     started.elapsed()
 }
 
-/// Completes deliveries at a constant rate, and waits for their notifications.
+/// Completes deliveries at a constant rate, then waits two seconds for their notifications.
 async fn complete_paced(deliveries: &[(String, String)], board: &Caller) {
     let mut tick = tokio::time::interval(INTERVAL);
     for (_, dropoff) in deliveries {
@@ -284,12 +299,12 @@ async fn wait_until_sent(postgres: &Postgres) {
 fn insert_backlog(postgres: &Postgres, count: usize, url: &str) {
     postgres.sql(&format!(
         "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
-             state, attempts, resent_at_attempt, due_at, created_at)
+             state, attempts, attempts_at_resend, due_at, created_at)
          SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {count}) AS number WHERE url = '{url}'"
     ));
-    // Autovacuum would do so later.
+    // The query planner needs statistics of these rows; autovacuum would collect them too late.
     postgres.sql("ANALYZE notifications");
 }
 

@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -60,12 +60,23 @@ impl Receiver {
         &self.url
     }
 
-    /// The number of requests received.
+    /// The number of requests whose response time has passed.
     pub(super) fn count(&self) -> usize {
         self.received.count.load(Relaxed)
     }
 
-    /// Waits until at least `count` requests have been received.
+    /// The rate of the next requests, a second, from the end of the first one's response time to the
+    /// end of the last one's.
+    #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
+    pub(super) async fn rate_of_next(&self, requests: usize) -> f64 {
+        let before = self.count();
+        self.wait_for_count(before + 1).await;
+        let started = Instant::now();
+        self.wait_for_count(before + requests).await;
+        requests as f64 / started.elapsed().as_secs_f64()
+    }
+
+    /// Waits until [`Receiver::count`] is at least `count`.
     pub(super) async fn wait_for_count(&self, count: usize) {
         while self.count() < count {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -74,6 +85,15 @@ impl Receiver {
 
     pub(super) fn response_time(&self) -> Duration {
         self.response_time
+    }
+
+    /// The latencies of a bare client's requests, in microseconds.
+    pub(super) fn bare_latencies(&self) -> Vec<i64> {
+        let arrivals = self.received.arrivals.lock().unwrap();
+        arrivals
+            .iter()
+            .filter_map(|(sent, arrived)| Some(arrived - sent.parse::<i64>().ok()?))
+            .collect()
     }
 
     /// When the first notification of a delivery arrived, in microseconds since 1970.

@@ -48,7 +48,7 @@ impl ResourceUsage {
         }
     }
 
-    pub(super) fn since(self, before: &Self) -> Self {
+    pub(super) fn minus(self, before: &Self) -> Self {
         self.combine(before, |now, before| now - before)
     }
 

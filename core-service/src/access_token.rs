@@ -1,4 +1,4 @@
-//! Access tokens: JSON Web Tokens (RFC 7519) signed with `EdDSA`, after the profile of RFC 9068.
+//! Access tokens: JSON Web Tokens (RFC 7519) signed with `EdDSA`, in the profile of RFC 9068.
 
 use aws_lc_rs::signature::Ed25519KeyPair;
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
     pub(crate) client_id: String,
     pub(crate) jti: String,
-    /// Unix time in seconds, as `nbf` and `exp`.
+    /// Unix time in seconds, like `nbf` and `exp`.
     pub(crate) iat: i64,
     pub(crate) nbf: i64,
     pub(crate) exp: i64,

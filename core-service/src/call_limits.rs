@@ -25,7 +25,7 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// Limit of calls in flight: the maximum of two gateways.
+/// Limit of calls in flight: as many as two gateways send, each with its default limit of 1024.
 const MAX_CALLS: usize = 2048;
 
 /// Path prefix of limited calls. Health checks and reflection are not limited.

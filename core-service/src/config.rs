@@ -48,8 +48,8 @@ pub struct Config {
     pub health_listen: Option<SocketAddr>,
 
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
-    /// process, so set a password by this variable, `PGPASSWORD`, the file named by `PGPASSFILE`,
-    /// or `--database-url-file`.
+    /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
+    /// `PGPASSFILE`, or `--database-url-file`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -150,7 +150,7 @@ pub struct Config {
     pub all_in_one: bool,
 }
 
-/// When failing webhooks are disabled and completed notifications are deleted.
+/// When failing webhooks are disabled and finished notifications are deleted.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WebhookConfig {
     /// Disable a webhook after failures without a success for this long, from 1d to 3650d.
@@ -163,7 +163,8 @@ pub struct WebhookConfig {
     )]
     pub webhook_disable_after: Duration,
 
-    /// Delete notifications and their attempts this long after completion, from 1d to 3650d.
+    /// Delete notifications and their attempts this long after they have finished, from 1d to
+    /// 3650d.
     #[arg(
         long,
         env = "DELIVERY_NOTIFICATION_RETENTION",
@@ -215,7 +216,7 @@ fn token_lifetime(text: &str) -> Result<Duration, String> {
     Ok(lifetime)
 }
 
-/// The defaults of all stores.
+/// The defaults of stores and clients.
 #[derive(Args, Clone, Debug)]
 pub struct PlatformConfig {
     /// Default time zone of stores (IANA).

@@ -1,4 +1,5 @@
-//! The metrics of a core. Each core counts what it did itself; of several cores, add up the values.
+//! The metrics of a core. Each core counts only what it did itself; add up the values of several
+//! cores.
 
 use domain::{notification::Outcome, webhook::DisabledReason};
 use prometheus_client::{

@@ -24,7 +24,7 @@ pub(crate) struct Resources {
     pub(crate) secret_box: Arc<SecretBox>,
     pub(crate) key_ring: Arc<KeyRing>,
     pub(crate) geocoder: Box<dyn Geocoder>,
-    /// The address index; imports replace it.
+    /// Imports replace its addresses.
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) router: Box<dyn Router>,
 }

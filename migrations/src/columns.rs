@@ -1,4 +1,4 @@
-//! Builders for columns, tables and indexes, so that a step reads as a list of names.
+//! Builders for columns, tables and indexes, so that a migration reads as a list of names.
 
 use sea_orm_migration::prelude::*;
 

@@ -1,9 +1,9 @@
-//! The database schema, one step per module, applied in order.
+//! The database schema, one migration per module, applied in order.
 //!
-//! How to write a step: add `m000N_verb_noun.rs` after the last one; never change a released
-//! step. Cores of the previous version keep running while a new core migrates, so a step may only
-//! add (tables, nullable columns, columns with a default, indexes). Columns that are no longer
-//! used are dropped one version later (expand/contract).
+//! How to write a migration: add `m000N_verb_noun.rs` after the last one; never change a released
+//! migration. Cores of the previous version keep running while a new core migrates, so a migration
+//! may only add (tables, nullable columns, columns with a default, indexes). Columns that are no
+//! longer used are dropped one version later (expand/contract).
 //!
 //! Conventions: both engines have the same tables. Instants are `BIGINT` microseconds since
 //! 1970 (comparable and exact on both); ids are UUIDs; JSON is `jsonb` on `PostgreSQL`, text on
@@ -15,7 +15,7 @@ mod m0001_initial_schema;
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 
-/// All steps, in order.
+/// All migrations, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Migrator;
 

@@ -12,8 +12,8 @@ use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 #[command(name = "migrations")]
 struct Arguments {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
-    /// process, so set a password by this variable, `PGPASSWORD`, the file named by `PGPASSFILE`,
-    /// or `--database-url-file`.
+    /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
+    /// `PGPASSFILE`, or `--database-url-file`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     database_url_file: Option<PathBuf>,
 
-    /// List the pending steps without applying them.
+    /// List the pending migrations without applying them.
     #[arg(long)]
     dry_run: bool,
 }
@@ -58,8 +58,8 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let database = Database::connect(options).await?;
 
     let pending = Migrator::get_pending_migrations(&database).await?;
-    for step in &pending {
-        eprintln!("{}", step.name());
+    for migration in &pending {
+        eprintln!("{}", migration.name());
     }
     if arguments.dry_run {
         eprintln!("{} to apply", pending.len());

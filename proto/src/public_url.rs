@@ -7,7 +7,10 @@ pub struct InvalidPublicUrl;
 
 impl std::fmt::Display for InvalidPublicUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("must be an http or https URL without query, such as https://delivery.example")
+        f.write_str(
+            "must be an http or https URL without credentials, query or fragment, such as \
+             https://delivery.example",
+        )
     }
 }
 

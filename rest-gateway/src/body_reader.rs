@@ -29,7 +29,7 @@ pub(crate) struct Object<'v> {
 }
 
 impl ViolationCollector {
-    /// Parses a body that must be a JSON object. Returns null, and a violation, if it is not.
+    /// Parses a body that must be a JSON object. If it is not, adds a violation and returns null.
     pub(crate) fn parse(&mut self, body: &[u8]) -> Value {
         if body.trim_ascii().is_empty() {
             self.add(
@@ -72,7 +72,8 @@ impl ViolationCollector {
         }
     }
 
-    /// Like [`ViolationCollector::add`], for a name that the client chose.
+    /// Like [`ViolationCollector::add`], for a name that the client chose: it is not translated as
+    /// the names of core's fields are.
     pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
         self.names.add_verbatim(shorten(name, MAX_FIELD));
         self.add(name, reason, description);

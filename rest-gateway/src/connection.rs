@@ -26,9 +26,9 @@ pub(crate) struct ConnectionHandler {
     pub(crate) stack: Stack,
     pub(crate) read_timeout: Duration,
     pub(crate) idle_timeout: Duration,
-    /// HTTP/1 responses ask the client to reconnect (`Connection: close`).
+    /// Once cancelled, HTTP/1 responses ask the client to reconnect (`Connection: close`).
     pub(crate) draining: CancellationToken,
-    /// Connections close after the responses in flight.
+    /// Once cancelled, connections close after the responses in flight.
     pub(crate) closing: CancellationToken,
 }
 

@@ -62,7 +62,7 @@ pub(crate) enum Error {
         retry_after: u64,
     },
     #[error("the response was not ready in time")]
-    Timeout,
+    DeadlineExceeded,
     #[error("something went wrong on our side")]
     Internal(#[source] BoxError),
     /// Logged where it was caught.
@@ -183,7 +183,7 @@ impl Error {
             Self::LimitExceeded { .. } => &codes::TOO_MANY_REQUESTS,
             Self::Overloaded { .. } => &codes::OVERLOADED,
             Self::Unavailable { .. } => &codes::UNAVAILABLE,
-            Self::Timeout => &codes::DEADLINE_EXCEEDED,
+            Self::DeadlineExceeded => &codes::DEADLINE_EXCEEDED,
             Self::Internal(_) | Self::Panic => &codes::INTERNAL,
         }
     }
@@ -207,7 +207,7 @@ impl Error {
             | Self::UnsupportedMediaType(_)
             | Self::Overloaded { .. }
             | Self::Unavailable { .. }
-            | Self::Timeout
+            | Self::DeadlineExceeded
             | Self::Internal(_)
             | Self::Panic => None,
         }

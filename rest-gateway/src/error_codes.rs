@@ -72,7 +72,8 @@ error_codes! {
     PRICE_NOT_CALCULATED = BAD_REQUEST, retryable: false, {
         title: "No price for this delivery",
         meaning: "The store's price list has no price for the delivery.",
-        cause: "No rule of the price list matches; `calculation` gives the reason for each rule.",
+        cause: "The store has no price list, no rule of it matches, or the price is too large or below zero; \
+                `calculation` gives the reason for each rule.",
         solution: "Change the delivery (distance, time, packages), or ask the platform's operator to complete the store's price list.",
     }
     PRICE_MISMATCH = BAD_REQUEST, retryable: false, {

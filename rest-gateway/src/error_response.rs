@@ -108,7 +108,7 @@ fn from_layer(error: BoxError) -> Error {
         Err(error) => error,
     };
     if error.is::<timeout::error::Elapsed>() {
-        Error::Timeout
+        Error::DeadlineExceeded
     } else {
         Error::Internal(error)
     }
@@ -124,7 +124,7 @@ fn log(error: &Error) {
         Error::Unavailable { status, .. } => {
             tracing::warn!(error = %status, "core unreachable");
         }
-        Error::Timeout | Error::Overloaded { .. } => {
+        Error::DeadlineExceeded | Error::Overloaded { .. } => {
             tracing::warn!(%error, "request not served");
         }
         Error::Panic => {}

@@ -12,9 +12,10 @@ const QUOTA_RETRY_SECONDS: u64 = 60;
 
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
-        // A status with a source was created by tonic, not by core: core could not be reached.
+        // A status with a source was created by tonic, not by core: the call timed out, or got no
+        // response from core.
         if is_caused_by::<TimeoutExpired>(&status) {
-            return Self::Timeout;
+            return Self::DeadlineExceeded;
         }
         if status.source().is_some() {
             return Error::unavailable(status, BUSY_RETRY_SECONDS);
@@ -66,7 +67,7 @@ impl From<Status> for Error {
             Code::Unavailable | Code::Aborted | Code::Cancelled => {
                 Error::unavailable(status, retry_after.unwrap_or(BUSY_RETRY_SECONDS))
             }
-            Code::DeadlineExceeded => Self::Timeout,
+            Code::DeadlineExceeded => Self::DeadlineExceeded,
             Code::Ok | Code::Unknown | Code::Unimplemented | Code::Internal | Code::DataLoss => {
                 Self::Internal(Box::new(status))
             }

@@ -125,12 +125,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_valid_key_is_the_unchanged_header_value(bytes in any::<Vec<u8>>()) {
-            if let Ok(value) = HeaderValue::from_bytes(&bytes)
-                && let Ok(key) = read(&value)
-            {
-                prop_assert_eq!(key.as_bytes(), bytes);
-            }
+        fn a_valid_key_is_the_unchanged_header_value(key in "[ -~]{1,255}") {
+            let value = HeaderValue::from_str(&key).unwrap();
+
+            prop_assert_eq!(read(&value), Ok(key));
+        }
+
+        #[test]
+        fn a_key_with_a_byte_that_is_not_printable_ascii_is_rejected(
+            before in "[ -~]{0,127}", wrong in prop_oneof![Just(b'\t'), 0x80..=0xff_u8], after in "[ -~]{0,127}",
+        ) {
+            let bytes = [before.as_bytes(), &[wrong], after.as_bytes()].concat();
+            let value = HeaderValue::from_bytes(&bytes).unwrap();
+
+            prop_assert!(read(&value).is_err());
         }
     }
 }

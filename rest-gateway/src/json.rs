@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for Element<'_> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection, prelude::*};
+    use proptest::{collection, prelude::*, sample};
 
     use super::*;
 
@@ -188,6 +188,23 @@ mod tests {
             let document = parse(value.to_string().as_bytes()).unwrap();
 
             prop_assert_eq!(document, Document { value, repeated: Vec::new() });
+        }
+
+        /// One byte of a valid text is replaced.
+        #[test]
+        fn a_damaged_text_is_read_or_rejected_as_by_serde_json(
+            value in any_json(), index in any::<sample::Index>(), byte in any::<u8>(),
+        ) {
+            let mut text = value.to_string().into_bytes();
+            let index = index.index(text.len());
+            text[index] = byte;
+
+            let expected: Option<Value> = serde_json::from_slice(&text).ok();
+            let document = parse(&text).ok();
+            prop_assert_eq!(document.is_some(), expected.is_some());
+            if let Some(document) = document.filter(|document| document.repeated.is_empty()) {
+                prop_assert_eq!(Some(document.value), expected);
+            }
         }
 
         #[test]

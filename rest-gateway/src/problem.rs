@@ -179,14 +179,14 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Error::Gone(_)
         | Error::TooLarge { .. }
         | Error::UnsupportedMediaType(_)
-        | Error::Timeout
+        | Error::DeadlineExceeded
         | Error::Internal(_)
         | Error::Panic => None,
     }
 }
 
-/// Replaces the characters that quoted strings of RFC 6749 and RFC 6750 must not contain: all but
-/// printable ASCII, `"` and `\`.
+/// Replaces the characters that quoted strings of RFC 6749 and RFC 6750 must not contain: `"`, `\`
+/// and all that are not printable ASCII.
 pub(crate) fn quotable(text: &str) -> String {
     text.chars()
         .map(|character| match character {

@@ -90,7 +90,7 @@ impl Request {
         self.json().map(Some)
     }
 
-    /// Checks the body of an operation without members: empty or a JSON object, whose members are
+    /// Checks the body of an operation that needs none: empty, or a JSON object, whose members are
     /// ignored.
     pub(crate) fn check_unused_body(self) -> Result<(), Error> {
         let mut violations = ViolationCollector::default();

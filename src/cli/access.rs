@@ -33,7 +33,7 @@ pub(crate) struct Access {
     )]
     core_url: Option<CoreUrl>,
 
-    /// Data directory of the all-in-one to call, without --core-url
+    /// Data directory of the all-in-one to call; ignored with --core-url
     #[arg(
         long,
         env = "DELIVERY_DATA_DIR",

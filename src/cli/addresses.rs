@@ -73,7 +73,7 @@ impl Addresses {
                 let imported = AddressesClient::new(core.channel.clone())
                     .import_addresses(request)
                     .await;
-                // Reports a file error before core's error, which it causes.
+                // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
                 let imported = imported.map_err(|status| call_error(&status))?;
                 print_import(json, imported.into_inner())

@@ -117,7 +117,8 @@ fn print(json: bool, zones: ZoneSet) -> anyhow::Result<()> {
 #[derive(Serialize)]
 struct Row {
     name: String,
-    corners: u32,
+    /// The number of points of its polygons.
+    positions: u32,
     /// South, west, north, east; in degrees.
     bounds: [f64; 4],
 }
@@ -126,7 +127,7 @@ impl From<Zone> for Row {
     fn from(zone: Zone) -> Self {
         Self {
             name: zone.display_name,
-            corners: zone.corners,
+            positions: zone.positions,
             bounds: [zone.south, zone.west, zone.north, zone.east],
         }
     }
@@ -137,7 +138,7 @@ impl Resource for Row {
         let [south, west, north, east] = self.bounds;
         vec![
             ("name", self.name.clone()),
-            ("corners", self.corners.to_string()),
+            ("positions", self.positions.to_string()),
             ("latitude", format!("{south} to {north}")),
             ("longitude", format!("{west} to {east}")),
         ]

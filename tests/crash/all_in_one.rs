@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{
     caller::Caller,
-    cluster::{EXPIRE_LEASES, credentials},
+    cluster::credentials,
     disk::Disk,
     program::PROGRAMS,
     server::{Server, reserve_addr},
@@ -85,11 +85,6 @@ impl AllInOne {
     /// A client that completes tasks.
     pub(crate) async fn dispatch_board(&self) -> Caller {
         self.caller("operator_client", "tasks:all").await
-    }
-
-    /// Expires the leases of a killed process.
-    pub(crate) fn expire_leases(&self) {
-        self.sql(EXPIRE_LEASES);
     }
 
     /// Runs a statement on its database, from another process; returns the first value of the result.

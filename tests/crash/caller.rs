@@ -2,7 +2,6 @@
 //! retries nothing else.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     sync::{
         Arc,
@@ -16,7 +15,7 @@ use bytes::Bytes;
 use delivery::Credentials;
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Method, Request, Response,
+    Method, Request, Response, StatusCode,
     body::Incoming,
     header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
     http,
@@ -26,6 +25,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// Longer than the gateway's own timeout.
 const TIMEOUT: Duration = Duration::from_secs(40);
@@ -173,23 +173,42 @@ impl Caller {
 
     /// Creates a delivery and returns it.
     pub(crate) async fn create_delivery(&self) -> Result<Value, Failure> {
-        self.call(Method::POST, DELIVERIES, &draft()).await
+        let draft = draft(&Uuid::now_v7().to_string());
+        self.call(Method::POST, DELIVERIES, &draft).await
     }
 
-    /// Creates a delivery with an idempotency key and returns it.
+    /// Creates a delivery with an idempotency key, which is also the comment for the courier, and
+    /// returns it.
     pub(crate) async fn create_delivery_with_key(&self, key: &str) -> Result<Value, Failure> {
-        let body = Bytes::from(draft().to_string());
+        self.post(DELIVERIES, &draft(key), Some(key)).await
+    }
+
+    /// Posts a body, with an idempotency key if there is one.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: &Value,
+        key: Option<&str>,
+    ) -> Result<Value, Failure> {
+        let body = Bytes::from(body.to_string());
         self.fetch(|base_url| {
-            let request = self.request(&Method::POST, base_url, DELIVERIES);
-            let request = request.header("idempotency-key", key);
+            let mut request = self.request(&Method::POST, base_url, path);
+            if let Some(key) = key {
+                request = request.header("idempotency-key", key);
+            }
             request.body(Full::new(body.clone())).unwrap()
         })
         .await
     }
 
-    /// The IRIs of all deliveries of the shop.
-    pub(crate) async fn deliveries(&self) -> Result<BTreeSet<String>, Failure> {
-        let mut deliveries = BTreeSet::new();
+    /// Cancels the delivery with this IRI.
+    pub(crate) async fn cancel(&self, delivery: &str) -> Result<Value, Failure> {
+        self.call(Method::DELETE, delivery, &Value::Null).await
+    }
+
+    /// The IRIs of all deliveries of the shop, as listed.
+    pub(crate) async fn deliveries(&self) -> Result<Vec<String>, Failure> {
+        let mut deliveries = Vec::new();
         let mut next = Some(format!("{DELIVERIES}?itemsPerPage=100"));
         while let Some(path) = next {
             let page = self.get(&path).await?;
@@ -283,10 +302,15 @@ pub(crate) fn iri(resource: &Value) -> &str {
     resource["@id"].as_str().unwrap()
 }
 
-fn draft() -> Value {
+/// A delivery with a comment for the courier.
+fn draft(comments: &str) -> Value {
     json!({
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
-        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" },
+        "dropoff": {
+            "address": "48 Rue de Rivoli, 75004 Paris",
+            "before": "tomorrow 13:00",
+            "comments": comments,
+        },
     })
 }
 
@@ -302,6 +326,9 @@ async fn read(response: Response<Incoming>) -> Result<Value, Failure> {
             retry_after,
             body: String::from_utf8_lossy(&body).into_owned(),
         });
+    }
+    if status == StatusCode::NO_CONTENT {
+        return Ok(Value::Null);
     }
     Ok(serde_json::from_slice(&body).unwrap())
 }

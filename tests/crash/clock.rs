@@ -1,6 +1,8 @@
-//! "Clock jumps of an hour either way: no lease taken early": jumps of the host's clock.
+//! "Clock jumps of an hour either way: no lease taken early": jumps of the host's clock, and a
+//! database whose clock differs from the hosts'.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -10,12 +12,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME, all_in_one::AllInOne, caller::Caller, program::PROGRAMS,
-    webhook_receiver::WebhookReceiver,
+    ONE_AT_A_TIME, all_in_one::AllInOne, caller::Caller, cluster::Cluster, postgres::Postgres,
+    program::PROGRAMS, webhook_receiver::WebhookReceiver,
 };
 
-/// Longer than the deadline of an attempt.
+/// Longer than the timeout of an attempt.
 const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// PostgreSQL's time in microseconds since 1970.
+const POSTGRES_NOW: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)";
 
 /// A wall clock for one process that can be set, by `libfaketime`.
 struct FakeClock {
@@ -57,7 +62,7 @@ fn find_library() -> Option<String> {
 async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(library) = find_library() else {
-        crate::report("faketime is not installed: the test of clock jumps is SKIPPED");
+        crate::prerequisites::skip("jumps of the host's clock", "faketime is not installed");
         return;
     };
     for jump in ["+1h", "-1h"] {
@@ -101,6 +106,88 @@ async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
         receiver.hold_responses(false);
         assert!(platform.server.terminate().await.success());
     }
+}
+
+/// The lease clock is PostgreSQL's, whatever time the hosts have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_behind() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(library) = find_library() else {
+        crate::prerequisites::skip("another clock in PostgreSQL", "faketime is not installed");
+        return;
+    };
+    let library = library.as_str();
+    // Side by side: they only wait, for attempts and leases to end.
+    tokio::join!(
+        lease_by_the_clock_of_postgresql(library, 60),
+        lease_by_the_clock_of_postgresql(library, -60)
+    );
+}
+
+/// Follows the leases of a notification whose receiver does not respond. `ahead` is in minutes.
+async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
+    let environment = [
+        format!("LD_PRELOAD={library}"),
+        format!("FAKETIME={ahead:+}m"),
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+    ];
+    let Some(postgres) = Postgres::start_with_environment(&environment) else {
+        return;
+    };
+    let url = postgres.url();
+    let mut cluster = Cluster::start_on(postgres, &url).await;
+    let receiver = WebhookReceiver::start().await;
+    receiver.hold_responses(true);
+    let shop = cluster.shop().await;
+    shop.subscribe(receiver.url()).await;
+    let delivery = shop.create_delivery().await.unwrap();
+    let query = |sql: &str| cluster.postgres.query(sql);
+    let created = created_at(&delivery).as_microsecond();
+    let difference = query(&format!("SELECT ({POSTGRES_NOW} - {created}) / 60000000"));
+    let difference: i64 = difference.parse().unwrap();
+    assert!(
+        (ahead - 2..=ahead + 2).contains(&difference),
+        "{difference}"
+    );
+    let board = cluster.dispatch_board().await;
+    board.complete_delivery(&delivery).await;
+
+    // The first attempt, and the second after the first has timed out.
+    let mut arrived = Vec::new();
+    for ended in 0..2 {
+        arrived.push(receiver.next_notification().await);
+        let leased = query(&format!(
+            "SELECT attempts, (lease_expires_at - {POSTGRES_NOW}) / 1000000.0
+             FROM notifications WHERE state = 'leased'"
+        ));
+        let (attempts, left) = leased.split_once('|').unwrap();
+        assert_eq!(attempts, ended.to_string(), "ended attempts");
+        let left: f64 = left.parse().unwrap();
+        assert!((0.0..=60.0).contains(&left), "{ahead}: {left} s are left");
+    }
+
+    // Its dispatcher is killed. The rest of the lease is shortened; it is longer than the five
+    // seconds between two checks for expired leases.
+    for dispatcher in &mut cluster.dispatchers {
+        dispatcher.kill();
+    }
+    receiver.hold_responses(false);
+    let expiry = cluster.postgres.query(&format!(
+        "UPDATE notifications SET lease_expires_at = {POSTGRES_NOW} + 8000000
+         WHERE state = 'leased' RETURNING lease_expires_at"
+    ));
+    for dispatcher in &mut cluster.dispatchers {
+        dispatcher.start().await;
+    }
+    arrived.push(receiver.next_notification().await);
+    let is_over = cluster
+        .postgres
+        .query(&format!("SELECT {POSTGRES_NOW} >= {expiry}"));
+
+    assert_eq!(is_over, "t", "{ahead}: sent again before its lease expired");
+    let ids = arrived.iter().map(|attempt| attempt.header("webhook-id"));
+    let distinct: BTreeSet<_> = ids.collect();
+    assert_eq!(distinct.len(), 1, "{distinct:?}");
 }
 
 fn created_at(delivery: &Value) -> Timestamp {

@@ -103,7 +103,9 @@ impl Cluster {
             arguments.push(format!("--listen={}", core_addrs[number]));
             arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
             let name = format!("core {number}");
-            Server::new(&name, &PROGRAMS.core, arguments, ("serving", 1))
+            // The text that it prints when it is ready, and how many times.
+            let ready = ("serving", 1);
+            Server::new(&name, &PROGRAMS.core, arguments, ready)
         });
         let gateways = [0, 1].map(|number| {
             let mut arguments = core_url_flags.to_vec();
@@ -163,11 +165,6 @@ impl Cluster {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
     }
 
-    /// Expires the leases of killed processes.
-    pub(crate) fn expire_leases(&self) {
-        self.postgres.sql(EXPIRE_LEASES);
-    }
-
     /// Creates another API client of the shop with the operator's command.
     pub(crate) fn create_client(&self) -> Credentials {
         let store = format!("--store={}", self.store);
@@ -186,13 +183,22 @@ impl Cluster {
             "--address=24 Rue de la Paix, 75002 Paris",
         ]);
         let id = store["id"].as_str().unwrap().to_owned();
-        let store = format!("--store={id}");
         for (command, definition) in [("prices", PRICE_LIST), ("time-slots", TIME_SLOT)] {
-            let file = self.directory.path().join(command);
-            std::fs::write(&file, definition).unwrap();
-            self.operator(&[command, "apply", file.to_str().unwrap(), &store]);
+            self.apply(command, definition, &id);
         }
         id
+    }
+
+    /// Replaces the shop's time slots.
+    pub(crate) fn apply_time_slot(&self, definition: &str) {
+        self.apply("time-slots", definition, &self.store);
+    }
+
+    fn apply(&self, command: &str, definition: &str, store: &str) {
+        let file = self.directory.path().join(command);
+        std::fs::write(&file, definition).unwrap();
+        let store = format!("--store={store}");
+        self.operator(&[command, "apply", file.to_str().unwrap(), &store]);
     }
 
     fn operator(&self, arguments: &[&str]) -> Value {

@@ -7,11 +7,11 @@ use std::{
     process::Command,
 };
 
-use crate::cleanup_script::CleanupScript;
+use crate::{prerequisites, resource_script::ResourceScript};
 
 /// Mounts the image, executes commands, and unmounts it at the end. Processes that write to
 /// a frozen disk cannot be killed, so a watchdog thaws it.
-const CLEANUP_SCRIPT: &str = r#"
+const RESOURCE_SCRIPT: &str = r#"
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 image=$1
@@ -49,32 +49,32 @@ done
 "#;
 
 pub(crate) struct Disk {
-    cleanup_script: CleanupScript,
+    resource_script: ResourceScript,
     directory: PathBuf,
 }
 
 impl Disk {
     /// Mounts a disk in a directory; `None`, with a message on stderr, without root or loop devices.
-    /// With `CI=true` that is a failure.
     pub(crate) fn mount(directory: &Path) -> Option<Self> {
         let disk = directory.join("disk");
         let mut script = Command::new("unshare");
         script
             .args(["--mount", "--propagation=private"])
-            .args(["sh", "-c", CLEANUP_SCRIPT, "cleanup_script"])
+            .args(["sh", "-c", RESOURCE_SCRIPT, "resource_script"])
             .arg(directory.join("image"))
             .arg(&disk)
             // Ctrl-C stops the tests; the script must outlive them to clean up.
             .process_group(0);
-        let (cleanup_script, first_line) = CleanupScript::start(&mut script);
+        let (resource_script, first_line) = ResourceScript::start(&mut script);
         if first_line != "ready" {
-            let required = std::env::var_os("CI").is_some_and(|value| value == "true");
-            assert!(!required, "cannot mount a disk, and CI=true");
-            crate::report("cannot mount a disk (requires root and loop devices): SKIPPED");
+            prerequisites::skip(
+                "full and frozen disks",
+                "a disk cannot be mounted (requires root, loop devices and mkfs.ext4)",
+            );
             return None;
         }
         Some(Self {
-            cleanup_script,
+            resource_script,
             directory: disk,
         })
     }
@@ -86,27 +86,27 @@ impl Disk {
 
     /// The command prefix that runs a program where the disk is mounted.
     pub(crate) fn runner(&self) -> Vec<String> {
-        let namespace = format!("--mount=/proc/{}/ns/mnt", self.cleanup_script.id());
+        let namespace = format!("--mount=/proc/{}/ns/mnt", self.resource_script.id());
         vec!["nsenter".to_owned(), namespace, "--".to_owned()]
     }
 
     /// Fills all blocks.
     pub(crate) fn fill(&mut self) {
-        self.cleanup_script.execute("fill");
+        self.resource_script.execute("fill");
     }
 
     /// Frees the blocks.
     pub(crate) fn free(&mut self) {
-        self.cleanup_script.execute("free");
+        self.resource_script.execute("free");
     }
 
     /// Blocks all writes.
     pub(crate) fn freeze(&mut self) {
-        self.cleanup_script.execute("freeze");
+        self.resource_script.execute("freeze");
     }
 
     /// Resumes blocked writes.
     pub(crate) fn thaw(&mut self) {
-        self.cleanup_script.execute("thaw");
+        self.resource_script.execute("thaw");
     }
 }

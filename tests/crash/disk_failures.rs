@@ -1,12 +1,13 @@
 //! A full and a frozen disk under SQLite: writes get retryable errors, reads succeed, and writes
 //! succeed again once the disk is repaired.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{
-    ONE_AT_A_TIME,
+    ONE_AT_A_TIME, SLACK,
     all_in_one::AllInOne,
     caller::{Caller, Failure},
+    cluster::EXPIRE_LEASES,
     disk::Disk,
     load::Load,
     oracle,
@@ -19,8 +20,22 @@ const WORKERS: usize = 4;
 /// The number of successful requests before the fault, and after it.
 const SUCCESSES: u64 = 60;
 
-/// The number of failed requests during the fault.
+/// The idempotency keys of a delivery created before the fault, and of one created during it and
+/// again afterwards.
+const BEFORE: &str = "before the fault";
+const DURING: &str = "during the fault";
+
+/// The number of failed requests during the fault: more than those in flight at its begin.
 const FAILURES: u64 = 4 * WORKERS as u64;
+
+/// The timeout of a write: the longest wait for the first error.
+const ERROR_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Writes after the first error fail at once, without waiting for that timeout.
+const LATER_ERROR_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time in which writes succeed again.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_rejects_writes_serves_reads_and_loses_nothing() {
@@ -29,7 +44,8 @@ async fn a_full_disk_rejects_writes_serves_reads_and_loses_nothing() {
         return;
     };
 
-    let figures = run_fault(&mut platform, &mut disk, Disk::fill, Disk::free).await;
+    // The first error may take a while: writes fit into the write-ahead log.
+    let (_, figures) = run_fault(&mut platform, &mut disk, Disk::fill, Disk::free).await;
 
     crate::report(&format!("full disk: {figures}"));
 }
@@ -41,26 +57,35 @@ async fn a_frozen_disk_rejects_writes_serves_reads_and_loses_nothing() {
         return;
     };
 
-    let figures = run_fault(&mut platform, &mut disk, Disk::freeze, Disk::thaw).await;
+    let (first_failed_after, figures) =
+        run_fault(&mut platform, &mut disk, Disk::freeze, Disk::thaw).await;
 
     crate::report(&format!("frozen disk: {figures}"));
+    assert!(
+        first_failed_after < ERROR_TIMEOUT + SLACK,
+        "{first_failed_after:?}"
+    );
 }
 
-/// Injects a disk fault under load and repairs it; returns the figures.
+/// Injects a disk fault under load and repairs it; returns the time until the first error, and the
+/// figures.
 async fn run_fault(
     platform: &mut AllInOne,
     disk: &mut Disk,
     inject: fn(&mut Disk),
     repair: fn(&mut Disk),
-) -> String {
+) -> (Duration, String) {
     let receiver = Receiver::start().await;
     let shop = platform.shop().await;
     shop.subscribe(receiver.url()).await;
-    let existing = shop.create_delivery().await.unwrap();
+    let existing = shop.create_delivery_with_key(BEFORE).await.unwrap();
     let load = Load::start(WORKERS, &shop, &platform.dispatch_board().await);
     load.wait_for_successes(SUCCESSES).await;
 
     inject(disk);
+    let injected = Instant::now();
+    load.wait_for_failures(1).await;
+    let first_failed_after = injected.elapsed();
     load.wait_for_failures(FAILURES).await;
     assert_reads_succeed(
         platform,
@@ -69,34 +94,42 @@ async fn run_fault(
     )
     .await;
     let creating = Instant::now();
-    let failure = shop
-        .create_delivery_with_key("during fault")
-        .await
-        .unwrap_err();
+    let failure = shop.create_delivery_with_key(DURING).await.unwrap_err();
     let failed_after = creating.elapsed();
     assert_retryable(&failure);
+    assert!(
+        failed_after < LATER_ERROR_TIMEOUT + SLACK,
+        "{failed_after:?}"
+    );
 
     repair(disk);
-    let resumed_after = load.first_success_after(Instant::now()).await;
+    let recovered_after = load.first_success_after(Instant::now()).await;
+    assert!(
+        recovered_after < RECOVERY_TIMEOUT + SLACK,
+        "{recovered_after:?}"
+    );
     load.wait_for_successes(SUCCESSES).await;
-    let retried = shop.create_delivery_with_key("during fault").await.unwrap();
+    let retried = shop.create_delivery_with_key(DURING).await.unwrap();
     let (mut acknowledged, failures) = load.finish().await;
     failures.iter().for_each(assert_retryable);
-    acknowledged.created(&existing);
-    acknowledged.created(&retried);
-    platform.expire_leases();
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, oracle::RECOVERY_TIMEOUT).await;
-    // Two are not the load's and stay uncompleted.
-    figures.assert_nothing_lost(2 * (figures.deliveries - 2));
+    acknowledged.created(BEFORE, existing);
+    acknowledged.created(DURING, retried);
+    platform.sql(EXPIRE_LEASES);
+    let query = |statement: &str| platform.sql(statement);
+    let timeout = oracle::RECOVERY_TIMEOUT;
+    let figures = oracle::verify(&acknowledged, &shop, &receiver, query, timeout).await;
+    figures.assert_nothing_lost();
     assert!(platform.server.terminate().await.success());
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
-    format!(
-        "{} requests got retryable errors (one of them after {} ms), first success {} ms after the \
-         repair; {figures}",
+    let figures = format!(
+        "{} requests got retryable errors, the first after {} ms, a later one after {} ms; first \
+         success {} ms after the repair; {figures}",
         failures.len() + 1,
+        first_failed_after.as_millis(),
         failed_after.as_millis(),
-        resumed_after.as_millis(),
-    )
+        recovered_after.as_millis(),
+    );
+    (first_failed_after, figures)
 }
 
 /// Asserts that a task is read, a token is issued, and the process is healthy.

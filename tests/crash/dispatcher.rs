@@ -1,5 +1,7 @@
 //! A fake dispatcher: it sends nothing and reports the outcomes that a test sets.
 
+use std::time::Duration;
+
 use proto::{
     IssueTokenRequest, Notification, Outcome, StreamRequest, StreamResponse,
     notifications_client::NotificationsClient, tokens_client::TokensClient,
@@ -9,6 +11,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Status, Streaming, transport::Channel};
 
 use crate::cluster::Cluster;
+
+/// Far longer than core takes for a response.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A stream from the first core.
 pub(crate) struct Dispatcher {
@@ -54,11 +59,13 @@ impl Dispatcher {
             outcomes: outcomes.collect(),
             ..StreamRequest::default()
         };
-        self.requests.send(request).await.unwrap();
+        let sent = tokio::time::timeout(TIMEOUT, self.requests.send(request)).await;
+        sent.expect("core should read requests").unwrap();
     }
 
     pub(crate) async fn next(&mut self) -> Result<StreamResponse, Status> {
-        let response = self.responses.message().await?;
+        let response = tokio::time::timeout(TIMEOUT, self.responses.message()).await;
+        let response = response.expect("core should send another response")?;
         Ok(response.expect("core should end a stream with a status"))
     }
 }

@@ -135,6 +135,51 @@ fn the_paths_in_the_documents_exist() {
     assert_eq!(missing, [""; 0]);
 }
 
+/// Each row of the guarantees names tests, as `module::test` in backticks, or as
+/// `module::submodule::test`.
+#[test]
+fn every_guarantee_names_tests_that_exist() {
+    let page = include_str!("../../docs/guarantees.md");
+    let (promises, _) = page.split_once("\n## Observed").unwrap();
+    let rows: Vec<_> = promises
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .skip(1)
+        .collect();
+    assert!(rows.len() > 10, "{rows:#?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["tests", "rest-gateway/tests"] {
+        collect_files(&root.join(folder), &mut files);
+    }
+    for row in rows {
+        let quoted = row.split('`').skip(1).step_by(2);
+        let tests: Vec<_> = quoted.filter_map(|name| name.rsplit_once("::")).collect();
+        assert!(!tests.is_empty(), "no test in: {row}");
+        for (module, test) in tests {
+            let module = module.replace("::", "/");
+            let ends = [format!("/{module}.rs"), format!("/{module}/mod.rs")];
+            let exists = files.iter().any(|(path, text)| {
+                ends.iter().any(|end| path.ends_with(end)) && text.contains(&format!("fn {test}("))
+            });
+            assert!(exists, "{module} has no test {test}");
+        }
+    }
+}
+
+/// The paths and texts of the Rust files in a folder.
+fn collect_files(folder: &Path, files: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            files.push((path.to_str().unwrap().to_owned(), text));
+        }
+    }
+}
+
 /// The paths that `a/{b,c}.rs` stands for.
 fn alternatives(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else {

@@ -46,7 +46,7 @@ const STRACE: [&str; 8] = [
 async fn a_delivery_is_flushed_before_it_is_acknowledged() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(strace) = find_in_path("strace") else {
-        crate::report("strace is not installed: the test of SQLite's flushes is SKIPPED");
+        crate::prerequisites::skip("the flushes of SQLite", "strace is not installed");
         return;
     };
     let trace = |directory: &Path| directory.join("trace");

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
+    time::Duration,
 };
 
 use futures_util::{StreamExt as _, stream};
@@ -15,7 +16,6 @@ use crate::{
     ONE_AT_A_TIME,
     caller::{Caller, iri},
     cluster::Cluster,
-    oracle::RECOVERY_TIMEOUT,
     receiver::Receiver,
     report,
     server::Server,
@@ -31,6 +31,9 @@ const CAPACITY: usize = 256;
 
 /// Deliveries completed while the others hang; the responding receiver is notified of each.
 const DELIVERIES: usize = 8;
+
+/// A notification that waits for a hanging receiver is sent after this timeout of its attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The limit of a dispatcher's memory growth at full capacity, in bytes: buffers, TLS, tasks.
 const MAX_GROWTH: usize = 64 << 20;
@@ -124,11 +127,14 @@ async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
     board.complete_delivery(&delivery).await;
     let expected = BTreeSet::from([iri(&delivery).to_owned()]);
     let is_notified = receiver
-        .wait(RECOVERY_TIMEOUT, |received| {
+        .wait(ATTEMPT_TIMEOUT, |received| {
             received.missing(&expected).is_empty()
         })
         .await;
-    assert!(is_notified, "the responding receiver was not notified");
+    assert!(
+        is_notified,
+        "the responding receiver was not notified within {ATTEMPT_TIMEOUT:?}"
+    );
 }
 
 /// The resident memory of a process, in bytes.

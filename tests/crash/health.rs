@@ -7,7 +7,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Longer than a program takes to find a core that has started.
+/// Longer than a program takes to respond, and to find a core that has started.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Waits until `/readyz` responds with 200.
@@ -28,11 +28,16 @@ pub(crate) async fn readiness(addr: SocketAddr) -> (String, String) {
 
 /// Status and body of a `GET`.
 pub(crate) async fn get(addr: SocketAddr, path: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(addr).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
+    let response = async {
+        let mut stream = TcpStream::connect(addr).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
+    };
+    let response = tokio::time::timeout(TIMEOUT, response).await;
+    let response = response.unwrap_or_else(|_| panic!("{addr} does not respond to {path}"));
     let (head, body) = response.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap();
     (status.to_owned(), body.to_owned())

@@ -3,13 +3,16 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::sync::MutexGuard;
+
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::Caller,
-    cluster::Cluster,
+    cluster::{Cluster, EXPIRE_LEASES},
+    event_log::{EventLog, Follower},
     load::Load,
-    oracle::{self, RECOVERY_TIMEOUT},
+    oracle::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
     random::{Random, configured_duration},
     receiver::Receiver,
 };
@@ -20,32 +23,31 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(8);
 /// The maximum number of successful requests between two kills.
 const MAX_REQUESTS_BETWEEN_KILLS: u64 = 120;
 
-/// Longer than a lease of a minute and the five seconds between checks for expired leases.
-const LEASE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The fewest kills of the all-in-one.
+const MIN_KILLS: usize = 8;
 
-/// The time for notifications that wait for no lease.
+/// How long to wait for notifications that need no lease to expire.
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_all_in_one_loses_nothing_when_it_is_killed() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let alone = ONE_AT_A_TIME.lock().await;
     let mut random = Random::seeded();
     let mut platform = AllInOne::start().await;
     let callers = (platform.shop().await, platform.dispatch_board().await);
-    let mut test = KillTest::start(callers, &mut random).await;
+    let mut test = KillTest::start(callers, platform.shop().await, &mut random).await;
 
-    while test.is_time_left() {
-        test.load
-            .wait_for_successes(1 + random.below(MAX_REQUESTS_BETWEEN_KILLS))
-            .await;
+    while test.is_time_left() || test.outages.0.len() < MIN_KILLS {
+        test.wait_before_fault(&mut random).await;
         let killed = Instant::now();
         platform.server.kill();
         platform.server.start().await;
         let outage = test.load.first_success_after(killed).await;
-        test.outages.push("all-in-one", outage);
+        test.recovered("all-in-one", outage).await;
     }
 
-    test.verify("SQLite", || platform.expire_leases()).await;
+    test.verify("SQLite", |statement| platform.sql(statement), alone)
+        .await;
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
 
@@ -76,32 +78,41 @@ const FAULTS: [Fault; 9] = [
     Fault::Dispatcher(1),
 ];
 
+/// Every fault occurs at least once, in random order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_services_lose_nothing_when_any_of_them_is_killed() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let alone = ONE_AT_A_TIME.lock().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
     let mut random = Random::seeded();
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    let mut test = KillTest::start(callers, &mut random).await;
+    let mut test = KillTest::start(callers, cluster.shop().await, &mut random).await;
 
-    while test.is_time_left() {
-        test.load
-            .wait_for_successes(1 + random.below(MAX_REQUESTS_BETWEEN_KILLS))
-            .await;
-        let fault = random.choose(&FAULTS);
+    let mut faults = Vec::new();
+    while test.is_time_left() || test.outages.0.len() < FAULTS.len() {
+        test.wait_before_fault(&mut random).await;
+        let fault = faults.pop().unwrap_or_else(|| {
+            faults = random.shuffle(FAULTS.to_vec());
+            faults.pop().unwrap()
+        });
         let outage = inject(&mut cluster, fault, &test.load, &test.receiver).await;
-        test.outages.push(&format!("{fault:?}"), outage);
+        test.recovered(&format!("{fault:?}"), outage).await;
     }
 
-    test.verify("PostgreSQL", || cluster.expire_leases()).await;
+    test.verify(
+        "PostgreSQL",
+        |statement| cluster.postgres.query(statement),
+        alone,
+    )
+    .await;
 }
 
-/// Load, a receiver, and the outages observed so far.
+/// Load, a receiver, a reader of the event log, and the outages observed so far.
 struct KillTest {
     shop: Caller,
     receiver: Receiver,
+    follower: Follower,
     workers: usize,
     load: Load,
     outages: Outages,
@@ -109,12 +120,14 @@ struct KillTest {
 }
 
 impl KillTest {
-    async fn start((shop, board): (Caller, Caller), random: &mut Random) -> Self {
+    /// `reader` is a client of the shop's with connections of its own.
+    async fn start((shop, board): (Caller, Caller), reader: Caller, random: &mut Random) -> Self {
         let receiver = Receiver::start().await;
         shop.subscribe(receiver.url()).await;
         let workers = 4 + usize::try_from(random.below(13)).unwrap();
         Self {
             load: Load::start(workers, &shop, &board),
+            follower: Follower::start(reader),
             shop,
             receiver,
             workers,
@@ -127,29 +140,57 @@ impl KillTest {
         self.started.elapsed() < configured_duration().unwrap_or(DEFAULT_DURATION)
     }
 
-    /// Asserts that nothing acknowledged was lost or duplicated and every completion was notified.
-    async fn verify(self, platform: &str, expire_leases: impl FnOnce()) {
+    async fn wait_before_fault(&self, random: &mut Random) {
+        let requests = 1 + random.below(MAX_REQUESTS_BETWEEN_KILLS);
+        self.load.wait_for_successes(requests).await;
+    }
+
+    /// Records an outage, and checks the event log after it.
+    async fn recovered(&mut self, victim: &str, outage: Duration) {
+        self.outages.push(victim, outage);
+        self.follower.assert_no_gap_after(Instant::now()).await;
+    }
+
+    /// Asserts that nothing acknowledged was lost or duplicated, that every completion was notified,
+    /// and that nothing more happens for the time of a lease. Another test may run in that time.
+    async fn verify(
+        mut self,
+        platform: &str,
+        query: impl Fn(&str) -> String,
+        alone: MutexGuard<'static, ()>,
+    ) {
         let (acknowledged, failures) = self.load.finish().await;
+        let completed = acknowledged.completed();
         if configured_duration().is_none() {
             self.receiver
                 .wait(IN_FLIGHT_TIMEOUT, |received| {
-                    received.missing(&acknowledged.completed).is_empty()
+                    received.missing(&completed).is_empty()
                 })
                 .await;
-            expire_leases();
+            query(EXPIRE_LEASES);
         }
         let timeout = configured_duration().map_or(RECOVERY_TIMEOUT, |_| LEASE_TIMEOUT);
-        let figures = oracle::verify(&acknowledged, &self.shop, &self.receiver, timeout).await;
+        let verify = async |timeout| {
+            oracle::verify(&acknowledged, &self.shop, &self.receiver, &query, timeout).await
+        };
+        let figures = verify(timeout).await;
         crate::report(&format!(
             "{platform}, {} creators and completers each: {}; failed requests: {}; {figures}",
             self.workers,
             self.outages,
             failures.len()
         ));
-        figures.assert_nothing_lost(2 * figures.deliveries);
+        figures.assert_nothing_lost();
         for failure in &failures {
             assert!(failure.is_expected_after_a_kill(), "{failure}");
         }
+        let followed = self.follower.assert_no_gap_after(Instant::now()).await;
+        assert_eq!(followed, EventLog::read(&self.shop).await);
+
+        drop(alone);
+        tokio::time::sleep(LEASE_TIMEOUT).await;
+        let _alone = ONE_AT_A_TIME.lock().await;
+        assert_eq!(verify(Duration::ZERO).await, figures);
     }
 }
 

@@ -1,62 +1,96 @@
-//! Compares the acknowledged resources with the platform's state and the received notifications.
+//! Compares the acknowledged writes with the platform's state, its event log and the received
+//! notifications.
 
-use std::{fmt, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    time::{Duration, Instant},
+};
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::{
-    caller::{Caller, Failure},
+    caller::{Caller, Failure, iri},
     event_log::EventLog,
     load::Acknowledged,
     receiver::Receiver,
 };
 
-/// The number of tasks read concurrently.
+/// The number of deliveries read concurrently.
 const READERS: usize = 8;
 
 /// The time within which an expired lease is recovered.
 pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The counts of a verification.
+/// Longer than a lease of a minute and the five seconds between checks for expired leases: what
+/// was leased and never reported is sent again by then.
+pub(crate) const LEASE_TIMEOUT: Duration = Duration::from_secs(70);
+
+/// Counts what is still to be done: notifications without a final outcome, events without a number.
+const UNSETTLED: &str =
+    "SELECT (SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased'))
+    + (SELECT count(*) FROM events WHERE number IS NULL)";
+
+/// What a verification counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
-    /// Acknowledged creations.
-    pub(crate) deliveries: usize,
-    /// Acknowledged completions of tasks.
+    /// Creations answered with 201.
+    pub(crate) created: usize,
+    /// Completions of tasks answered with 200.
     pub(crate) done: usize,
-    /// Tasks whose creation or completion was acknowledged and is missing.
+    /// Deliveries whose two tasks were acknowledged as done.
+    pub(crate) completed: usize,
+    /// Notifications received again under the same `webhook-id`.
+    pub(crate) repeats: usize,
+    pub(crate) defects: Defects,
+}
+
+/// What no fault may cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Defects {
+    /// Acknowledged deliveries that are not found by their id, or whose tasks are not in their
+    /// acknowledged state.
     pub(crate) lost: usize,
-    /// Unacknowledged deliveries. Every creation was retried until it was acknowledged, so each of
-    /// these was created twice.
+    /// Acknowledged deliveries whose content is not what was sent and answered.
+    pub(crate) altered: usize,
+    /// Creations answered with the delivery of another creation.
+    pub(crate) shared: usize,
+    /// Acknowledged deliveries missing from the list.
+    pub(crate) not_listed: usize,
+    /// Deliveries listed more than once.
+    pub(crate) listed_twice: usize,
+    /// Listed deliveries that were never acknowledged. Every creation was retried until it was
+    /// acknowledged, so each of these was created twice.
     pub(crate) created_twice: usize,
-    /// Acknowledged completions without a notification.
+    /// Completed deliveries without a notification.
     pub(crate) not_notified: usize,
-    /// Deliveries with more than one completion event.
-    pub(crate) completed_twice: usize,
-    /// Notified deliveries that were never acknowledged.
-    pub(crate) unknown: usize,
-    /// Acknowledged completions missing from the event log.
+    /// Deliveries notified under more than one `webhook-id`.
+    pub(crate) notified_twice: usize,
+    /// Notified deliveries that cannot be completed: the completion of one of their tasks was never
+    /// requested, or they are unknown.
+    pub(crate) notified_unfinished: usize,
+    /// Completed deliveries missing from the event log.
     pub(crate) not_logged: usize,
-    /// Duplicate events in the log.
+    /// Events logged twice, and further completions of a delivery.
     pub(crate) logged_twice: usize,
+    /// Logged completions of deliveries that cannot be completed.
+    pub(crate) logged_unfinished: usize,
     /// Gaps in the event numbers.
     pub(crate) gaps: usize,
-    /// Notifications repeated under the same `webhook-id`.
-    pub(crate) repeats: usize,
 }
 
 impl Figures {
-    /// Asserts that `done` tasks were completed and nothing was lost or duplicated. Notifications
-    /// may have been repeated.
+    /// Asserts that there was something to lose, and that nothing was lost or duplicated.
+    /// Notifications may have been repeated.
     #[track_caller]
-    pub(crate) fn assert_nothing_lost(&self, done: usize) {
-        let expected = Self {
-            deliveries: self.deliveries,
-            done,
-            repeats: self.repeats,
-            ..Self::default()
-        };
-        assert_eq!(*self, expected);
+    pub(crate) fn assert_nothing_lost(&self) {
+        assert_eq!(self.defects, Defects::default());
+        // Some deliveries are left unfinished, so that a completion of any of them is noticed.
+        assert!(
+            0 < self.completed && self.completed < self.created,
+            "{self}"
+        );
     }
 }
 
@@ -64,83 +98,146 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "acknowledged: {} creates, {} completed tasks; lost: {}; created twice: {}; \
-             completions without notification: {}; completed twice: {}; missing from the event log: \
-             {}; in it twice: {}; gaps in it: {}; repeated notifications: {}",
-            self.deliveries,
+            "acknowledged: {} creates, {} completed tasks ({} deliveries completed); repeated \
+             notifications: {}; {}",
+            self.created,
             self.done,
-            self.lost,
-            self.created_twice,
-            self.not_notified,
-            self.completed_twice,
-            self.not_logged,
-            self.logged_twice,
-            self.gaps,
-            self.repeats
+            self.completed,
+            self.repeats,
+            if self.defects == Defects::default() {
+                "nothing lost, altered or duplicated".to_owned()
+            } else {
+                format!("{:?}", self.defects)
+            }
         )
     }
 }
 
-/// Waits at most `timeout` for the expected notifications, then reads everything back.
+/// Waits at most `timeout` until the platform has nothing left to do, then reads everything back.
+/// `query` runs a statement on the platform's database.
 pub(crate) async fn verify(
     acknowledged: &Acknowledged,
     shop: &Caller,
     receiver: &Receiver,
+    query: impl Fn(&str) -> String,
     timeout: Duration,
 ) -> Figures {
-    let expected = &acknowledged.completed;
-    receiver
-        .wait(timeout, |received| {
-            received.deliveries.len() >= expected.len() && received.missing(expected).is_empty()
-        })
-        .await;
-    let log = EventLog::read(shop, expected, RECOVERY_TIMEOUT).await;
-    let lost = lost(acknowledged, shop).await;
-    let stored = shop.deliveries().await;
-    let stored = stored.unwrap_or_else(|failure| panic!("cannot list deliveries: {failure}"));
-
+    settle(query, timeout).await;
+    let completed = acknowledged.completed();
+    let completable = acknowledged.completable();
+    let known = acknowledged.deliveries();
+    let log = EventLog::read(shop).await;
+    let (lost, altered) = compare(acknowledged, shop).await;
+    let listed = shop.deliveries().await;
+    let listed = listed.unwrap_or_else(|failure| panic!("cannot list deliveries: {failure}"));
+    let distinct: BTreeSet<&str> = listed.iter().map(String::as_str).collect();
     let notified = receiver.received();
-    let known = &acknowledged.deliveries;
+
     Figures {
-        deliveries: known.len(),
+        created: acknowledged.created.len(),
         done: acknowledged.done.len(),
-        lost,
-        created_twice: stored.difference(known).count(),
-        not_notified: notified.missing(expected).len(),
-        completed_twice: notified.completed_twice().len(),
-        unknown: notified
-            .deliveries
-            .keys()
-            .filter(|delivery| !known.contains(*delivery))
-            .count(),
-        not_logged: log.missing(expected),
-        logged_twice: log.repeats(),
-        gaps: log.gaps(),
+        completed: completed.len(),
         repeats: notified.repeats(),
+        defects: Defects {
+            lost,
+            altered,
+            shared: acknowledged.created.len() - known.len(),
+            not_listed: known.difference(&distinct).count(),
+            listed_twice: listed.len() - distinct.len(),
+            created_twice: distinct.difference(&known).count(),
+            not_notified: notified.missing(&completed).len(),
+            notified_twice: notified.completed_twice().len(),
+            notified_unfinished: notified
+                .deliveries
+                .keys()
+                .filter(|delivery| !completable.contains(*delivery))
+                .count(),
+            not_logged: log.missing(&completed),
+            logged_twice: log.repeats(),
+            logged_unfinished: log.unexpected(&completable),
+            gaps: log.gaps(),
+        },
     }
 }
 
-/// The number of tasks whose acknowledged state is missing.
-async fn lost(acknowledged: &Acknowledged, shop: &Caller) -> usize {
+/// Waits until every notification has its final outcome and every event its number.
+async fn settle(query: impl Fn(&str) -> String, timeout: Duration) {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let unsettled = query(UNSETTLED);
+        if unsettled == "0" {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{unsettled} notifications and events are not settled after {timeout:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Reads every acknowledged delivery; the numbers of lost and of altered ones.
+async fn compare(acknowledged: &Acknowledged, shop: &Caller) -> (usize, usize) {
     let mut readers = JoinSet::new();
-    let tasks: Vec<_> = acknowledged.tasks.iter().cloned().collect();
-    for chunk in tasks.chunks(tasks.len().div_ceil(READERS).max(1)) {
+    let created = &acknowledged.created;
+    for chunk in created.chunks(created.len().div_ceil(READERS).max(1)) {
         let chunk: Vec<_> = chunk
             .iter()
-            .map(|task| (task.clone(), acknowledged.done.contains(task)))
+            .map(|(comment, delivery)| {
+                let states = states(delivery, acknowledged);
+                (comment.clone(), delivery.clone(), states)
+            })
             .collect();
         let shop = shop.clone();
         readers.spawn(async move {
-            let mut lost = 0;
-            for (task, done) in chunk {
-                match shop.get(&task).await {
-                    Ok(found) if !done || found["status"] == "DONE" => {}
-                    Ok(_) | Err(Failure::ErrorResponse { status: 404, .. }) => lost += 1,
-                    Err(failure) => panic!("{task} cannot be read: {failure}"),
-                }
+            let (mut lost, mut altered) = (0, 0);
+            for (comment, created, states) in chunk {
+                let read = match shop.get(iri(&created)).await {
+                    Ok(read) => read,
+                    Err(Failure::ErrorResponse { status: 404, .. }) => {
+                        lost += 1;
+                        continue;
+                    }
+                    Err(failure) => panic!("{} cannot be read: {failure}", iri(&created)),
+                };
+                lost += usize::from(!has_states(&read, &states));
+                let is_as_sent = read["dropoff"]["comments"] == *comment;
+                altered += usize::from(!is_as_sent || content(read) != content(created));
             }
-            lost
+            (lost, altered)
         });
     }
-    readers.join_all().await.into_iter().sum()
+    let counts = readers.join_all().await;
+    counts
+        .into_iter()
+        .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1))
+}
+
+/// The state that each task must have: `None` if the completion was requested and not acknowledged.
+fn states(delivery: &Value, acknowledged: &Acknowledged) -> [Option<&'static str>; 2] {
+    ["pickup", "dropoff"].map(|task| {
+        let task = iri(&delivery[task]);
+        if acknowledged.done.contains(task) {
+            Some("DONE")
+        } else if acknowledged.requested.contains(task) {
+            None
+        } else {
+            Some("TODO")
+        }
+    })
+}
+
+fn has_states(delivery: &Value, states: &[Option<&str>; 2]) -> bool {
+    let tasks = ["pickup", "dropoff"].map(|task| &delivery[task]["status"]);
+    std::iter::zip(tasks, states).all(|(status, state)| state.is_none_or(|state| *status == state))
+}
+
+/// A delivery without what completing a task changes.
+fn content(mut delivery: Value) -> Value {
+    for task in ["pickup", "dropoff"] {
+        for changed in ["status", "updatedAt"] {
+            delivery[task][changed] = Value::Null;
+        }
+    }
+    delivery
 }

@@ -6,13 +6,15 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::{cleanup_script::CleanupScript, postgres_programs, session::Session};
+use crate::{postgres_programs, psql_session::PsqlSession, resource_script::ResourceScript};
 
-/// Creates a data directory and prints its path. The server listens on a unix socket only.
-const CLEANUP_SCRIPT: &str = r#"
+/// Starts a server in a new directory and prints its path. Then executes commands from standard
+/// input (see [`ResourceScript`]). The server listens on a unix socket only.
+const RESOURCE_SCRIPT: &str = r#"
 set -eu
 bin=$1
 settings=$2
+environment=$3
 directory=$(mktemp -d /tmp/delivery-crash.XXXXXX)
 postgres=0
 trap 'rm -rf "$directory"' EXIT
@@ -23,8 +25,8 @@ start() {
     until [ "$postgres" -gt 0 ] && "$bin/pg_isready" --quiet --host="$directory"; do
         # Children of the previous server may still use its shared memory.
         if [ "$postgres" -eq 0 ] || ! kill -0 "$postgres" 2>/dev/null; then
-            "$bin/postgres" -D "$directory/data" -k "$directory" -c listen_addresses= \
-                $settings >>"$directory/log" 2>&1 </dev/null &
+            env $environment "$bin/postgres" -D "$directory/data" -k "$directory" \
+                -c listen_addresses= $settings >>"$directory/log" 2>&1 </dev/null &
             postgres=$!
         fi
         tries=$((tries + 1))
@@ -63,7 +65,7 @@ done
 pub(crate) struct Postgres {
     programs: PathBuf,
     directory: String,
-    cleanup_script: CleanupScript,
+    resource_script: ResourceScript,
 }
 
 impl Postgres {
@@ -74,14 +76,24 @@ impl Postgres {
 
     /// Starts a server with settings: `-c name=value`.
     pub(crate) fn start_with(settings: &str) -> Option<Self> {
+        Self::start_configured(settings, "")
+    }
+
+    /// Starts a server with environment variables: `NAME=value`, without spaces.
+    pub(crate) fn start_with_environment(variables: &[String]) -> Option<Self> {
+        Self::start_configured("", &variables.join(" "))
+    }
+
+    fn start_configured(settings: &str, environment: &str) -> Option<Self> {
         let programs = postgres_programs::find()?;
-        let mut script = postgres_programs::cleanup_script(CLEANUP_SCRIPT, &programs);
-        let (cleanup_script, directory) = CleanupScript::start(script.arg(settings));
+        let mut script = postgres_programs::resource_script(RESOURCE_SCRIPT, &programs);
+        let (resource_script, directory) =
+            ResourceScript::start(script.args([settings, environment]));
         assert!(!directory.is_empty(), "PostgreSQL did not start");
         Some(Self {
             programs,
             directory,
-            cleanup_script,
+            resource_script,
         })
     }
 
@@ -97,17 +109,17 @@ impl Postgres {
 
     /// `pg_ctl stop -m fast`: disconnects clients and writes a checkpoint.
     pub(crate) fn stop(&mut self) {
-        self.cleanup_script.execute("fast");
+        self.resource_script.execute("fast");
     }
 
     /// Stops all its processes (SIGSTOP); connections stay open.
     pub(crate) fn pause(&mut self) {
-        self.cleanup_script.execute("pause");
+        self.resource_script.execute("pause");
     }
 
     /// Continues its processes (SIGCONT).
     pub(crate) fn resume(&mut self) {
-        self.cleanup_script.execute("resume");
+        self.resource_script.execute("resume");
     }
 
     /// The directory of its socket.
@@ -117,17 +129,18 @@ impl Postgres {
 
     /// `kill -9` of the postmaster.
     pub(crate) fn kill(&mut self) {
-        self.cleanup_script.execute("kill");
+        self.resource_script.execute("kill");
     }
 
-    /// `pg_ctl stop -m immediate`: no checkpoint, so the next start recovers from the log.
+    /// `pg_ctl stop -m immediate`: no checkpoint, so the next start recovers from the write-ahead
+    /// log.
     pub(crate) fn stop_immediately(&mut self) {
-        self.cleanup_script.execute("immediate");
+        self.resource_script.execute("immediate");
     }
 
     /// Restarts it and waits until it accepts connections.
     pub(crate) fn restart(&mut self) {
-        self.cleanup_script.execute("start");
+        self.resource_script.execute("start");
     }
 
     /// Terminates the backend of every client.
@@ -172,8 +185,8 @@ impl Postgres {
     }
 
     /// Starts a session that runs statements one after the other.
-    pub(crate) fn session(&self, statements: &str) -> Session {
-        Session::start(&mut self.psql(), statements)
+    pub(crate) fn session(&self, statements: &str) -> PsqlSession {
+        PsqlSession::start(&mut self.psql(), statements)
     }
 
     fn psql(&self) -> Command {

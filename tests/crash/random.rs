@@ -1,6 +1,9 @@
 //! Reproducible random choices: the same seed yields the same choices.
 
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    time::Duration,
+};
 
 const SEED: &str = "DELIVERY_CRASH_SEED";
 const SECONDS: &str = "DELIVERY_CRASH_SECONDS";
@@ -9,9 +12,10 @@ const SECONDS: &str = "DELIVERY_CRASH_SECONDS";
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Seeded from the environment, else with 1.
+    /// Seeded from the environment, else differently in each run. Prints the seed, so that a failure
+    /// can be repeated.
     pub(crate) fn seeded() -> Self {
-        let seed = read_number(SEED).unwrap_or(1);
+        let seed = read_number(SEED).unwrap_or_else(|| RandomState::new().hash_one(SEED));
         crate::report(&format!("{SEED}={seed}"));
         Self(seed)
     }
@@ -25,10 +29,13 @@ impl Random {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// One of the given values.
-    pub(crate) fn choose<T: Copy>(&mut self, among: &[T]) -> T {
-        let index = self.below(u64::try_from(among.len()).unwrap());
-        among[usize::try_from(index).unwrap()]
+    /// The given values in random order (Fisher and Yates).
+    pub(crate) fn shuffle<T>(&mut self, mut values: Vec<T>) -> Vec<T> {
+        for end in (1..values.len()).rev() {
+            let index = self.below(u64::try_from(end + 1).unwrap());
+            values.swap(end, usize::try_from(index).unwrap());
+        }
+        values
     }
 }
 
@@ -40,5 +47,5 @@ pub(crate) fn configured_duration() -> Option<Duration> {
 fn read_number(variable: &str) -> Option<u64> {
     let text = std::env::var_os(variable)?;
     let number = text.to_str().and_then(|text| text.parse().ok());
-    Some(number.unwrap_or_else(|| panic!("{variable} is a number, not {}", text.display())))
+    Some(number.unwrap_or_else(|| panic!("{variable}={} is not a number", text.display())))
 }

@@ -8,13 +8,14 @@ use tokio::{
 };
 
 use crate::{
+    SLACK,
     health::{readiness, wait_until_ready},
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
 };
 
 /// Less than the 30 s that calls in flight may take to drain.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The connection preface of an HTTP/2 client, with empty settings.
 const CONNECTION_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -76,6 +77,7 @@ async fn a_second_signal_exits_a_process_at_once() {
 
         gateway.signal("-TERM");
         gateway.wait_for_line("draining work in flight").await;
+        let signalled = Instant::now();
         gateway.signal(signal);
 
         assert_eq!(
@@ -83,6 +85,8 @@ async fn a_second_signal_exits_a_process_at_once() {
             Some(status),
             "{signal}"
         );
+        let exited_after = signalled.elapsed();
+        assert!(exited_after < SLACK, "{signal}: {exited_after:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Start-up errors: each program prints one line that says what is wrong and what to do, and exits
-//! with status 2 after a usage error, else with 1.
+//! Start-up errors: each program says what is wrong and what to do. After a usage error it also
+//! mentions `--help` and exits with status 2; any other error is one line, and the status is 1.
 
 use std::{
     fs::{self, Permissions},
@@ -86,7 +86,7 @@ fn assert_error(command: &mut Command, status: i32, message: &str) {
     assert_eq!(output.status.code(), Some(status), "{command:?}");
 }
 
-/// Asserts that the program exits with a usage error that begins so and mentions `--help`.
+/// Asserts that the program exits with a usage error that has this prefix and mentions `--help`.
 #[track_caller]
 fn assert_usage_error(command: &mut Command, prefix: &str) {
     let output = command.output().unwrap();

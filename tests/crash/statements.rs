@@ -27,12 +27,12 @@ impl StatementCounter {
             self.head.push(*first);
             sent = rest;
             // Messages have a type and a length; the first ones a length and a code.
-            let (length, size) = if self.is_started { (1, 5) } else { (0, 8) };
-            if self.head.len() < size {
+            let (length_at, head_size) = if self.is_started { (1, 5) } else { (0, 8) };
+            if self.head.len() < head_size {
                 continue;
             }
             let number = |at: usize| u32::from_be_bytes(self.head[at..at + 4].try_into().unwrap());
-            self.body = usize::try_from(number(length)).unwrap() + length - size;
+            self.body = usize::try_from(number(length_at)).unwrap() + length_at - head_size;
             if self.is_started {
                 count += usize::from(matches!(self.head[0], b'Q' | b'E'));
             } else {

@@ -206,7 +206,7 @@ on_both_databases! {
     }
 }
 
-/// The same, with each task completed on another core.
+/// The same, with the two tasks of a delivery completed on different cores.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
     let Some(replicas) = Replica::start_two().await else {

@@ -1,17 +1,23 @@
 //! The scope that each RPC requires. The list is checked against the proto files: an RPC missing
 //! here fails the test.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+mod contract;
+mod references;
+mod resources;
 
-use prost::Message;
-use prost_types::FileDescriptorSet;
-use tonic::{Code, Request, Status, client::Grpc, transport::Endpoint};
-use tonic_prost::ProstCodec;
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::{Buf, BufMut};
+use delivery::Credentials;
+use tonic::{
+    Code, Request, Status,
+    client::Grpc,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    transport::Endpoint,
+};
 use tonic_types::StatusExt;
 
+use self::contract::Contract;
 use crate::harness::{Database, Mismatches, Platform};
 
 /// What a call requires.
@@ -92,9 +98,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[test]
 fn every_rpc_of_the_contract_is_listed() {
-    let listed: Vec<_> = RPCS.iter().map(|(rpc, _)| (*rpc).to_owned()).collect();
+    let listed: Vec<_> = RPCS.iter().map(|(rpc, _)| *rpc).collect();
 
-    assert_eq!(listed, contract_rpcs().into_iter().collect::<Vec<_>>());
+    assert_eq!(listed, Contract::read().rpcs());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,11 +108,7 @@ async fn every_rpc_requires_a_token_with_its_scope() {
     let platform = Platform::start(Database::sqlite()).await;
     let operator = platform.operator().await;
     let credentials = operator.create_client(&platform.store, &SCOPES).await;
-    let mut tokens = BTreeMap::new();
-    for scope in SCOPES {
-        let client = platform.client_for(&credentials, &[scope]).await;
-        tokens.insert(scope, client.token().to_owned());
-    }
+    let tokens = tokens(&platform, &credentials).await;
     let mut mismatches = Mismatches::default();
 
     for (rpc, required) in RPCS {
@@ -114,7 +116,7 @@ async fn every_rpc_requires_a_token_with_its_scope() {
             ("without a token", None, "TOKEN_MISSING"),
             ("with a forged token", Some("a.b.c"), "TOKEN_INVALID"),
         ] {
-            let response = call(&platform, rpc, token).await;
+            let response = call(&platform, rpc, Vec::new(), token).await;
             let case = format!("{rpc} {case}");
             match required {
                 Nothing => {
@@ -128,7 +130,7 @@ async fn every_rpc_requires_a_token_with_its_scope() {
             }
         }
         for (scope, token) in &tokens {
-            let response = call(&platform, rpc, Some(token)).await;
+            let response = call(&platform, rpc, Vec::new(), Some(token)).await;
             let case = format!("{rpc} with {scope}");
             match required {
                 Scope(scopes) if !scopes.contains(scope) => {
@@ -149,37 +151,78 @@ async fn every_rpc_requires_a_token_with_its_scope() {
     platform.stop().await;
 }
 
-/// `<service>/<rpc>` of every RPC of the package.
-fn contract_rpcs() -> BTreeSet<String> {
-    let descriptors = FileDescriptorSet::decode(proto::DESCRIPTORS).unwrap();
-    let is_ours = |file: &&prost_types::FileDescriptorProto| file.package() == "delivery.v1";
-    let services = descriptors
-        .file
-        .iter()
-        .filter(is_ours)
-        .flat_map(|file| &file.service);
-    services
-        .flat_map(|service| {
-            let rpcs = service.method.iter();
-            rpcs.map(|rpc| format!("{}/{}", service.name(), rpc.name()))
-        })
-        .collect()
+fn requirement(rpc: &str) -> &'static Requirement {
+    let (_, requirement) = RPCS.iter().find(|(listed, _)| *listed == rpc).unwrap();
+    requirement
 }
 
-/// Calls an RPC with an empty message, which is valid for every message type.
-async fn call(platform: &Platform, rpc: &str, token: Option<&str>) -> Result<(), Status> {
+/// A token of the client for each scope.
+async fn tokens(platform: &Platform, credentials: &Credentials) -> BTreeMap<&'static str, String> {
+    let mut tokens = BTreeMap::new();
+    for scope in SCOPES {
+        let client = platform.client_for(credentials, &[scope]).await;
+        tokens.insert(scope, client.token().to_owned());
+    }
+    tokens
+}
+
+/// Calls an RPC with an encoded message. An empty message is valid for every message type.
+async fn call(
+    platform: &Platform,
+    rpc: &str,
+    message: Vec<u8>,
+    token: Option<&str>,
+) -> Result<(), Status> {
     let endpoint = Endpoint::from_shared(platform.core_url.clone()).unwrap();
     let mut grpc = Grpc::new(endpoint.connect().await.unwrap());
     grpc.ready().await.unwrap();
-    let mut request = Request::new(futures_util::stream::iter([()]));
+    let mut request = Request::new(futures_util::stream::iter([message]));
     if let Some(token) = token {
         let value = format!("Bearer {token}").parse().unwrap();
         request.metadata_mut().insert("authorization", value);
     }
     let path = format!("/delivery.v1.{rpc}").parse().unwrap();
-    let response = grpc.streaming(request, path, ProstCodec::<(), ()>::default());
+    let response = grpc.streaming(request, path, EncodedMessages);
     let response = tokio::time::timeout(TIMEOUT, response).await.unwrap();
     response.map(|_| ())
+}
+
+/// Sends encoded messages of any type, and ignores the content of responses.
+struct EncodedMessages;
+
+impl Codec for EncodedMessages {
+    type Encode = Vec<u8>;
+    type Decode = ();
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for EncodedMessages {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, message: Vec<u8>, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put_slice(&message);
+        Ok(())
+    }
+}
+
+impl Decoder for EncodedMessages {
+    type Item = ();
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<()>, Status> {
+        buffer.advance(buffer.remaining());
+        Ok(Some(()))
+    }
 }
 
 /// The code and reason of an error.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{
     Database,
-    all_in_one::{AllInOne, command, operator, stderr},
+    all_in_one::{AllInOne, command, run_delivery, stderr},
 };
 
 #[test]
@@ -110,7 +110,7 @@ fn a_data_directory_in_use_is_rejected_with_one_line() {
     let data_dir = tempfile::tempdir().unwrap();
     let _first = AllInOne::start(data_dir.path(), &[]);
 
-    let second = operator(
+    let second = run_delivery(
         data_dir.path(),
         &[
             "start",
@@ -135,7 +135,7 @@ fn a_port_in_use_is_rejected_with_one_line_that_names_the_flag() {
     ] {
         let data_dir = tempfile::tempdir().unwrap();
 
-        let output = operator(
+        let output = run_delivery(
             data_dir.path(),
             &["start", flag, &taken, other, "127.0.0.1:0"],
         );

@@ -64,7 +64,7 @@ on_both_databases! {
             one.zones[0],
             proto::Zone {
                 display_name: "Port".to_owned(),
-                corners: 5,
+                positions: 5,
                 south,
                 west,
                 north,

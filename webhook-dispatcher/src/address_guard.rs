@@ -140,6 +140,7 @@ async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> 
     Ok(addrs.into_iter().map(with_port).collect())
 }
 
+/// Connects to the address that accepts first (Happy Eyeballs, RFC 8305).
 async fn connect_to_first(addrs: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut remaining = addrs.iter();
     let mut attempts = FuturesUnordered::new();

@@ -44,8 +44,9 @@ pub(crate) enum Error {
     Tls(#[source] BoxError),
     #[error("not connected within {0:?}")]
     Timeout(Duration),
-    #[error("connection attempt abandoned")]
-    Abandoned,
+    /// [`MAX_ABANDONED`] other connections are already abandoned.
+    #[error("too many abandoned connections")]
+    TooManyAbandoned,
 }
 
 /// Runs an attempt. At its end, abandons the connections that it was opening.
@@ -100,7 +101,7 @@ impl Service<Uri> for Connector {
                 () = ended.cancelled() => {}
             }
             let Ok(_permit) = abandoned.try_acquire() else {
-                return Err(Error::Abandoned);
+                return Err(Error::TooManyAbandoned);
             };
             connecting.await
         })

@@ -94,7 +94,7 @@ fn failure_without_response(error: &legacy::Error) -> Failure {
         Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
         Some(connector::Error::Guard(Guard::Denied(_))) => Failure::AddressRefused,
         // No attempt sees the error of an abandoned connection.
-        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::Abandoned) => {
+        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::TooManyAbandoned) => {
             Failure::Connect
         }
         Some(connector::Error::Tls(_)) => Failure::Tls,

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 /// The maximum number of outcomes in one message, which stays far below gRPC's default of 4 MiB.
 const MAX_OUTCOMES: usize = 128;
 
-/// The maximum number of unacknowledged outcomes per notification of the limit. Beyond it no credit
-/// is granted, so that a core that acknowledges nothing does not exhaust memory.
+/// The maximum number of unacknowledged outcomes, as a multiple of the limit of notifications in
+/// flight. Beyond it no credit is granted, so that a core that acknowledges nothing does not
+/// exhaust memory.
 pub(crate) const UNACKNOWLEDGED_FACTOR: usize = 4;
 
 /// Name and lease token: one notification under one lease.

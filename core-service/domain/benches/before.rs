@@ -63,7 +63,7 @@ fn main() {
     report("hostile", hostile(), &now);
 }
 
-/// Texts of maximum length that are expensive to reject.
+/// Texts of almost the maximum length that are expensive to reject.
 fn hostile() -> Vec<String> {
     [
         "+1 day ",

@@ -147,10 +147,15 @@ pub struct ApiClient {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this client may not have the scope {scope:?}; it may have {permitted}")]
+#[error("this client is not permitted the scope {scope:?}; its scopes are {}", listed(.permitted))]
 pub struct ScopeNotPermitted {
     pub scope: String,
     pub permitted: Scopes,
+}
+
+fn listed(scopes: &Scopes) -> String {
+    let names: Vec<_> = scopes.iter().map(Scope::as_str).collect();
+    names.join(", ")
 }
 
 impl ApiClient {
@@ -163,9 +168,9 @@ impl ApiClient {
         (current | previous) && self.disabled_at.is_none()
     }
 
-    /// Replaces the secret. The replaced one stays valid until `until`, unless the previous one is
-    /// still valid: then the previous one and its expiry stay instead, because clients still use it
-    /// and may not have received any later secret.
+    /// Replaces the current secret, which stays valid until `until`. If the secret before it is
+    /// still valid, that one is kept with its expiry instead: clients still use it and may not
+    /// have received any later secret.
     pub fn rotate_secret(&mut self, new: SecretHash, until: Timestamp, now: Timestamp) {
         let unexpired = self.previous_secret.filter(|(_, until)| now < *until);
         let (previous, _) = unexpired.unwrap_or((self.secret_hash, until));
@@ -228,6 +233,39 @@ mod tests {
     }
 
     #[test]
+    fn a_scope_is_read_as_written_and_a_shops_requires_a_store() {
+        for (scope, text, requires_store) in [
+            (Scope::Deliveries, "deliveries", true),
+            (Scope::Tasks, "tasks", true),
+            (Scope::TasksAll, "tasks:all", false),
+            (Scope::Notifications, "notifications", false),
+            (Scope::Admin, "admin", false),
+        ] {
+            assert_eq!(
+                (text.parse(), scope.to_string()),
+                (Ok(scope), text.to_owned())
+            );
+            assert_eq!(scope.requires_store(), requires_store, "{text}");
+        }
+        assert_eq!(
+            "tasks:any".parse::<Scope>().unwrap_err().to_string(),
+            "there is no scope \"tasks:any\"; the scopes are \
+             deliveries tasks tasks:all notifications admin"
+        );
+    }
+
+    #[test]
+    fn scopes_are_a_set() {
+        let scopes = Scopes::parse(" tasks  deliveries tasks ").unwrap();
+        assert_eq!(
+            scopes.iter().collect::<Vec<_>>(),
+            [Scope::Deliveries, Scope::Tasks]
+        );
+        assert!(scopes.contains(Scope::Tasks) && !scopes.contains(Scope::Admin));
+        assert!(!scopes.is_empty() && Scopes::parse(" ").unwrap().is_empty());
+    }
+
+    #[test]
     fn a_token_has_the_requested_scopes_if_the_client_has_them() {
         for (own, requested, expected) in [
             ("deliveries tasks", &["tasks"][..], "tasks"),
@@ -244,7 +282,7 @@ mod tests {
         }
         assert_eq!(
             granted("deliveries", &["deliveries", "admin"]).unwrap_err(),
-            "this client may not have the scope \"admin\"; it may have deliveries"
+            "this client is not permitted the scope \"admin\"; its scopes are deliveries"
         );
         assert!(granted("deliveries", &["Deliveries"]).is_err());
     }

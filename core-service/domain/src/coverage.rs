@@ -24,7 +24,7 @@ pub enum Coverage {
 const ASSUMED_RANGE_METERS: u32 = 100_000;
 
 impl Coverage {
-    /// The coverage of an unknown store.
+    /// The coverage of an unknown store, or of one with a radius but no address: every address.
     pub const UNKNOWN: Self = Self::Unlimited { store: None };
 
     /// The point near which address texts are searched.

@@ -204,7 +204,7 @@ mod tests {
                 after: at(1000),
                 before: at(2000),
             },
-            time_slot: false,
+            is_time_slot: false,
             comments: String::new(),
             weight: None,
             packages: Vec::new(),

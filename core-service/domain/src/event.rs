@@ -12,7 +12,7 @@ use crate::{
 pub struct Event {
     pub id: EventId,
     pub store_id: StoreId,
-    /// Such as `delivery.completed`. Webhooks cannot subscribe to every event of the log.
+    /// Such as `delivery.completed`. The log also has events that webhooks cannot subscribe to.
     pub name: String,
     pub object: Object,
     pub created_at: Timestamp,

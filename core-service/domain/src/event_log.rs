@@ -71,5 +71,9 @@ mod tests {
         ] {
             assert_eq!(bounds.check_cursor(after), expected, "{bounds:?} {after}");
         }
+        assert_eq!(
+            (empty.first(), some.first(), all_deleted.first()),
+            (1, 21, 51)
+        );
     }
 }

@@ -75,8 +75,10 @@ mod tests {
         ] {
             assert_eq!(tax(gross, 2000), expected, "{gross}");
         }
-        assert_eq!(tax(3, 10_000), 2, "half is rounded away from zero");
-        assert_eq!(tax(-3, 10_000), -2, "half is rounded away from zero");
+        // Rounding half to even gives the same for 3, but 0 for 1.
+        for (gross, expected) in [(1, 1), (-1, -1), (3, 2), (-3, -2), (5, 3), (-5, -3)] {
+            assert_eq!(tax(gross, 10_000), expected, "half of {gross}");
+        }
         assert_eq!(tax(1999, 0), 0);
     }
 
@@ -90,6 +92,10 @@ mod tests {
 
     #[test]
     fn a_tax_rate_is_from_0_to_100_percent() {
+        for valid in [0, 1, 2000, 10_000] {
+            let rate = TaxRate::from_basis_points(valid.into());
+            assert_eq!(rate.map(TaxRate::basis_points), Some(valid));
+        }
         assert_eq!(TaxRate::from_basis_points(-1), None);
         assert_eq!(TaxRate::from_basis_points(10_001), None);
     }

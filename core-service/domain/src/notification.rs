@@ -190,23 +190,51 @@ mod tests {
     }
 
     #[test]
-    fn jitter_adds_at_most_a_tenth() {
-        for jitter in [0, 1, 499_999, 500_000, 500_001, u64::MAX] {
+    fn jitter_adds_up_to_a_tenth_in_microseconds() {
+        for (jitter, expected) in [
+            (0, 5.0),
+            (1, 5.000_001),
+            (250_000, 5.25),
+            (500_000, 5.5),
+            (500_001, 5.0),
+        ] {
             let delay = seconds(&failed(None, None), 1, jitter);
-            assert!((5.0..=5.5).contains(&delay), "{jitter}: {delay}");
+            assert!((delay - expected).abs() < 1e-9, "{jitter}: {delay}");
+        }
+        let largest = seconds(&failed(None, None), 1, u64::MAX);
+        assert!((5.0..=5.5).contains(&largest), "{largest}");
+    }
+
+    #[test]
+    fn retry_after_of_429_and_503_delays_the_retry_by_up_to_a_day() {
+        for (status, retry_after, expected) in [
+            (429, 60, 60.0),
+            (503, 1, 5.0),
+            (503, i64::MAX, 86_400.0),
+            (429, -5, 5.0),
+            (500, 60, 5.0),
+        ] {
+            let delay = seconds(&failed(Some(status), Some(retry_after)), 1, 0);
+            assert!(
+                (delay - expected).abs() < 1e-6,
+                "{status} {retry_after}: {delay}"
+            );
         }
     }
 
     #[test]
-    fn retry_after_delays_the_retry_by_up_to_a_day() {
-        assert!(seconds(&failed(Some(429), Some(60)), 1, 0) >= 60.0);
-        assert!(seconds(&failed(Some(503), Some(1)), 1, 0) >= 5.0);
-        assert!(seconds(&failed(Some(503), Some(i64::MAX)), 1, 0) <= 86_400.0);
-        assert!(seconds(&failed(Some(429), Some(-5)), 1, 0) >= 5.0);
-        assert!(
-            seconds(&failed(Some(500), Some(60)), 1, 0) < 60.0,
-            "Retry-After applies to 429 and 503 only"
-        );
+    fn a_webhook_fails_for_too_long_from_the_limit_on() {
+        let limit = SignedDuration::from_hours(120);
+        let micro = SignedDuration::from_micros(1);
+        for (elapsed, expected) in [
+            (SignedDuration::ZERO, false),
+            (limit - micro, false),
+            (limit, true),
+            (limit + micro, true),
+        ] {
+            let is_too_long = is_failing_for_too_long(NOW, limit, NOW + elapsed);
+            assert_eq!(is_too_long, expected, "{elapsed:#}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 /// Whether a notification is still to be sent, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not attempted yet since it was enqueued or requested again.
+    /// Not attempted yet since it was enqueued or resent.
     Pending,
     /// The last attempt failed; a retry is scheduled.
     Failed,
@@ -49,5 +49,23 @@ impl std::str::FromStr for State {
             .into_iter()
             .find(|state| state.as_str() == text)
             .ok_or_else(|| UnknownState(text.chars().take(64).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_as_written() {
+        let texts = ["pending", "failed", "delivered", "exhausted", "cancelled"];
+        for (state, text) in State::ALL.into_iter().zip(texts) {
+            assert_eq!((state.as_str(), text.parse()), (text, Ok(state)));
+        }
+        assert_eq!(
+            "lost".parse::<State>().unwrap_err().to_string(),
+            "there is no state \"lost\"; the states are \
+             pending, failed, delivered, exhausted, cancelled"
+        );
     }
 }

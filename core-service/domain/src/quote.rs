@@ -84,8 +84,8 @@ impl PlanFingerprint {
 
     /// Whether the price was calculated for these two addresses.
     pub fn matches_addresses(&self, from: &Address, to: &Address) -> bool {
-        self.digest(TaskKind::Pickup, PlanField::Address) == address(from)
-            && self.digest(TaskKind::Dropoff, PlanField::Address) == address(to)
+        self.digest(TaskKind::Pickup, PlanField::Address) == address_digest(from)
+            && self.digest(TaskKind::Dropoff, PlanField::Address) == address_digest(to)
     }
 
     /// The fields that differ, in the order of tasks and fields.
@@ -115,8 +115,8 @@ fn task_digests(plan: &TaskPlan) -> [Digest; PlanField::ALL.len()] {
     let packages: Vec<_> = packages.into_iter().collect();
     let window = plan.window;
     [
-        address(&plan.address),
-        digest(&(window.before.as_microsecond(), plan.time_slot)),
+        address_digest(&plan.address),
+        digest(&(window.before.as_microsecond(), plan.is_time_slot)),
         digest(&window.after.as_microsecond()),
         digest(&plan.weight),
         digest(&packages),
@@ -124,7 +124,7 @@ fn task_digests(plan: &TaskPlan) -> [Digest; PlanField::ALL.len()] {
     ]
 }
 
-fn address(address: &Address) -> Digest {
+fn address_digest(address: &Address) -> Digest {
     digest(&(
         &address.street_address,
         address.lat_lng.latitude(),
@@ -176,7 +176,7 @@ mod tests {
                 after: at(1000),
                 before: at(2000),
             },
-            time_slot: false,
+            is_time_slot: false,
             comments: String::new(),
             weight: None,
             packages: Vec::new(),
@@ -205,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_matches_its_own_two_addresses_in_their_order() {
+        let mut plan = plan();
+        plan.dropoff.address.street_address = "48 Rue de Rivoli".to_owned();
+        let fingerprint = PlanFingerprint::of(&plan);
+        let [from, to] = [&plan.pickup.address, &plan.dropoff.address];
+        for (first, second, expected) in [
+            (from, to, true),
+            (to, from, false),
+            (from, from, false),
+            (to, to, false),
+        ] {
+            assert_eq!(fingerprint.matches_addresses(first, second), expected);
+        }
+    }
+
+    #[test]
     fn changes_of_fields_used_by_rules_are_reported() {
         type Change = fn(&mut TaskPlan);
         let cases: [(PlanField, Change); 11] = [
@@ -223,7 +239,7 @@ mod tests {
             (PlanField::Before, |task| {
                 task.window.before += SignedDuration::from_micros(1);
             }),
-            (PlanField::Before, |task| task.time_slot = true),
+            (PlanField::Before, |task| task.is_time_slot = true),
             (PlanField::After, |task| {
                 task.window.after += SignedDuration::from_secs(1);
             }),

@@ -41,9 +41,9 @@ const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
 /// and its outcome report.
 pub const LEASE_DURATION: Duration = Duration::from_mins(1);
 
-/// How long after its claim a notification may be in flight; longer than any attempt. If it was
-/// claimed earlier, its dispatcher has died: it no longer counts towards the in-flight limit of a
-/// healthy webhook, although its lease has not expired.
+/// How long after its claim a notification may be in flight; longer than any attempt. A
+/// notification that was claimed earlier no longer counts towards the in-flight limit of a healthy
+/// webhook, although its lease has not expired: its dispatcher has died.
 pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
 
 const _: () = assert!(
@@ -51,8 +51,8 @@ const _: () = assert!(
         && IN_FLIGHT_WINDOW.as_secs() < LEASE_DURATION.as_secs()
 );
 
-/// The most notifications in flight to one healthy webhook: over all dispatchers for claims, on
-/// one stream for pre-leased notifications.
+/// The most notifications in flight to one healthy webhook. Claims count those of all dispatchers,
+/// pre-leasing counts those of one stream.
 const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
 
 /// How many notifications one dispatcher may have in flight.
@@ -95,9 +95,9 @@ pub struct ClaimBudget {
 }
 
 impl ClaimBudget {
-    /// How many notifications each webhook may claim, in the order given. A webhook is given as its
-    /// health and its number of notifications in flight. Every webhook gets an equal share first;
-    /// what remains goes to the webhooks that can use more, in order.
+    /// How many notifications of each webhook to claim, in the order given. A webhook is given as
+    /// its health and its number of notifications in flight. Every webhook gets an equal share
+    /// first; what remains goes to the webhooks that can use more, in order.
     pub fn share(self, webhooks: &[(ReceiverHealth, u32)]) -> Vec<u32> {
         let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
         let (mut unknown, mut slow) = (self.free_for_unknown, self.free_for_slow);
@@ -170,6 +170,15 @@ mod tests {
             assert_eq!(Capacity(capacity).per_webhook(Healthy), healthy);
             assert_eq!(Capacity(capacity).per_webhook(Unknown), 1);
             assert_eq!(Capacity(capacity).per_webhook(Slow), 1);
+        }
+    }
+
+    #[test]
+    fn webhooks_of_unknown_health_have_half_of_the_capacity_and_slow_ones_a_quarter() {
+        for (capacity, unknown, slow) in [(1, 1, 1), (4, 2, 1), (9, 4, 2), (256, 128, 64)] {
+            let limits =
+                [Healthy, Unknown, Slow].map(|health| Capacity(capacity).per_health(health));
+            assert_eq!(limits, [capacity, unknown, slow]);
         }
     }
 

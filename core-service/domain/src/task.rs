@@ -22,7 +22,7 @@ pub enum TaskState {
     Done { completed_at: Timestamp },
 }
 
-/// When a task is due: after one instant and before a later one.
+/// When a task is to be done: after one instant and before a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeWindow {
     pub after: Timestamp,
@@ -43,7 +43,7 @@ pub struct TaskPlan {
     pub address: Address,
     pub window: TimeWindow,
     /// Whether the window was requested as a time slot.
-    pub time_slot: bool,
+    pub is_time_slot: bool,
     pub comments: String,
     /// Grams.
     pub weight: Option<i64>,

@@ -34,10 +34,10 @@ pub fn parse(text: &str, country: &str) -> Result<Option<String>, TelephoneError
     Ok(Some(e164))
 }
 
-/// Bytes; the longest real spelling with brackets, spaces and an extension is about half.
+/// In bytes: about twice the longest real spelling with brackets, spaces and an extension.
 const MAX_LENGTH: usize = 64;
-/// With the country code (ITU-T E.164 §6); the shortest subscriber numbers in use have four
-/// digits.
+/// Digits with the country code: at most 15 (ITU-T E.164 §6). The shortest numbers in use have a
+/// country code of three digits and a subscriber number of four.
 const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
 fn is_telephone_character(c: char) -> bool {

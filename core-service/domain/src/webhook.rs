@@ -21,7 +21,7 @@ pub struct Webhook {
     /// `None` while it is enabled.
     pub disabled: Option<Disabled>,
     /// The start and end of the last period in which it was disabled.
-    pub disabled_period: Option<(Timestamp, Timestamp)>,
+    pub last_disabled_period: Option<(Timestamp, Timestamp)>,
 }
 
 impl Webhook {
@@ -37,21 +37,24 @@ impl Webhook {
         let Some(disabled) = self.disabled.take() else {
             return false;
         };
-        self.disabled_period = Some((disabled.at, now));
+        self.last_disabled_period = Some((disabled.at, now));
         true
     }
 
     /// The period, at or after `since`, whose events this webhook may have missed while it was
-    /// disabled; both ends are included. Within `EVENT_TIME_MARGIN` of an end, only the webhook's
-    /// notifications show which events it missed. Those older than `retained_since` may have been
-    /// removed, so the first margin starts there at the earliest, and the last margin is left out
-    /// unless all its notifications are retained.
+    /// disabled; both ends are included.
+    ///
+    /// An event within `EVENT_TIME_MARGIN` of an end of the disabled period was missed only if
+    /// the webhook has no notification of it. Notifications older than `retained_since` may have
+    /// been removed, and without them such an event could be sent twice. So the margin around the
+    /// first end starts at `retained_since` at the earliest, and the margin around the last end is
+    /// left out unless all its notifications are retained.
     pub fn missed_period(
         &self,
         since: Timestamp,
         retained_since: Timestamp,
     ) -> Option<(Timestamp, Timestamp)> {
-        let (from, until) = self.disabled_period?;
+        let (from, until) = self.last_disabled_period?;
         let certain_from = from.saturating_add(EVENT_TIME_MARGIN).ok()?;
         let certain_until = until.saturating_sub(EVENT_TIME_MARGIN).ok()?;
         let possible_until = until.saturating_add(EVENT_TIME_MARGIN).ok()?;
@@ -72,12 +75,12 @@ impl Webhook {
         let covers_all = self
             .possible_from()
             .is_some_and(|earliest| since <= earliest);
-        let is_over = self.disabled_period.is_some_and(|(_, until)| {
+        let is_over = self.last_disabled_period.is_some_and(|(_, until)| {
             let possible_until = until.saturating_add(EVENT_TIME_MARGIN);
             possible_until.is_ok_and(|possible_until| possible_until < now)
         });
         if covers_all && is_over {
-            self.disabled_period = None;
+            self.last_disabled_period = None;
         }
         covers_all && is_over
     }
@@ -85,7 +88,7 @@ impl Webhook {
     /// The earliest time of an event that may have been missed: a margin before the webhook was
     /// disabled, but after its registration.
     fn possible_from(&self) -> Option<Timestamp> {
-        let (from, _) = self.disabled_period?;
+        let (from, _) = self.last_disabled_period?;
         let registered = self
             .created_at
             .saturating_add(SignedDuration::from_micros(1));
@@ -172,6 +175,28 @@ impl std::fmt::Debug for Secret {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_secret_is_shown_as_padded_base64_and_never_logged() {
+        let secret = Secret::from_bytes(&[0xff; 32]).unwrap();
+
+        assert_eq!(secret.as_bytes(), [0xff; 32]);
+        assert_eq!(secret.to_text(), format!("{}8=", "/".repeat(42)));
+        assert_eq!(format!("{secret:?}"), "Secret");
+        assert!(Secret::from_bytes(&[0xff; 31]).is_none());
+    }
+
+    #[test]
+    fn a_reason_is_read_as_written() {
+        let texts = ["client", "operator", "gone", "failing"];
+        for (reason, text) in DisabledReason::ALL.into_iter().zip(texts) {
+            assert_eq!(
+                (reason.as_str(), DisabledReason::parse(text)),
+                (text, Some(reason))
+            );
+        }
+        assert_eq!(DisabledReason::parse("asleep"), None);
+    }
+
     /// A webhook registered, disabled and enabled at these seconds.
     fn webhook(registered: i64, disabled: i64, enabled: i64) -> Webhook {
         let mut webhook = Webhook {
@@ -183,7 +208,7 @@ mod tests {
             created_at: second(registered),
             overlap_ends_at: None,
             disabled: None,
-            disabled_period: None,
+            last_disabled_period: None,
         };
         assert!(webhook.disable(Disabled {
             at: second(disabled),
@@ -241,7 +266,7 @@ mod tests {
         let missed = webhook(100, 100, 200).missed_period(second(0), second(0));
         assert_eq!(missed, Some(seconds((100, 230))));
         let never_disabled = Webhook {
-            disabled_period: None,
+            last_disabled_period: None,
             ..webhook(0, 1, 2)
         };
         assert_eq!(never_disabled.missed_period(second(0), second(0)), None);
@@ -262,7 +287,7 @@ mod tests {
                 is_cleared
             );
             assert_eq!(
-                webhook.disabled_period.is_none(),
+                webhook.last_disabled_period.is_none(),
                 is_cleared,
                 "{since}, {now}"
             );

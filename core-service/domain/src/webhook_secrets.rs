@@ -127,6 +127,10 @@ mod tests {
 
         secrets.rotate(b"b".to_vec(), at(24), NOW);
 
+        assert_eq!(
+            (secrets.newest(), secrets.retired()),
+            (&b"b"[..], &[b"a".to_vec()][..])
+        );
         assert_eq!(valid(&secrets, at(23)), ["a", "b"]);
         assert_eq!(secrets.overlap_ends_at(at(23)), Some(at(24)));
         assert_eq!(valid(&secrets, at(24)), ["b"]);

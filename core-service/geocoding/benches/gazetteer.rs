@@ -8,12 +8,12 @@
 
 #[path = "../tests/gazetteer/accuracy.rs"]
 mod accuracy;
-#[path = "../tests/gazetteer/city.rs"]
-mod city;
 #[path = "../tests/gazetteer/noise.rs"]
 mod noise;
 #[path = "../tests/gazetteer/random.rs"]
 mod random;
+#[path = "../tests/gazetteer/region.rs"]
+mod region;
 
 use std::{fs, path::Path, process::Command, time::Instant};
 
@@ -21,8 +21,8 @@ use geocoding::gazetteer::{Gazetteer, Import};
 
 use crate::{
     accuracy::{measure, samples},
-    city::Region,
     random::Random,
+    region::Region,
 };
 
 const ADDRESSES: usize = 350_000;

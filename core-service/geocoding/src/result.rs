@@ -15,7 +15,7 @@ pub struct Query {
     pub country: Option<String>,
     /// Prefers the nearest of several towns with the same street.
     pub near: Option<LatLng>,
-    /// The least exact acceptable precision.
+    /// The lowest precision that is acceptable.
     pub required: Precision,
 }
 
@@ -90,7 +90,7 @@ pub enum Reason {
     Postcode { written: String, known: String },
     /// Words without a match.
     Ignored(String),
-    /// The query has no town; chosen is the one near [`Query::near`].
+    /// The query has no town: the one near [`Query::near`] was chosen.
     NearestTown,
     /// Interpolated between these known house numbers.
     Between(String, String),
@@ -117,7 +117,9 @@ impl fmt::Display for Reason {
                 write!(f, "the postcode is {known}, not {written}")
             }
             Self::Ignored(words) => write!(f, "ignored {words:?}"),
-            Self::NearestTown => f.write_str("no town given: chose the one near the store"),
+            Self::NearestTown => {
+                f.write_str("no town is given: the town nearest to the store was chosen")
+            }
             Self::Between(lower, upper) => write!(f, "between {lower} and {upper}"),
             Self::SameNumber(house) => write!(f, "beside {house}"),
         }

@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-/// Calls count as drained after this long without any: a client may send a call before it receives
-/// the request to close its connection.
+/// Calls count as drained after about this long without any: a client may send a call before it
+/// receives the GOAWAY frame.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// A layer that counts calls, each until the last byte of its response.
@@ -21,7 +21,7 @@ const QUIET_PERIOD: Duration = Duration::from_secs(1);
 pub(crate) struct InFlight(TaskTracker);
 
 impl InFlight {
-    /// Completes when no call has been in flight for [`QUIET_PERIOD`].
+    /// Completes when two consecutive checks, half a [`QUIET_PERIOD`] apart, find no call.
     pub(crate) async fn drained(&self) {
         let mut was_idle = false;
         loop {

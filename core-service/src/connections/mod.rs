@@ -20,10 +20,11 @@ pub(crate) use self::{in_flight::InFlight, io::Connection, tls::Tls};
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Timeout from the accept to the first bytes of a client, TLS handshake included.
+/// Timeout from the accept to the end of the TLS handshake or, without TLS, to the first bytes of
+/// the client.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same timeout for connections accepted before shutdown.
+/// After shutdown, the timeout for the next handshake of a connection that was already accepted.
 const SHUTDOWN_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limit of concurrent handshakes; further connections wait in the listen backlog.

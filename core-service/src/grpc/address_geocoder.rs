@@ -24,7 +24,7 @@ use crate::error::Error;
 pub(super) struct AddressGeocoder {
     pub(super) geocoder: Box<dyn Geocoder>,
     pub(super) required_precision: Precision,
-    /// Country of national telephone numbers.
+    /// The country of telephone numbers without a country code.
     pub(super) country: Country,
     pub(super) definitions: Arc<Definitions>,
 }

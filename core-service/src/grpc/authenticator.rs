@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use domain::api_client::Scopes;
+use domain::{
+    api_client::{ApiClient, Scopes},
+    store::Store,
+};
 use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
 use sha2::{Digest, Sha256};
@@ -20,11 +23,11 @@ use crate::{
 /// time.
 const CACHE_TTL: Duration = Duration::from_mins(1);
 
-/// The most cached callers.
+/// Maximum number of cached callers.
 const CACHE_CAPACITY: u64 = 100_000;
 
-/// How often to check that a stream's client is still permitted.
-const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+/// How often to check that a stream's client is still permitted. Each check is one query.
+const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Authenticates calls.
 pub(super) struct Authenticator {
@@ -104,48 +107,73 @@ impl Authenticator {
     }
 
     async fn find_caller(&self, claims: &Claims) -> Result<Caller, Error> {
-        let invalid = || Error::Unauthenticated(Unauthenticated::InvalidToken);
-        let reader = self.storage.reader();
-        let client = storage::api_clients::find_by_key(reader, &claims.client_id)
-            .await?
-            .filter(|client| client.disabled_at.is_none())
-            .ok_or_else(invalid)?;
+        let client = self.find_client(claims).await?;
         let store = match client.store_id {
-            Some(id) => storage::stores::find(reader, id).await?,
+            Some(id) => storage::stores::find(self.storage.reader(), id).await?,
             None => None,
         };
-        let scopes = Scopes::parse(&claims.scope).map_err(|_| invalid())?;
-        Ok(Caller {
-            id: client.id,
-            // Scopes that were removed from the client are removed from its tokens.
-            scopes: Scopes::new(scopes.iter().filter(|scope| client.scopes.contains(*scope))),
-            store,
-            default_address: client.default_address,
-        })
+        caller(client, store, claims)
     }
 
-    /// Waits until the token's client is no longer permitted, and returns why. The expiry of the
-    /// token during the stream has no effect.
-    pub(super) async fn revoked(
+    /// Finds the client of a token, unless it is disabled.
+    async fn find_client(&self, claims: &Claims) -> Result<ApiClient, Error> {
+        storage::api_clients::find_by_key(self.storage.reader(), &claims.client_id)
+            .await?
+            .filter(|client| client.disabled_at.is_none())
+            .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
+    }
+
+    /// Like [`Self::authenticate`], for a stream. Returns the claims for [`Self::revoked`] too.
+    pub(super) async fn authenticate_stream(
         &self,
         metadata: &MetadataMap,
+    ) -> Result<(Caller, Claims), Error> {
+        let claims = self
+            .verify(bearer_token(metadata)?, self.clock.now())
+            .await?;
+        let caller = self.find_caller(&claims).await?;
+        Ok((caller, claims))
+    }
+
+    /// Waits until the client of a stream is no longer permitted, and returns why. `authorize` gets
+    /// the caller without its store. The expiry of the token during the stream has no effect.
+    pub(super) async fn revoked(
+        &self,
+        claims: &Claims,
         authorize: impl Fn(&Caller) -> Result<(), Error>,
     ) -> Error {
         loop {
             tokio::time::sleep(REVOCATION_CHECK_INTERVAL).await;
-            match self.authenticate(metadata).await {
-                Ok(caller) => {
-                    if let Err(error) = authorize(&caller) {
-                        return error;
-                    }
-                }
-                Err(Error::Unauthenticated(Unauthenticated::ExpiredToken)) => {}
-                Err(error @ Error::Unauthenticated(_)) => return error,
-                // An unavailable database must not end streams.
-                Err(_) => {}
+            let checked = self.check_client(claims, &authorize).await;
+            // An unavailable database must not end streams.
+            if let Err(error @ (Error::Unauthenticated(_) | Error::Forbidden { .. })) = checked {
+                return error;
             }
         }
     }
+
+    /// Fails if the client of a token is no longer permitted. Reads the database instead of the
+    /// cache, which does not notice at once that the client was disabled at another core.
+    async fn check_client(
+        &self,
+        claims: &Claims,
+        authorize: impl Fn(&Caller) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let client = self.find_client(claims).await?;
+        authorize(&caller(client, None, claims)?)
+    }
+}
+
+fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Result<Caller, Error> {
+    let scopes = Scopes::parse(&claims.scope)
+        .map_err(|_| Error::Unauthenticated(Unauthenticated::InvalidToken))?;
+    Ok(Caller {
+        id: client.id,
+        // Scopes that were removed from the client are removed from its tokens.
+        scopes: Scopes::new(scopes.iter().filter(|scope| client.scopes.contains(*scope))),
+        store,
+        default_address: client.default_address,
+    })
 }
 
 fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {

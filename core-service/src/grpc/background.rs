@@ -7,7 +7,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     events::{EventRetention, Sequencer},
     idempotency::Idempotency,
-    notifications::{AttemptWriter, Leases, NotificationRetention, UnsentLeases},
+    notifications::{AttemptWriter, Leases, NotificationCleanup, UnsentLeases},
 };
 
 use crate::lifecycle::Lifecycle;
@@ -18,23 +18,23 @@ pub(crate) struct Background {
     pub(super) event_retention: EventRetention,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) leases: Arc<Leases>,
-    pub(super) unsent: UnsentLeases,
+    pub(super) unsent_leases: UnsentLeases,
     pub(super) attempt_writer: AttemptWriter,
-    pub(super) notification_retention: NotificationRetention,
+    pub(super) notification_cleanup: NotificationCleanup,
 }
 
 impl Background {
-    /// Spawns the tasks. Returns those that run until all streams are closed and their inputs are
-    /// empty.
+    /// Spawns the tasks. Returns those to wait for after all streams are closed: some of them run
+    /// until then and until their inputs are empty.
     pub(crate) fn spawn(self, lifecycle: &Lifecycle) -> TaskTracker {
         let Self {
             sequencer,
             event_retention,
             idempotency,
             leases,
-            unsent,
+            unsent_leases,
             attempt_writer,
-            notification_retention,
+            notification_cleanup,
         } = self;
         let Lifecycle {
             shutdown,
@@ -51,11 +51,11 @@ impl Background {
 
         let last_tasks = TaskTracker::new();
         let token = streams_closed.clone();
-        last_tasks.spawn(async move { leases.run(unsent, &token).await });
+        last_tasks.spawn(async move { leases.run(unsent_leases, &token).await });
         let token = streams_closed.clone();
         last_tasks.spawn(async move { attempt_writer.run(&token).await });
         let token = shutdown.clone();
-        last_tasks.spawn(async move { notification_retention.run(&token).await });
+        last_tasks.spawn(async move { notification_cleanup.run(&token).await });
         last_tasks.close();
         last_tasks
     }

@@ -1,5 +1,6 @@
-//! Time slots, price lists and zones, compiled and cached in two levels: the current row of a
-//! store for about a second ([`FreshnessCache`]), and its compiled form until it is evicted.
+//! Time slots, price lists and zones, compiled and cached in two levels: which definition of a
+//! store is current, for about a second ([`FreshnessCache`]), and each compiled definition until it
+//! is evicted.
 
 use domain::{
     coverage::Coverage,
@@ -152,6 +153,7 @@ impl Definitions {
                     center,
                     radius_meters: circle.radius_meters(),
                 },
+                // Without a center, every address counts as covered.
                 None => Coverage::UNKNOWN,
             }),
             Some(ServiceArea::Zone(name)) => {

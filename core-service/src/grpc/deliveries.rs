@@ -278,8 +278,8 @@ impl Deliveries {
         self.planner.plan(caller, plan_request, quote_lookup).await
     }
 
-    /// Cancels a delivery and enqueues its events in the same transaction. None if the delivery
-    /// does not exist.
+    /// Cancels a delivery. Writes the event and enqueues its notifications in the same transaction.
+    /// None if the delivery does not exist.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
         let outbox = Arc::clone(&self.outbox);

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a price calculation may miss a change applied at another core.
+/// How long a price calculation may miss a definition applied at another core.
 const TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
 const CAPACITY: u64 = 1_000;
@@ -17,16 +17,16 @@ const CAPACITY: u64 = 1_000;
 pub(super) enum Freshness {
     /// Read from the database.
     Current,
-    /// At most [`TIME_TO_LIVE`] old, and not older than the last change applied at this core.
+    /// At most [`TIME_TO_LIVE`] old, and not older than the last definition applied at this core.
     Recent,
 }
 
-/// Counts the changes applied at this core; each invalidates all cached values.
+/// Counts the attempts to apply a definition at this core; each invalidates all cached values.
 #[derive(Default)]
 pub(super) struct ApplyCounter(AtomicU64);
 
 impl ApplyCounter {
-    /// To be called after the commit and before the response.
+    /// To be called after each attempt, even a failed one, and before its response.
     pub(super) fn increment(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -42,8 +42,9 @@ pub(super) struct FreshnessCache<K, V>(moka::sync::Cache<K, CachedValue<V>>);
 #[derive(Clone)]
 struct CachedValue<V> {
     value: V,
-    /// When the read began, with the number of changes applied by then.
+    /// When the read began.
     at: Instant,
+    /// The value of the [`ApplyCounter`] when the read began.
     applied: u64,
 }
 
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_applied_here_invalidates_the_cache() {
+    async fn a_definition_applied_at_this_core_invalidates_the_cache() {
         let (cache, applied) = (FreshnessCache::new(), ApplyCounter::default());
         assert_eq!(get(&cache, &applied, Freshness::Recent, 1).await, 1);
 

@@ -254,7 +254,7 @@ fn task_plan(
     TaskPlan {
         address,
         window,
-        time_slot: times.slot.is_some(),
+        is_time_slot: times.slot.is_some(),
         comments: details.comments,
         weight: details.weight,
         packages: details.packages,

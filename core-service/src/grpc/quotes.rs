@@ -210,6 +210,7 @@ const EXPIRED: &str = "the retail price has expired; calculate it again";
 
 /// Which times a draft gives explicitly.
 pub(super) struct GivenTimes {
+    /// Whether the pickup has `before` or `timeSlot`.
     pub(super) pickup: bool,
     pub(super) pickup_slot: bool,
     pub(super) dropoff_slot: bool,

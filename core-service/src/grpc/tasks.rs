@@ -66,7 +66,7 @@ impl proto::tasks_server::Tasks for Tasks {
 }
 
 impl Tasks {
-    /// Completes a task and enqueues its events in the same transaction.
+    /// Completes a task. The same transaction writes its events and enqueues their notifications.
     async fn complete(
         &self,
         store_id: StoreId,
@@ -98,15 +98,15 @@ impl Tasks {
                     } else {
                         dropoff
                     };
+                    let delivery_key = (store_id, delivery_id);
                     if previous_state == Some(TaskState::Todo) {
                         storage::deliveries::save_task_state(transaction, store_id, &task).await?;
                         if is_completed {
-                            let id = (store_id, delivery_id);
-                            storage::deliveries::save_completion(transaction, id, now).await?;
+                            storage::deliveries::save_completion(transaction, delivery_key, now)
+                                .await?;
                         }
                     }
                     let events: Vec<_> = events.into_iter().map(EventName::from).collect();
-                    let delivery_key = (store_id, delivery_id);
                     let pending_dispatch = outbox
                         .enqueue(transaction, delivery_key, &events, now)
                         .await?;

@@ -222,6 +222,7 @@ fn message(stored: StoredTimeSlot, time_slot: &TimeSlot, now: &Zoned) -> proto::
 
 fn opening_hours(row: &OpeningHoursSpecification) -> proto::OpeningHours {
     let time = |time: Time| time.strftime("%H:%M").to_string();
+    // Only in a row of dates on which the store is closed.
     let closed = row.closed.as_ref();
     proto::OpeningHours {
         opens: time(row.opens),

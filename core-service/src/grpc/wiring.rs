@@ -15,8 +15,8 @@ use super::{
     events::{EventFeed, EventRetention, Events, Sequencer},
     idempotency::Idempotency,
     notifications::{
-        AttemptWriter, Claims, Leases, NotificationRetention, Notifications, Outbox,
-        OutcomeReceiver, Outcomes, Pusher, Sessions, Streams, TestSends, attempt_log,
+        AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReceiver,
+        Outcomes, Pusher, StreamServer, Streams, TestSends, attempt_log,
     },
     planning::Planner,
     price_lists::PriceLists,
@@ -97,7 +97,7 @@ pub(crate) fn wire(
         clock: clock.clone(),
     });
 
-    let (streams, unsent) = Streams::new();
+    let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
     let (attempt_log, attempts) = attempt_log();
     let test_sends = TestSends::default();
@@ -129,7 +129,7 @@ pub(crate) fn wire(
         attempt_log,
         events_written: events_written.clone(),
     });
-    let sessions = Arc::new(Sessions {
+    let stream_server = Arc::new(StreamServer {
         streams: Arc::clone(&streams),
         test_sends: test_sends.clone(),
         pusher: Pusher {
@@ -166,12 +166,12 @@ pub(crate) fn wire(
         },
         idempotency: Arc::clone(&idempotency),
         leases,
-        unsent,
+        unsent_leases,
         attempt_writer: AttemptWriter {
             storage: Arc::clone(&storage),
             queue: attempts,
         },
-        notification_retention: NotificationRetention {
+        notification_cleanup: NotificationCleanup {
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             retention: config.webhooks.retention(),
@@ -210,7 +210,7 @@ pub(crate) fn wire(
         },
         notifications: Notifications {
             authenticator: Arc::clone(&authenticator),
-            sessions,
+            stream_server,
             task_tracker: lifecycle.task_tracker.clone(),
         },
         price_lists: PriceLists {

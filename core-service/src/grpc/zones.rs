@@ -149,7 +149,7 @@ fn message((name, area): (&str, &Area)) -> proto::Zone {
     } = area.bounds();
     proto::Zone {
         display_name: name.to_owned(),
-        corners: u32::try_from(area.corner_count()).unwrap_or(u32::MAX),
+        positions: u32::try_from(area.position_count()).unwrap_or(u32::MAX),
         south,
         west,
         north,

@@ -74,8 +74,8 @@ impl RouterConfig {
         let Some(url) = &self.osrm_url else {
             return Ok(Box::new(fallback));
         };
-        let in_flight = usize::from(self.osrm_concurrency);
-        let router = Osrm::new(url, &self.osrm_profile, self.osrm_timeout, in_flight)?;
+        let concurrency = usize::from(self.osrm_concurrency);
+        let router = Osrm::new(url, &self.osrm_profile, self.osrm_timeout, concurrency)?;
         Ok(match self.osrm_fallback {
             Fallback::StraightLine => Box::new(WithFallback { router, fallback }),
             Fallback::Refuse => Box::new(router),

@@ -8,7 +8,10 @@ use domain::{
     task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
 };
 use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, EntityTrait, JoinType, QueryFilter, QuerySelect, RelationDef,
+    Select,
+};
 
 use super::{
     ConnectionTrait, Error,
@@ -40,13 +43,29 @@ pub async fn find(
     store_id: StoreId,
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
-    let row = delivery::Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
+    let query = delivery::Entity::find_by_id((store_id.0, id.0));
+    Ok(read(connection, query).await?.pop())
+}
+
+/// The deliveries that match a query, in no order. One statement reads them with their tasks: a
+/// reader must not see half of a concurrent cancellation, which changes both.
+pub(super) async fn read(
+    connection: &impl ConnectionTrait,
+    query: Select<delivery::Entity>,
+) -> Result<Vec<Delivery>, Error> {
+    let task_of_delivery: RelationDef = task::Entity::belongs_to(delivery::Entity)
+        .from((task::Column::StoreId, task::Column::DeliveryId))
+        .to((delivery::Column::StoreId, delivery::Column::Id))
+        .into();
+    let rows = query
+        .join(JoinType::LeftJoin, task_of_delivery.rev())
+        .select_with(task::Entity)
+        .all(connection)
         .await?;
-    match row {
-        Some(row) => with_tasks(connection, row).await.map(Some),
-        None => Ok(None),
-    }
+    let deliveries = rows.into_iter();
+    deliveries
+        .map(|(row, tasks)| assemble(&row, tasks))
+        .collect()
 }
 
 /// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
@@ -178,7 +197,7 @@ async fn with_tasks(
 }
 
 /// Builds a delivery from its row and those of its tasks.
-pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
+fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
     let (mut pickup, mut dropoff) = (None, None);
     for task in tasks {
         let task = Task::try_from(task)?;
@@ -247,7 +266,7 @@ fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
         address: Set(plan.address.into()),
         after: Set(plan.window.after.into()),
         before: Set(plan.window.before.into()),
-        time_slot: Set(plan.time_slot),
+        time_slot: Set(plan.is_time_slot),
         comments: Set(plan.comments),
         weight: Set(plan.weight),
         packages: Set(plan.packages.into()),
@@ -288,7 +307,7 @@ impl TryFrom<task::Model> for Task {
                     after: row.after.try_into()?,
                     before: row.before.try_into()?,
                 },
-                time_slot: row.time_slot,
+                is_time_slot: row.time_slot,
                 comments: row.comments,
                 weight: row.weight,
                 packages: row.packages.into(),

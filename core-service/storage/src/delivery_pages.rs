@@ -11,7 +11,6 @@ use super::{
     entity::{
         delivery::{self, Column},
         instant::Instant,
-        task,
     },
     pages::{self, Start},
 };
@@ -46,20 +45,13 @@ pub async fn read(
     let query = query(store_id, filter, start);
     let (rows, has_more) = pages::read(connection, query, start, size).await?;
 
-    let mut tasks: HashMap<_, Vec<_>> = HashMap::new();
-    let found = task::Entity::find()
-        .filter(task::Column::StoreId.eq(store_id.0))
-        .filter(task::Column::DeliveryId.is_in(rows.iter().map(|row| row.id)))
-        .all(connection)
-        .await?;
-    for task in found {
-        tasks.entry(task.delivery_id).or_default().push(task);
-    }
-    let page = rows.into_iter().map(|row| {
-        let tasks = tasks.remove(&row.id).unwrap_or_default();
-        deliveries::assemble(&row, tasks)
-    });
-    Ok((page.collect::<Result<_, _>>()?, has_more))
+    let query = delivery::Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Id.is_in(rows.iter().map(|row| row.id)));
+    let found = deliveries::read(connection, query).await?.into_iter();
+    let mut found: HashMap<_, _> = found.map(|delivery| (delivery.id.0, delivery)).collect();
+    let page = rows.iter().filter_map(|row| found.remove(&row.id));
+    Ok((page.collect(), has_more))
 }
 
 /// The query for the rows from a start, in the direction of reading.

@@ -5,6 +5,8 @@
 mod postgres_cluster;
 #[path = "../../../tests/e2e/harness/postgres_programs.rs"]
 mod postgres_programs;
+#[path = "../../../tests/e2e/harness/prerequisites.rs"]
+mod prerequisites;
 
 use std::{sync::Arc, time::Duration};
 

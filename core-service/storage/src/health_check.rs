@@ -4,7 +4,7 @@ use sea_orm::{ConnectionTrait as _, DatabaseConnection};
 
 use super::Error;
 
-/// Fails after its storage is closed.
+/// A query on the connections of a storage. Fails after the storage is closed.
 #[derive(Clone, Debug)]
 pub struct HealthCheck(DatabaseConnection);
 

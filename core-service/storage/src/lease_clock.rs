@@ -72,7 +72,38 @@ impl MonotonicClock {
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::sea_query::Query;
+
     use super::*;
+    use crate::{Reader, fixture};
+
+    async fn microseconds(reader: &Reader, expression: SimpleExpr) -> i64 {
+        let row = reader.query_one(Query::select().expr(expression)).await;
+        row.unwrap().unwrap().try_get_by_index(0).unwrap()
+    }
+
+    /// The process's clock is an hour behind in this test.
+    #[tokio::test]
+    async fn a_lease_on_postgresql_expires_by_the_clock_of_the_database() {
+        let Some(storage) = fixture::postgres().await else {
+            return;
+        };
+        let reader = storage.reader();
+        let database_now = || {
+            let now = "CAST(extract(epoch from clock_timestamp()) * 1000000 AS BIGINT)";
+            microseconds(reader, Expr::cust(now))
+        };
+
+        let before = database_now().await;
+        let now = microseconds(reader, now(reader)).await;
+        let expiry = microseconds(reader, expiry(reader, Duration::from_mins(1))).await;
+        let after = database_now().await;
+
+        let minute = 60_000_000;
+        let begun = expiry - minute;
+        let instants = [before, now, begun, after];
+        assert!(instants.is_sorted(), "{instants:?}");
+    }
 
     #[test]
     fn the_monotonic_clock_advances_from_its_start_without_overflow() {

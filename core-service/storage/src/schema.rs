@@ -18,6 +18,7 @@ pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error
             Ok(()) => return Ok(()),
             Err(error @ Error::Misconfigured(_)) => return Err(error),
             Err(_) if tries < 5 => {
+                // Up to 128 ms.
                 tokio::time::sleep(super::backoff::jitter(7)).await;
                 tries += 1;
             }

@@ -22,7 +22,7 @@ use super::{
     },
 };
 
-/// The number of bookings of each slot that ends after an instant.
+/// The number of bookings of each choice of a time slot that ends after an instant.
 pub async fn counts(
     connection: &impl ConnectionTrait,
     (store_id, time_slot_id): (StoreId, TimeSlotId),
@@ -45,7 +45,7 @@ pub async fn counts(
         .collect()
 }
 
-/// Books a slot unless it is full: one conditional statement, so that concurrent bookings never
+/// Books a choice unless it is full: one conditional statement, so that concurrent bookings never
 /// exceed the capacity. Returns whether it was booked.
 pub async fn book(
     transaction: &impl ConnectionTrait,

@@ -1,5 +1,6 @@
-//! A circuit breaker. Consecutive failures open it, and it rejects calls without sending them;
-//! after a pause it is half-open and lets one call probe the service.
+//! A circuit breaker. Consecutive failures open it, or one failure with a `Retry-After`. While
+//! open, it rejects calls without sending them; after a pause it is half-open and lets one call
+//! probe the service.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},

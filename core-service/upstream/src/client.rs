@@ -22,7 +22,7 @@ use crate::{circuit_breaker::CircuitBreaker, error::Error};
 
 /// Shorter than the five seconds after which common servers close an idle connection.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// Clients of the REST API wait for 30 s at most.
+/// Shorter than the gateway's default timeout of a REST request, 30 s.
 const MAX_TIMEOUT: Duration = Duration::from_secs(20);
 /// Some public services require it.
 const USER_AGENT: HeaderValue =
@@ -84,9 +84,9 @@ impl Client {
         })
     }
 
-    /// Sends a GET request, and repeats it once if its connection fails before the response, such as
-    /// a pooled one that the service has closed. The error never contains the URL, which includes
-    /// personal addresses.
+    /// Sends a GET request, and repeats it once if an established connection fails before the
+    /// response, such as a pooled one that the service has closed. The error never contains the
+    /// URL, which includes personal addresses.
     pub async fn get(&self, url: &Url) -> Result<Response, Error> {
         self.get_with_deadline(url, Instant::now() + self.limits.timeout)
             .await

@@ -84,7 +84,7 @@ async fn every_other_response_is_an_error() {
 
 #[tokio::test]
 async fn a_request_on_a_closed_connection_is_retried_once() {
-    let server = TestServer::start(|_, before| match before {
+    let server = TestServer::start(|_, earlier| match earlier {
         0 => Reply::Close,
         _ => text(200, "here"),
     })
@@ -97,8 +97,8 @@ async fn a_request_on_a_closed_connection_is_retried_once() {
 }
 
 #[tokio::test]
-async fn a_service_that_hangs_costs_the_timeout_and_releases_its_permit() {
-    let server = TestServer::start(|_, before| match before {
+async fn a_call_without_a_response_ends_at_the_timeout_and_releases_its_permit() {
+    let server = TestServer::start(|_, earlier| match earlier {
         0 => Reply::Hang,
         _ => text(200, ""),
     })
@@ -140,7 +140,7 @@ async fn calls_in_flight_stay_within_the_concurrency_limit() {
 }
 
 #[tokio::test]
-async fn consecutive_failures_stop_the_calls() {
+async fn consecutive_failures_open_the_circuit_breaker() {
     let server = TestServer::start(|_, _| text(500, "")).await;
     let client = client(LIMITS);
 

@@ -105,7 +105,7 @@ impl Connector {
             .connect(name, stream)
             .await?;
         // A server verifies the client certificate after the client has finished the handshake.
-        // If it rejects it, it closes the connection; data or silence counts as acceptance.
+        // The server closes the connection to reject it; data or silence counts as acceptance.
         if let Ok(first) = timeout(FIRST_BYTES_TIMEOUT, stream.fill_buf()).await
             && first?.is_empty()
         {

@@ -1,5 +1,5 @@
-//! Restricts the addresses that requests to client-supplied URLs may reach. Core
-//! checks when a webhook is registered, the dispatcher for every connection. Pure.
+//! Restricts the addresses that requests to client-supplied URLs may reach. Core checks when a
+//! webhook is registered, the dispatcher for every connection. Without I/O.
 
 mod network;
 mod policy;

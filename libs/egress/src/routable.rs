@@ -71,7 +71,7 @@ fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{prelude::*, sample};
 
     use super::*;
 
@@ -172,16 +172,28 @@ mod tests {
         }
 
         #[test]
-        fn addresses_that_the_standard_library_calls_local_are_not_routable(bits: u32, bits6: u128) {
-            let (v4, v6) = (Ipv4Addr::from_bits(bits), Ipv6Addr::from_bits(bits6));
-            if v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
-                || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()
-            {
-                prop_assert!(!is_globally_routable(IpAddr::V4(v4)));
-            }
-            if v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast() {
-                prop_assert!(!is_globally_routable(IpAddr::V6(v6)));
-            }
+        fn addresses_that_the_standard_library_calls_local_are_not_routable(
+            (first, length) in sample::select(&[
+                (0x0a00_0000, 8), (0x7f00_0000, 8), (0xa9fe_0000, 16), (0xac10_0000, 12),
+                (0xc0a8_0000, 16), (0xe000_0000, 4), (0xc000_0200, 24), (0xc633_6400, 24),
+                (0xcb00_7100, 24), (0xffff_ffff, 32), (0, 32),
+            ]),
+            (first6, length6) in sample::select(&[(0xfc00_u16, 7), (0xfe80, 10), (0xff00, 8)]),
+            bits: u32,
+            bits6: u128,
+        ) {
+            let v4 = Ipv4Addr::from_bits(first | bits.checked_shr(length).unwrap_or(0));
+            let v6 = Ipv6Addr::from_bits(u128::from(first6) << 112 | bits6 >> length6);
+
+            prop_assert!(
+                v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.is_multicast()
+                    || v4.is_broadcast() || v4.is_documentation() || v4.is_unspecified()
+            );
+            prop_assert!(!is_globally_routable(IpAddr::V4(v4)), "{v4}");
+            prop_assert!(
+                v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_multicast()
+            );
+            prop_assert!(!is_globally_routable(IpAddr::V6(v6)), "{v6}");
         }
     }
 }

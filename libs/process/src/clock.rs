@@ -51,8 +51,8 @@ impl Clock {
     }
 
     /// Subscribes to changes of a manual clock.
-    pub fn changes(&self) -> ClockChanges {
-        ClockChanges(match &self.0 {
+    pub fn manual_changes(&self) -> ManualClockChanges {
+        ManualClockChanges(match &self.0 {
             Source::System => None,
             Source::Manual(now) => Some(now.subscribe()),
         })
@@ -61,9 +61,9 @@ impl Clock {
 
 /// Changes of a manual clock. A change between two waits completes the second one.
 #[derive(Debug)]
-pub struct ClockChanges(Option<watch::Receiver<Timestamp>>);
+pub struct ManualClockChanges(Option<watch::Receiver<Timestamp>>);
 
-impl ClockChanges {
+impl ManualClockChanges {
     /// Waits until the clock has been set since the last wait. Never completes for the system
     /// clock or a dropped manual clock. Cancel-safe.
     pub async fn next(&mut self) {
@@ -85,24 +85,24 @@ mod tests {
     #[test]
     fn a_change_between_two_waits_completes_only_the_second() {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let mut changes = clock.changes();
-        let second = SignedDuration::from_secs(1);
+        let mut changes = clock.manual_changes();
+        let step = SignedDuration::from_secs(1);
         assert_eq!(changes.next().now_or_never(), None);
-        clock.advance(second);
+        clock.advance(step);
         assert_eq!(changes.next().now_or_never(), Some(()));
         // Two changes before the next wait complete one wait.
-        clock.advance(second);
-        clock.advance(second);
+        clock.advance(step);
+        clock.advance(step);
         assert_eq!(changes.next().now_or_never(), Some(()));
         assert_eq!(changes.next().now_or_never(), None);
         // A new subscription does not see earlier changes.
-        assert_eq!(clock.changes().next().now_or_never(), None);
+        assert_eq!(clock.manual_changes().next().now_or_never(), None);
     }
 
     #[test]
     fn the_system_clock_and_a_dropped_clock_never_change() {
-        assert_eq!(Clock::system().changes().next().now_or_never(), None);
-        let mut dropped = Clock::manual(Timestamp::UNIX_EPOCH).changes();
+        assert_eq!(Clock::system().manual_changes().next().now_or_never(), None);
+        let mut dropped = Clock::manual(Timestamp::UNIX_EPOCH).manual_changes();
         assert_eq!(dropped.next().now_or_never(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! API clients (the OAuth applications), the keys that sign their access tokens, and the stored
+//! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, and the stored
 //! responses to their requests.
 
 use sea_orm_migration::prelude::*;

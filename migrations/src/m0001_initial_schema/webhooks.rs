@@ -21,8 +21,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 // Each prefixed with its length in two bytes, oldest first.
                 optional_bytes("encrypted_retired_secrets"),
                 optional_instant("overlap_ends_at"),
-                // The position in the queue: at most the later of the due instant of the earliest
-                // pending notification and the last claim; null if none is pending.
+                // The position in the queue; null if no notification is pending. At most the later
+                // of two instants: when the earliest of them is due, and the last claim.
                 optional_instant("next_due_at"),
                 // Whether the last attempt was slow; null before the first.
                 optional_flag("was_slow"),
@@ -49,7 +49,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 text("state"),
                 integer("attempts"),
                 // The number of attempts made before the retry schedule last started.
-                integer("resent_at_attempt").default(0).take(),
+                integer("attempts_at_resend").default(0).take(),
                 instant("due_at"),
                 optional_id("lease_token"),
                 optional_instant("lease_expires_at"),

@@ -33,7 +33,7 @@ struct Class {
     iri: Iri,
     type_name: TypeName,
     /// Whether its objects have an `@id`.
-    iri_presence: Presence,
+    id_presence: Presence,
     description: &'static str,
     fields: &'static [Field],
 }

@@ -19,8 +19,8 @@ use super::transport_failure::TransportFailure;
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Timeout plus interval bound how long a call waits for an unreachable core, even if packets are
-/// dropped silently: less than two seconds.
+/// The sum of this timeout and the interval limits how long a call waits for an unreachable core,
+/// even if packets are dropped silently: less than two seconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// All members; their order has no meaning.

@@ -102,8 +102,9 @@ impl CorePool {
             let response = Box::pin(rpc(member.channel(), options.request(message.clone())));
             let result = match retry {
                 Retry::Safe if candidates.peek().is_some() => member.unless_down(response).await,
-                // An unsafe call may have taken effect although the core seems down: only the end
-                // of the connection or the deadline ends the wait for its response.
+                // No other core is left, or the call is unsafe to repeat: it may have taken effect
+                // although the core seems down. Only the end of the connection or the deadline
+                // ends the wait for the response.
                 Retry::Safe | Retry::Unsafe => Some(response.await),
             };
             match result {

@@ -29,15 +29,15 @@ pub struct RateLimitConfig {
     )]
     pub token_address: RateLimit,
 
-    /// Access token requests per API client
+    /// Access token requests per pair of client key and secret
     #[arg(
         long = "rate-limit-token-client",
         env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT",
         value_name = "LIMIT",
-        default_value_t = RateLimitConfig::default().token_client,
+        default_value_t = RateLimitConfig::default().token_credentials,
         hide_short_help = true
     )]
-    pub token_client: RateLimit,
+    pub token_credentials: RateLimit,
 
     /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
     /// may be repeated or separated by commas
@@ -60,7 +60,7 @@ impl Default for RateLimitConfig {
         Self {
             client: NonZeroU32::new(6000).map_or(RateLimit::Off, per_minute),
             token_address: NonZeroU32::new(600).map_or(RateLimit::Off, per_minute),
-            token_client: NonZeroU32::new(60).map_or(RateLimit::Off, per_minute),
+            token_credentials: NonZeroU32::new(60).map_or(RateLimit::Off, per_minute),
             trusted_proxies: Vec::new(),
         }
     }
@@ -72,7 +72,7 @@ impl RateLimitConfig {
         Self {
             client: RateLimit::Off,
             token_address: RateLimit::Off,
-            token_client: RateLimit::Off,
+            token_credentials: RateLimit::Off,
             trusted_proxies: Vec::new(),
         }
     }

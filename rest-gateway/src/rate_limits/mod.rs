@@ -31,7 +31,7 @@ pub(crate) struct RateLimits {
     clients: Limiter<QuotaOwner>,
     token_addresses: Limiter<IpAddr>,
     /// By hash of the key and secret.
-    token_clients: Limiter<[u8; 32]>,
+    token_credentials: Limiter<[u8; 32]>,
     token_owners: TokenOwners,
     trusted_proxies: Vec<Network>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct RateLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum QuotaOwner {
     Client(Arc<str>),
-    /// Of a client whose token core has not accepted yet.
+    /// Of a request without a token, or with one that core has not accepted yet.
     Address(IpAddr),
 }
 
@@ -50,7 +50,7 @@ impl RateLimits {
         Self {
             clients: Limiter::new("client", config.client, clock.clone()),
             token_addresses: Limiter::new("token-address", config.token_address, clock.clone()),
-            token_clients: Limiter::new("token-client", config.token_client, clock),
+            token_credentials: Limiter::new("token-client", config.token_credentials, clock),
             token_owners: TokenOwners::new(),
             trusted_proxies: config.trusted_proxies.clone(),
         }
@@ -85,7 +85,7 @@ impl RateLimits {
             .chain_update(Sha256::digest(api_key))
             .chain_update(api_secret)
             .finalize();
-        enforce(self.token_clients.check(credentials.into()), statuses)
+        enforce(self.token_credentials.check(credentials.into()), statuses)
     }
 
     fn quota_owner(&self, request: &Parts) -> QuotaOwner {

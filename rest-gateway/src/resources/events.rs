@@ -69,7 +69,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         query: collection::page_query(page_size),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),
         previous: String::new(),
-        // Empty on the last page: a client gets later events `after` the last number of this page.
+        // Empty on the last page: a client polls with `after` set to the last number of this page.
         next: if last < page.last_number {
             last.to_string()
         } else {

@@ -38,6 +38,7 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerRes
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call_options()
     };
+    // Requires no token, and reads the keys from the database.
     let message = ListPublicKeysRequest {};
     gateway
         .core
@@ -47,7 +48,7 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerRes
         .await
         .map_err(|error| match error {
             // A timeout counts as not ready.
-            Error::Timeout => Error::not_ready(),
+            Error::DeadlineExceeded => Error::not_ready(),
             other => other,
         })?;
 

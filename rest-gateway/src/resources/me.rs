@@ -25,7 +25,7 @@ struct ApiApp {
     ld_type: &'static str,
     id: String,
     name: String,
-    /// None for the platform's own programs.
+    /// None for a client of the platform, such as the courier app.
     store: Option<String>,
     /// Always null; existing clients read it.
     shop: Option<String>,

@@ -8,7 +8,7 @@ use tonic_types::{ErrorDetails, FieldViolation};
 use crate::harness::{Client, Platform, samples::core_status_with};
 
 /// Posts a body, asserts the violations sent to core, and returns those of the response. Core
-/// adds a missing dropoff.
+/// returns the violations sent to it and adds one for the missing dropoff.
 async fn violations(body: impl Into<bytes::Bytes>, expected: &[(&str, &str)]) -> Value {
     let platform = Platform::start().await;
     let found = expected
@@ -154,6 +154,7 @@ async fn a_body_over_the_limit_is_413_and_one_at_it_is_read() {
         Client::new(platform.gateway.addr),
         Client::http2(platform.gateway.addr),
     ] {
+        // 500 because no response of core is scripted.
         for (size, status) in [(1000, 500), (1001, 413), (7000, 413)] {
             let reply = client
                 .post("/api/deliveries", format!("{:size$}", "{}"))

@@ -59,7 +59,7 @@ async fn a_request_that_accepts_no_offered_media_type_is_406_and_not_executed() 
 }
 
 #[tokio::test]
-async fn an_error_is_a_problem_if_that_is_preferred() {
+async fn an_error_is_problem_json_if_that_is_preferred() {
     let platform = Platform::start().await;
     for (accept, content_type) in [
         (

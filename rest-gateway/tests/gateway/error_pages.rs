@@ -3,7 +3,7 @@
 use tonic::Code;
 
 use crate::{
-    errors::{error_json, shape},
+    errors::{error_json, without_title_and_retryable},
     harness::{PUBLIC_URL, Platform, samples::core_status},
 };
 
@@ -36,7 +36,7 @@ async fn every_error_has_a_page_at_its_type() {
     }
     assert_eq!(missing.status, 404);
     assert_eq!(
-        shape(&missing),
+        without_title_and_retryable(&missing),
         error_json(404, "not_found", "there is no resource at this path")
     );
 }

@@ -32,7 +32,7 @@ pub(crate) fn error_json(status: u16, code: &str, detail: &str) -> Value {
 }
 
 /// The error of a response without `title` and `retryable`, which other tests check.
-pub(crate) fn shape(reply: &Reply) -> Value {
+pub(crate) fn without_title_and_retryable(reply: &Reply) -> Value {
     let mut error = reply.error();
     let members = error.as_object_mut().unwrap();
     assert!(members.remove("title").unwrap().is_string());
@@ -132,7 +132,10 @@ async fn each_status_of_core_has_one_response() {
         let reply = reply_to(core_status(code, reason, "why")).await;
 
         assert_eq!(reply.status, status, "{code:?} {reason}");
-        assert_eq!(shape(&reply), error_json(status, error_code, detail));
+        assert_eq!(
+            without_title_and_retryable(&reply),
+            error_json(status, error_code, detail)
+        );
         assert_eq!(
             reply.header("content-type"),
             Some("application/ld+json; charset=utf-8")
@@ -166,7 +169,7 @@ async fn an_unknown_code_is_forwarded_with_the_type_of_its_status() {
 
     let mut expected = error_json(409, "something_new", "why");
     expected["type"] = json!(format!("{PUBLIC_URL}/errors/conflict"));
-    assert_eq!(shape(&reply), expected);
+    assert_eq!(without_title_and_retryable(&reply), expected);
 }
 
 #[tokio::test]
@@ -271,7 +274,7 @@ async fn an_unknown_path_is_404() {
 
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(
-            shape(&reply),
+            without_title_and_retryable(&reply),
             error_json(404, "not_found", "there is no resource at this path")
         );
     }
@@ -305,7 +308,7 @@ async fn another_method_of_a_known_path_is_405() {
         if method != Method::HEAD {
             let detail = format!("the method must be one of {allow}");
             assert_eq!(
-                shape(&reply),
+                without_title_and_retryable(&reply),
                 error_json(405, "method_not_allowed", &detail)
             );
         }
@@ -338,7 +341,10 @@ async fn a_malformed_authorization_header_is_rejected_without_a_call_to_core() {
         "the Authorization header must be one line of at most 8192 visible ASCII characters";
     for reply in [not_ascii, repeated, too_long] {
         assert_eq!(reply.status, 401);
-        assert_eq!(shape(&reply), error_json(401, "token_invalid", detail));
+        assert_eq!(
+            without_title_and_retryable(&reply),
+            error_json(401, "token_invalid", detail)
+        );
         assert_eq!(
             reply.header("www-authenticate"),
             Some(format!(r#"Bearer error="invalid_token", error_description="{detail}""#).as_str())

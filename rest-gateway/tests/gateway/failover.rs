@@ -1,6 +1,6 @@
 //! Several cores, some of them unreachable.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proto::{GetTaskRequest, task};
 use rest_gateway::CoreUrl;
@@ -10,6 +10,12 @@ use crate::harness::{
     Client, FakeCore, Gateway, Platform, UnreliableNetwork,
     samples::{ID, task},
 };
+
+/// The two seconds in which a call reaches another core, and as much for a busy machine.
+const FAILOVER_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Far longer than the gateway takes to connect to a core again.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The URL of a port without a listener.
 async fn unreachable_core() -> CoreUrl {
@@ -128,14 +134,14 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
     // One of them is sent to the stalled core, and retried when the health check fails.
     for _ in 0..2 {
         other.will_respond(task(task::Kind::Pickup));
-        let reply = tokio::time::timeout(Duration::from_secs(20), client.get(&task_path)).await;
+        let reply = tokio::time::timeout(FAILOVER_TIMEOUT, client.get(&task_path)).await;
         assert_eq!(reply.expect("failover takes two seconds").status, 200);
     }
-    // The stalled core is down now, so calls that are unsafe to retry do not reach it either.
+    // The stalled core is marked down now, so calls that are unsafe to retry avoid it, too.
     for _ in 0..6 {
         other.will_respond(webhook());
         let reply = client.post("/api/webhooks", "{}");
-        let reply = tokio::time::timeout(Duration::from_secs(20), reply).await;
+        let reply = tokio::time::timeout(FAILOVER_TIMEOUT, reply).await;
         assert_eq!(
             reply.expect("no call waits for the stalled core").status,
             201
@@ -144,8 +150,14 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
 
     network.resume();
     stalled.will_respond(task(task::Kind::Pickup));
+    // The call from before the stall.
     stalled.received::<GetTaskRequest>();
+    let resumed = Instant::now();
     while !stalled.was_called() {
+        assert!(
+            resumed.elapsed() < RECOVERY_TIMEOUT,
+            "the stalled core is not called again"
+        );
         other.will_respond(task(task::Kind::Pickup));
         client.get(&task_path).await;
     }

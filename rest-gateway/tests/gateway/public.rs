@@ -33,6 +33,7 @@ async fn the_entrypoint_links_to_every_resource() {
 #[tokio::test]
 async fn a_gateway_is_live_without_a_core_and_ready_with_one() {
     let platform = Platform::start().await;
+    // `/readyz` calls ListPublicKeys.
     platform
         .core
         .will_respond(ListPublicKeysResponse::default());

@@ -157,7 +157,7 @@ async fn a_token_that_core_has_not_accepted_counts_against_the_address() {
 }
 
 #[tokio::test]
-async fn an_address_is_forwarded_by_a_trusted_proxy_or_the_peers() {
+async fn an_address_comes_from_a_trusted_proxy_or_else_from_the_connection() {
     let limit = |limits: &mut RateLimitConfig| limits.client = "100/1h".parse().unwrap();
     let alone = start(limit).await;
     let proxied = start(|limits| {
@@ -189,7 +189,7 @@ async fn an_address_is_forwarded_by_a_trusted_proxy_or_the_peers() {
 async fn tokens_are_limited_by_address_and_by_client() {
     let platform = start(|limits| {
         limits.token_address = "6/1h".parse().unwrap();
-        limits.token_client = "2/1h".parse().unwrap();
+        limits.token_credentials = "2/1h".parse().unwrap();
     })
     .await;
     let request_token = async |credentials: &str| {

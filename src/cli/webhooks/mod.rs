@@ -55,7 +55,7 @@ enum Command {
         #[arg(value_parser = id::notification)]
         id: String,
     },
-    /// Resend failed and missed notifications since a time
+    /// Resend failed notifications, and send missed events, since a time
     Recover {
         #[arg(value_parser = id::webhook)]
         id: String,
@@ -67,11 +67,11 @@ enum Command {
     RotateSecret {
         #[arg(value_parser = id::webhook)]
         id: String,
-        /// Seconds for which the old secret stays active, by default a day; 0 if it is compromised
+        /// Seconds for which the old secret stays valid, by default a day; 0 if it is compromised
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<i64>,
     },
-    /// Confirm a webhook's new secret and retire the old ones
+    /// Confirm a webhook's new secret and invalidate the old ones
     ConfirmSecret {
         #[arg(value_parser = id::webhook)]
         id: String,
@@ -86,7 +86,7 @@ enum Command {
         #[arg(value_parser = id::webhook)]
         id: String,
     },
-    /// Disable a webhook and cancel its outstanding notifications
+    /// Disable a webhook and cancel its pending notifications
     Disable {
         #[arg(value_parser = id::webhook)]
         id: String,

@@ -235,7 +235,8 @@ on_both_databases! {
                         task[volatile].take();
                     }
                     task["address"]["@id"].take();
-                    // The text of an object may be kept; that of a string is replaced.
+                    // Geocoding may keep the client's text in an address object, but replaces an
+                    // address that is a string.
                     task["address"]["streetAddress"].take();
                 }
                 assert_eq!(actual, expected, "{kind}");

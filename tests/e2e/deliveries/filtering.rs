@@ -54,7 +54,7 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    /// "before": of the dropoff.
+    /// The specification's filter "before" is on the `before` of the dropoff.
     async fn a_list_is_filtered_by_the_dropoffs_before(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
@@ -76,7 +76,8 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    /// "status": of the delivery, which is DONE when both tasks are. Cancelling does not change it.
+    /// The specification's filter "status" is on the delivery's status, which is DONE when both
+    /// tasks are. Cancelling does not change it.
     async fn a_list_is_filtered_by_status_and_cancellation(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;

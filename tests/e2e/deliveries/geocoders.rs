@@ -18,14 +18,15 @@ const RESPONSE: &str = r#"[{"lat":"48.8700","lon":"2.3900","category":"place","a
 
 /// A Nominatim server that gives one response to every request, or 503.
 struct Nominatim {
-    url: String,
+    /// A value of `--geocoder`: the protocol and the server's URL.
+    spec: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Nominatim {
     async fn start(response: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("nominatim=http://{}", listener.local_addr().unwrap());
+        let spec = format!("nominatim=http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let received = Arc::clone(&requests);
         tokio::spawn(async move {
@@ -45,7 +46,7 @@ impl Nominatim {
                 let _ = connection.write_all(text.as_bytes()).await;
             }
         });
-        Self { url, requests }
+        Self { spec, requests }
     }
 
     /// Path and query of each request so far.
@@ -65,7 +66,7 @@ fn with_geocoder(geocoder: &str) -> impl Fn(&mut Settings) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder() {
     let nominatim = Nominatim::start(Some(RESPONSE)).await;
-    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.url)).await;
+    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.spec)).await;
     let client = platform.client().await;
 
     for address in [ADDRESS, "7 RUE NOUVELLE 75020 PARIS"] {
@@ -86,7 +87,7 @@ async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_geocoding_result_is_cached_for_all_cores() {
     let nominatim = Nominatim::start(Some(RESPONSE)).await;
-    let Some(replicas) = Replica::start_two_with(with_geocoder(&nominatim.url)).await else {
+    let Some(replicas) = Replica::start_two_with(with_geocoder(&nominatim.spec)).await else {
         return;
     };
 
@@ -106,7 +107,7 @@ async fn a_geocoding_result_is_cached_for_all_cores() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_address_while_a_geocoder_is_down_is_a_retryable_error() {
     let nominatim = Nominatim::start(None).await;
-    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.url)).await;
+    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.spec)).await;
     let client = platform.client().await;
 
     let unknown = draft_with("dropoff.address", json!("7 Rue Nouvelle, Atlantis"));
@@ -123,7 +124,7 @@ async fn an_unknown_address_while_a_geocoder_is_down_is_a_retryable_error() {
 async fn a_geocoder_request_has_the_service_area_and_the_configured_options() {
     let nominatim = Nominatim::start(Some(RESPONSE)).await;
     let options = "rate=100&timeout=20s&country=fr,be&language=nl";
-    let geocoder = format!("{}/base?key=K#{options}", nominatim.url);
+    let geocoder = format!("{}/base?key=K#{options}", nominatim.spec);
     let platform = Platform::start_with(Database::sqlite(), with_geocoder(&geocoder)).await;
     let client = platform.client().await;
     let store = platform.store.strip_prefix("stores/").unwrap();

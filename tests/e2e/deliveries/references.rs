@@ -10,6 +10,18 @@ use crate::harness::{
 };
 
 const DELIVERIES: &str = "/api/deliveries";
+const ASSERT: &str = "/api/deliveries/assert";
+
+const PRICE_LIST: &str = r#"
+currency = "EUR"
+tax = { name = "VAT", rate = 2000 }
+strategy = "first"
+
+[[rule]]
+name = "All"
+when = "distance >= 0"
+price = 499
+"#;
 
 fn draft_with_reference(reference: &str) -> Value {
     draft_with("externalReference", json!(reference))
@@ -33,13 +45,13 @@ on_both_databases! {
     /// the existing", also when asserted, and even if the existing one is cancelled.
     async fn an_external_reference_is_unique_in_its_store(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.client().await;
+        let same_store = platform.client().await;
 
         let first = client.create_delivery(draft_with_reference(" Order 42 ")).await;
         let second = client.post(DELIVERIES, draft_with_reference("Order 42")).await;
-        let asserted = other.post("/api/deliveries/assert", draft_with_reference("Order 42")).await;
+        let asserted = same_store.post(ASSERT, draft_with_reference("Order 42")).await;
         let without_reference = [client.create_delivery(draft()).await, client.create_delivery(draft()).await];
-        let free = client.post("/api/deliveries/assert", draft_with_reference("order 42")).await.expect(200);
+        let free = client.post(ASSERT, draft_with_reference("order 42")).await.expect(200);
         let another_case = client.create_delivery(draft_with_reference("order 42")).await;
         client.delete(first["@id"].as_str().unwrap()).await.expect(204);
         let after_cancelling = client.post(DELIVERIES, draft_with_reference("Order 42")).await;
@@ -73,9 +85,14 @@ on_both_databases! {
         assert_eq!(none["hydra:member"], json!([]));
     }
 
+    /// Neither assert nor calculate nor create finds a reference of another store.
     async fn another_store_may_use_the_same_external_reference(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.new_store_client().await;
+        let operator = platform.operator().await;
+        let store = operator.create_store("Another shop").await;
+        operator.apply_price_list(&store, PRICE_LIST).await;
+        let credentials = operator.create_client(&store, &["deliveries"]).await;
+        let other = platform.client_for(&credentials, &["deliveries"]).await;
         let elsewhere = json!({
             "pickup": {"address": {"streetAddress": "A", "latLng": [48.85, 2.35]}},
             "dropoff": draft_with_reference("42")["dropoff"],
@@ -83,8 +100,12 @@ on_both_databases! {
         });
 
         client.create_delivery(draft_with_reference("42")).await;
+        let asserted = other.post("/api/deliveries/assert", elsewhere.clone()).await.expect(200);
+        let price = other.post("/api/retail_prices/calculate", elsewhere.clone()).await.expect(200);
         let other_delivery = other.create_delivery(elsewhere).await;
 
+        assert_eq!(asserted["externalReference"], "42");
+        assert_eq!(price["amount"], 499);
         assert_eq!(other_delivery["externalReference"], "42");
         let found = other.get("/api/deliveries?externalReference=42").await.expect(200);
         assert_eq!(found["hydra:member"][0]["id"], other_delivery["id"]);
@@ -107,7 +128,7 @@ on_both_databases! {
         client.create_delivery(draft_with_reference(&"é".repeat(200))).await;
     }
 
-    async fn of_concurrent_creates_with_one_reference_one_succeeds(platform: &Platform) {
+    async fn only_one_of_concurrent_creates_with_the_same_reference_succeeds(platform: &Platform) {
         let client = platform.client().await;
 
         let responses = join_all((0..32).map(|_| client.post(DELIVERIES, draft_with_reference("42")))).await;
@@ -117,7 +138,7 @@ on_both_databases! {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_concurrent_creates_on_two_cores_with_one_reference_one_succeeds() {
+async fn only_one_of_concurrent_creates_on_two_cores_with_the_same_reference_succeeds() {
     let Some(replicas) = Replica::start_two().await else {
         return;
     };

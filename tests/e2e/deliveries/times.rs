@@ -155,7 +155,7 @@ async fn the_old_time_members_are_read_if_the_new_ones_are_absent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pickup_without_a_time_is_due_before_the_dropoff_minus_the_travel_time() {
+async fn a_pickup_without_a_time_ends_before_the_dropoff_by_the_travel_time() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();
@@ -180,8 +180,8 @@ async fn a_pickup_without_a_time_is_due_before_the_dropoff_minus_the_travel_time
             let travel = created["duration"].as_i64().map(SignedDuration::from_secs);
             let between = elapsed(&created["pickup"]["before"], &created["dropoff"]["before"]);
             mismatches.check_eq(&case, between, travel);
-            let waiting = elapsed(&created["pickup"]["after"], &created["pickup"]["before"]);
-            mismatches.check_eq(case, waiting, Some(SignedDuration::from_mins(15)));
+            let window = elapsed(&created["pickup"]["after"], &created["pickup"]["before"]);
+            mismatches.check_eq(case, window, Some(SignedDuration::from_mins(15)));
         }
     }
 
@@ -192,24 +192,24 @@ async fn a_pickup_without_a_time_is_due_before_the_dropoff_minus_the_travel_time
 /// "Zone: the store's, else the platform's, for reading times and for writing them."
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn times_are_read_and_written_in_the_stores_zone_or_else_the_platforms() {
-    let zone = "America/New_York";
-    let store_zone = Platform::start(Database::sqlite()).await;
-    assert_new_york_times(&store_zone, Some(zone)).await;
-    store_zone.stop().await;
-    let platform_zone = Platform::start_with(Database::sqlite(), |settings| {
-        settings.platform.timezone = TimeZone::get(zone).unwrap();
+    let new_york = "America/New_York";
+    let platform = Platform::start(Database::sqlite()).await;
+    assert_new_york_times(&platform, Some(new_york)).await;
+    platform.stop().await;
+    let new_york_platform = Platform::start_with(Database::sqlite(), |settings| {
+        settings.platform.timezone = TimeZone::get(new_york).unwrap();
     })
     .await;
-    assert_new_york_times(&platform_zone, None).await;
-    platform_zone.stop().await;
+    assert_new_york_times(&new_york_platform, None).await;
+    new_york_platform.stop().await;
 }
 
-async fn assert_new_york_times(platform: &Platform, zone: Option<&str>) {
+async fn assert_new_york_times(platform: &Platform, store_time_zone: Option<&str>) {
     let operator = platform.operator().await;
     let store = operator
         .create_store_with(CreateStoreRequest {
             display_name: "New York shop".to_owned(),
-            time_zone: zone.map(str::to_owned),
+            time_zone: store_time_zone.map(str::to_owned),
             default_address: Some(AddressDraft {
                 street_address: Some("45 Rue d'Ulm, Paris".to_owned()),
                 ..AddressDraft::default()
@@ -259,17 +259,17 @@ async fn contradictory_or_out_of_range_times_are_violations_and_past_times_are_n
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();
 
-    // Times may be from the year 2000 to ten years from now; the last one is almost the latest.
-    for past in [
+    // Valid times are from the year 2000 to ten years from now, 2030-04-02.
+    for time in [
         "2019-01-01 10:00",
         "2000-01-02 00:00",
         "today 08:00",
         "2030-04-01 12:00",
     ] {
         let response = client
-            .post("/api/deliveries", draft_with("dropoff.before", json!(past)))
+            .post("/api/deliveries", draft_with("dropoff.before", json!(time)))
             .await;
-        mismatches.check_eq(past, response.status, 201);
+        mismatches.check_eq(time, response.status, 201);
     }
     for out_of_range in [
         "1999-12-31 12:00",

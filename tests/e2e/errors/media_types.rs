@@ -79,6 +79,7 @@ async fn a_response_is_json_ld_or_json_if_accepted_and_406_otherwise() {
                 .header(ACCEPT, accept);
             let response = client.send(request, body).await;
             let case = format!("Accept: {accept}");
+            // `check_error` requires JSON-LD, but this error has the accepted media type.
             if accept == "application/problem+json" {
                 mismatches.check_eq(case, response.status, 406);
             } else {

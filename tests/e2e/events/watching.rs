@@ -1,11 +1,40 @@
 //! `Events.WatchEvents`: the events of all stores, for the platform's own programs.
 
+use std::time::Duration;
+
 use futures_util::future::join;
+use jiff::SignedDuration;
 use proto::{WatchEventsRequest, WatchEventsResponse, events_client::EventsClient};
-use tonic::{Code, Request, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming, transport::Channel};
 
 use super::{TIMEOUT, deliver, wait_for_number};
-use crate::harness::{Platform, grpc::with_token};
+use crate::harness::{
+    Database, Platform, Replica,
+    grpc::{self, with_token},
+    run_sql,
+};
+
+/// The limit within which the stream of a program that is no longer permitted ends.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Locks the clients as a migration may, and cancels every query that waits for the lock, until
+/// each stream's check has failed twice: that of the test's stream and of the dispatcher's.
+const FAIL_CHECKS: &str = "
+    LOCK TABLE api_clients;
+    DO $$
+    DECLARE
+        failed int := 0;
+    BEGIN
+        FOR poll IN 1..600 LOOP
+            failed := failed + (
+                SELECT count(*) FILTER (WHERE pg_cancel_backend(pid)) FROM pg_locks
+                WHERE NOT granted AND relation = 'api_clients'::regclass
+            );
+            EXIT WHEN failed >= 4;
+            PERFORM pg_sleep(0.1);
+        END LOOP;
+        ASSERT failed >= 4;
+    END $$";
 
 on_both_databases! {
     /// In order over all stores, from the requested position.
@@ -63,6 +92,108 @@ on_both_databases! {
         let anonymous = EventsClient::new(channel).watch_events(request).await;
         assert_eq!(anonymous.err().unwrap().code(), Code::Unauthenticated);
     }
+
+    async fn the_stream_of_a_disabled_program_ends(platform: &Platform) {
+        let operator = platform.operator().await;
+        let program = operator.create_client("", &["tasks:all"]).await;
+        let connection = grpc::connect(&platform.core_url, &program, &["tasks:all"]).await;
+        let mut watch = Watch::open_with(connection, None).await.unwrap();
+        let mut other = Watch::open(platform, &["tasks:all"], None).await.unwrap();
+
+        operator.disable_client(&program).await;
+
+        assert_ended_as_disabled(&watch.end().await);
+        let delivery = deliver(&platform.client().await, &platform.courier().await).await;
+        assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+    }
+
+    async fn a_stream_outlives_its_token(platform: &Platform) {
+        let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
+        platform.advance(SignedDuration::from_hours(2));
+
+        // The other program's stream is opened later, so it is checked later, too.
+        let operator = platform.operator().await;
+        let program = operator.create_client("", &["admin"]).await;
+        let connection = grpc::connect(&platform.core_url, &program, &["admin"]).await;
+        let mut checked_later = Watch::open_with(connection, None).await.unwrap();
+        operator.disable_client(&program).await;
+        assert_ended_as_disabled(&checked_later.end().await);
+
+        let delivery = deliver(&platform.client().await, &platform.courier().await).await;
+        assert_eq!(watch.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+    }
+}
+
+/// The other core has cached the client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
+    let Some([first, second]) = Replica::start_two().await else {
+        return;
+    };
+    let operator = first.operator().await;
+    let program = operator.create_client("", &["tasks:all"]).await;
+    let connection = second.connect(&program, &["tasks:all"]).await;
+    let mut watch = Watch::open_with(connection, None).await.unwrap();
+
+    operator.disable_client(&program).await;
+
+    assert_ended_as_disabled(&watch.end().await);
+    first.stop().await;
+    second.stop().await;
+}
+
+/// No RPC takes a scope away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stream_of_a_program_that_has_lost_the_scope_ends() {
+    let Some(database) = Database::postgres() else {
+        return;
+    };
+    let url = database.url.clone().unwrap();
+    let platform = Platform::start(database).await;
+    let scopes = ["tasks:all", "notifications"];
+    let program = platform.operator().await.create_client("", &scopes).await;
+    let connection = grpc::connect(&platform.core_url, &program, &scopes).await;
+    let mut watch = Watch::open_with(connection, None).await.unwrap();
+
+    let api_key = &program.api_key;
+    let take_away = format!(
+        "UPDATE api_clients SET scopes = 'notifications' WHERE api_key = '{api_key}' RETURNING 1"
+    );
+    assert_eq!(run_sql(&url, &take_away).await, "1\n");
+
+    let status = watch.end().await;
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::PermissionDenied, "the scope tasks:all is required")
+    );
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_whose_checks_fail_because_of_the_database_does_not_end() {
+    let Some(database) = Database::postgres() else {
+        return;
+    };
+    let url = database.url.clone().unwrap();
+    let platform = Platform::start(database).await;
+    let mut watch = Watch::open(&platform, &["tasks:all"], None).await.unwrap();
+
+    run_sql(&url, FAIL_CHECKS).await;
+
+    let delivery = deliver(&platform.client().await, &platform.courier().await).await;
+    assert_eq!(
+        watch.next(2).await,
+        [(1, 1, delivery.clone()), (2, 2, delivery)]
+    );
+    platform.stop().await;
+}
+
+#[track_caller]
+fn assert_ended_as_disabled(status: &Status) {
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::Unauthenticated, "the access token is not valid")
+    );
 }
 
 /// A stream of the event log.
@@ -74,7 +205,14 @@ impl Watch {
         scopes: &[&str],
         after: Option<i64>,
     ) -> Result<Self, Status> {
-        let (channel, token) = platform.connect(scopes).await;
+        Self::open_with(platform.connect(scopes).await, after).await
+    }
+
+    /// Over a channel to a core, with a token.
+    async fn open_with(
+        (channel, token): (Channel, String),
+        after: Option<i64>,
+    ) -> Result<Self, Status> {
         let request = WatchEventsRequest {
             after_position: after,
         };
@@ -100,5 +238,11 @@ impl Watch {
             }));
         }
         received
+    }
+
+    /// Waits until core ends the stream without another event, and returns why.
+    async fn end(&mut self) -> Status {
+        let message = tokio::time::timeout(END_TIMEOUT, self.0.message()).await;
+        message.expect("the stream should end").unwrap_err()
     }
 }

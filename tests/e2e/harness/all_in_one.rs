@@ -6,12 +6,12 @@ use std::{
     path::Path,
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-/// Far longer than a start takes.
+/// Far longer than a start or an exit takes.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A running `delivery`. Killed if the test fails before it is stopped.
@@ -66,7 +66,17 @@ impl AllInOne {
         let kill = format!("kill {signal} {}", self.process.id());
         let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(sent.success());
-        self.process.wait().unwrap()
+        let signalled = Instant::now();
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status;
+            }
+            assert!(
+                signalled.elapsed() < TIMEOUT,
+                "it does not exit after {signal}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// A member of `ready.json`, by its JSON pointer.
@@ -125,16 +135,16 @@ pub(crate) fn program(path: &str) -> Command {
     command
 }
 
-/// Runs an operator's command against the all-in-one of a data directory.
-pub(crate) fn operator(data_dir: &Path, arguments: &[&str]) -> Output {
+/// Runs `delivery` with a data directory, for example an operator's command against its all-in-one.
+pub(crate) fn run_delivery(data_dir: &Path, arguments: &[&str]) -> Output {
     let mut command = command();
     command.args(arguments).arg("--data-dir").arg(data_dir);
     command.output().unwrap()
 }
 
-/// The JSON output of an operator's command.
-pub(crate) fn operator_json(data_dir: &Path, arguments: &[&str]) -> Value {
-    let output = operator(data_dir, &[arguments, &["--json"]].concat());
+/// The JSON output of [`run_delivery`].
+pub(crate) fn run_delivery_json(data_dir: &Path, arguments: &[&str]) -> Value {
+    let output = run_delivery(data_dir, &[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{Documentation, Response};
 
-/// Far longer than any work in the background takes.
+/// Far longer than any request, and any work in the background, takes.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The interval at which [`ApiClient::wait_until`] polls.
@@ -162,8 +162,13 @@ impl ApiClient {
     ) -> Response {
         let request = request.body(Full::new(body.into())).unwrap();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let (parts, body) = self.http.request(request).await.unwrap().into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
+        let response = async {
+            let (parts, body) = self.http.request(request).await.unwrap().into_parts();
+            (parts, body.collect().await.unwrap().to_bytes())
+        };
+        let (parts, body) = tokio::time::timeout(TIMEOUT, response)
+            .await
+            .unwrap_or_else(|_| panic!("no response to {method} {path}"));
         let response = Response {
             status: parts.status.as_u16(),
             headers: parts.headers,

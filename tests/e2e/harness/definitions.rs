@@ -98,7 +98,7 @@ pub(crate) fn violation_fields(status: &Status) -> Vec<String> {
 
 /// GeoJSON of a box: west, south, east, north.
 pub(crate) fn zone(name: &str, [west, south, east, north]: [f64; 4]) -> String {
-    let corners = [
+    let positions = [
         [west, south],
         [east, south],
         [east, north],
@@ -111,6 +111,6 @@ pub(crate) fn zone(name: &str, [west, south, east, north]: [f64; 4]) -> String {
         "{{\"type\": \"FeatureCollection\",\n \"features\": [\n\
          {{\"type\": \"Feature\", \"properties\": {{\"name\": \"{name}\"}},\n\
          \"geometry\": {{\"type\": \"Polygon\",\n\
-         \"coordinates\": [[{corners}]]}}}}]}}"
+         \"coordinates\": [[{positions}]]}}}}]}}"
     )
 }

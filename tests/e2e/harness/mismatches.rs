@@ -1,4 +1,4 @@
-//! Mismatches of a table of cases, reported all at once; and checks of the error form.
+//! Mismatches of a table of cases, reported all at once; and checks of the error format.
 
 use std::fmt::{Debug, Display};
 
@@ -53,14 +53,14 @@ impl Mismatches {
         }
     }
 
-    /// Checks that the response is an error with this status in the error form.
+    /// Checks that the response is an error with this status in the error format.
     pub(crate) fn check_error(&mut self, case: impl Display, response: &Response, status: u16) {
         let mismatches = error_mismatches(response, status);
         self.extend(case, response, &mismatches);
     }
 
-    /// Checks that the response is a 400 in the error form with a violation at, or below, each of
-    /// these property paths and no other.
+    /// Checks that the response is a 400 in the error format with a violation at, or below, each
+    /// of these property paths and no other.
     pub(crate) fn check_violations(
         &mut self,
         case: impl Display,
@@ -112,7 +112,7 @@ impl Mismatches {
     }
 }
 
-/// How a response differs from the error form.
+/// How a response differs from the error format.
 fn error_mismatches(response: &Response, status: u16) -> Vec<String> {
     let mut mismatches = Vec::new();
     if response.status != status {
@@ -165,7 +165,7 @@ fn error_mismatches(response: &Response, status: u16) -> Vec<String> {
     mismatches
 }
 
-/// How the violations differ from their form.
+/// How the violations differ from their format.
 fn violation_mismatches(response: &Response) -> Vec<String> {
     let Some(violations) = response.json["violations"].as_array() else {
         return vec!["no violations".to_owned()];

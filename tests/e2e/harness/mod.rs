@@ -34,11 +34,13 @@ mod operator;
 mod platform;
 mod postgres;
 mod postgres_programs;
+mod prerequisites;
 pub(crate) mod raw;
 mod replica;
 mod resource;
 mod response;
 mod routing_server;
+mod sql;
 mod webhook_receiver;
 
 pub(crate) use api_client::ApiClient;
@@ -52,6 +54,7 @@ pub(crate) use replica::Replica;
 pub(crate) use resource::{deliver, draft, iri};
 pub(crate) use response::Response;
 pub(crate) use routing_server::RoutingServer;
+pub(crate) use sql::run_sql;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 
 /// Runs each test on SQLite and on PostgreSQL, as `<name>::sqlite` and `<name>::postgres`. A test

@@ -9,7 +9,8 @@ use tonic::transport::Channel;
 
 use super::{ApiClient, Courier, Documentation, Operator, grpc, postgres};
 
-/// The time at which every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's zone.
+/// The time at which every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's
+/// time zone.
 pub(crate) const START: &str = "2020-04-02T11:00:00+02:00";
 
 /// The database of a platform.
@@ -81,6 +82,7 @@ impl Platform {
             shutdown,
             _directory: directory,
         };
+        // Reads the OpenAPI document, unless another platform of this process already did.
         Documentation::of(&started.base_url).await;
         started
     }

@@ -15,7 +15,7 @@ use super::postgres_programs;
 /// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
 /// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
 /// matters after a power loss, is off.
-const CLEANUP_SCRIPT: &str = r#"
+const RESOURCE_SCRIPT: &str = r#"
 set -eu
 bin=$1
 directory=$(mktemp -d /tmp/delivery-postgres.XXXXXX)
@@ -26,8 +26,10 @@ trap 'rm -rf "$directory"' EXIT
     -c max_connections=300 -c shared_buffers=64MB -c full_page_writes=off \
     -c fsync=on -c synchronous_commit=on >"$directory/log" 2>&1 </dev/null &
 postgres=$!
+tries=0
 until "$bin/pg_isready" --quiet --host="$directory"; do
-    kill -0 $postgres 2>/dev/null || { cat "$directory/log" >&2; exit 1; }
+    tries=$((tries + 1))
+    kill -0 $postgres 2>/dev/null && [ $tries -lt 1200 ] || { cat "$directory/log" >&2; exit 1; }
     sleep 0.05
 done
 echo "$directory"
@@ -68,7 +70,7 @@ pub(super) fn create_database() -> Option<String> {
 }
 
 fn start(programs: PathBuf) -> Cluster {
-    let mut script = postgres_programs::cleanup_script(CLEANUP_SCRIPT, &programs)
+    let mut script = postgres_programs::resource_script(RESOURCE_SCRIPT, &programs)
         .spawn()
         .unwrap();
 

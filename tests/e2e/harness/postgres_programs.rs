@@ -1,14 +1,13 @@
-//! Finds PostgreSQL's programs, and runs the shell script that owns a test's cluster.
+//! Finds PostgreSQL's programs, and prepares the shell script that creates and removes a temporary
+//! PostgreSQL cluster.
 
 use std::{
-    io::Write,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-/// Set to `1` to make a missing PostgreSQL a failure.
-const REQUIRED: &str = "DELIVERY_TEST_REQUIRE_POSTGRES";
+use super::prerequisites;
 
 /// The program directory of the newest installed version: Debian's location, else `PATH`. `None`,
 /// with a message on stderr, on a machine without PostgreSQL.
@@ -29,25 +28,18 @@ pub(crate) fn find() -> Option<PathBuf> {
         .map(|(_, programs)| programs)
         .or_else(|| std::env::split_paths(&path).find(|programs| is_complete(programs)));
     if programs.is_none() {
-        let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "1");
-        assert!(
-            !required,
-            "PostgreSQL is not installed, and {REQUIRED} is set"
-        );
-        // Bypasses the test runner's capture: a skipped half must be visible in the output.
-        let _ = std::io::stderr().write_all(
-            b"\n*** PostgreSQL is not installed: the PostgreSQL tests are SKIPPED ***\n",
-        );
+        prerequisites::skip("the tests on PostgreSQL", "PostgreSQL is not installed");
     }
     programs
 }
 
-/// A shell that runs a script with the program directory as its first argument. The script cleans
-/// up when its standard input closes, which happens when this process exits, even by a kill.
-pub(crate) fn cleanup_script(script: &str, programs: &Path) -> Command {
+/// A shell that runs a script with the program directory as its first argument. The script
+/// removes the PostgreSQL cluster when its standard input closes, which happens when this process
+/// exits, even by a kill.
+pub(crate) fn resource_script(script: &str, programs: &Path) -> Command {
     let mut command = unprivileged_shell();
     command
-        .args(["-c", script, "cleanup_script"])
+        .args(["-c", script, "resource_script"])
         .arg(programs)
         .current_dir("/")
         .stdin(Stdio::piped())

@@ -6,14 +6,15 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
 
-use super::{ApiClient, Database, Operator, START};
+use super::{ApiClient, Database, Operator, START, grpc};
 
 /// One of two platforms over one database.
 pub(crate) struct Replica {
     base_url: String,
     core_url: String,
-    /// The id of the demo shop's store.
+    /// The demo store: `stores/<id>`.
     pub(crate) store: String,
     demo_client: Credentials,
     operator_client: Credentials,
@@ -71,6 +72,15 @@ impl Replica {
 
     pub(super) fn operator_client(&self) -> &Credentials {
         &self.operator_client
+    }
+
+    /// A gRPC channel, and a token of an API client for these scopes.
+    pub(crate) async fn connect(
+        &self,
+        credentials: &Credentials,
+        scopes: &[&str],
+    ) -> (Channel, String) {
+        grpc::connect(&self.core_url, credentials, scopes).await
     }
 
     /// The platform's operator over gRPC.

@@ -24,7 +24,7 @@ use tokio::{
 /// Far longer than a notification takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A notification as received: one request. Each attempt is received as its own.
+/// One attempt of a notification, as received.
 #[derive(Clone, Debug)]
 pub(crate) struct Notification {
     pub(crate) method: String,

@@ -153,6 +153,8 @@ on_both_databases! {
         let again = post(&client, &recover, "k", &since).await;
         assert_eq!(again.json["recovered"], 2);
         assert!(is_replay(&again));
+        let next = deliver(&client, &courier).await;
+        assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
         assert!(receiver.received().await.is_empty());
     }
 
@@ -183,7 +185,7 @@ on_both_databases! {
         assert!(receiver.received().await.is_empty());
     }
 
-    /// Keys do not depend on a store.
+    /// A key belongs to an API client; the operator's client has no store.
     async fn an_operators_keys_are_separate_from_the_clients(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.client_for(&platform.operator_client, &["admin"]).await;
@@ -203,7 +205,7 @@ on_both_databases! {
 
 /// Two cores that share only PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn concurrent_rotations_on_two_cores_rotate_once() {
+async fn concurrent_actions_on_two_cores_take_effect_once() {
     let Some(replicas) = Replica::start_two().await else {
         return;
     };
@@ -225,7 +227,7 @@ async fn concurrent_rotations_on_two_cores_rotate_once() {
     }
 }
 
-/// Actions on a webhook with their bodies, in an order in which each has an effect.
+/// Actions on a webhook with their bodies, in an order in which each succeeds.
 fn actions() -> [(&'static str, Value); 5] {
     [
         ("disable", json!({})),

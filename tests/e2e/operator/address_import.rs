@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::harness::all_in_one::{AllInOne, command, operator, operator_json, stderr};
+use crate::harness::all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr};
 
 const HEADER: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n";
 /// In the demo gazetteer.
@@ -84,7 +84,7 @@ fn geo(running: &AllInOne, address: &str) -> Value {
 fn import_all(data_dir: &Path) {
     let file = data_dir.join("complete.csv");
     fs::write(&file, lille_csv()).unwrap();
-    let imported = operator_json(data_dir, &["addresses", "import", file.to_str().unwrap()]);
+    let imported = run_delivery_json(data_dir, &["addresses", "import", file.to_str().unwrap()]);
     assert_eq!(imported, json!({ "imported": 40_000, "skipped": [] }));
 }
 
@@ -123,7 +123,7 @@ fn an_import_command_killed_midway_changes_nothing_and_does_not_block_the_next()
     let ImportInProgress { mut command, input } = ImportInProgress::start(data_dir);
     let file = data_dir.join("another.csv");
     fs::write(&file, format!("{HEADER}1;;Rue X;59000;Lille;3;50\n")).unwrap();
-    let second = operator(data_dir, &["addresses", "import", file.to_str().unwrap()]);
+    let second = run_delivery(data_dir, &["addresses", "import", file.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(1));
     assert_eq!(stderr(&second), "another import is in progress\n");
     command.kill().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::harness::all_in_one::{AllInOne, operator, operator_json, stderr};
+use crate::harness::all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr};
 
 const LILLE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
     12;;Rue de Gand;59000;Lille;3.0640;50.6430\n\
@@ -25,7 +25,7 @@ fn imported_addresses_are_usable_without_a_restart() {
     let before = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(before["violations"][0]["propertyPath"], "dropoff.address");
 
-    let imported = operator_json(data_dir, &["addresses", "import", file]);
+    let imported = run_delivery_json(data_dir, &["addresses", "import", file]);
 
     assert_eq!(
         imported,
@@ -42,7 +42,7 @@ fn imported_addresses_are_usable_without_a_restart() {
 
     let broken = data_dir.join("broken.csv");
     fs::write(&broken, "a;b\n1;2\n").unwrap();
-    let rejected = operator(
+    let rejected = run_delivery(
         data_dir,
         &["addresses", "import", file, broken.to_str().unwrap()],
     );
@@ -52,7 +52,7 @@ fn imported_addresses_are_usable_without_a_restart() {
         "{}",
         stderr(&rejected)
     );
-    let missing = operator(data_dir, &["addresses", "import", file, "not there"]);
+    let missing = run_delivery(data_dir, &["addresses", "import", file, "not there"]);
     assert_eq!(missing.status.code(), Some(1));
     let unchanged = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(
@@ -67,7 +67,7 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     let data_dir = data_dir.path();
     let running = AllInOne::start(data_dir, &[]);
 
-    let found = operator_json(
+    let found = run_delivery_json(
         data_dir,
         &["addresses", "search", "48 rue de Rivolli, 75004 Paris"],
     );
@@ -96,7 +96,7 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     );
 
     let store = format!("--store={}", running.text("/store"));
-    let unclear = operator(
+    let unclear = run_delivery(
         data_dir,
         &["addresses", "search", "4800 rue de Rivoli", &store],
     );
@@ -109,7 +109,7 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     for expected in [
         "Rue de Rivoli, Paris\n",
         "  street  confidence 0.90\n",
-        "  no town given: chose the one near the store\n",
+        "  no town is given: the town nearest to the store was chosen\n",
     ] {
         assert!(shown.contains(expected), "{expected:?} is not in {shown}");
     }
@@ -144,7 +144,7 @@ fn a_search_reports_its_reasons() {
              house number: 24\n  street: rue Paix\n  town: Paris\n",
         ),
     ] {
-        let searched = operator(data_dir, &["addresses", "search", text]);
+        let searched = run_delivery(data_dir, &["addresses", "search", text]);
         assert_eq!(searched.status.code(), Some(status), "{text}");
         assert_eq!(String::from_utf8_lossy(&searched.stdout), shown, "{text}");
         let expected_error = match status {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Platform, Replica, all_in_one::stderr};
 
-const TOKEN: [(&str, &str); 1] = [("grant_type", "client_credentials")];
+const TOKEN_FORM: [(&str, &str); 1] = [("grant_type", "client_credentials")];
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -211,7 +211,10 @@ async fn token_status(platform: &Platform, api_key: &str, api_secret: &str) -> u
         api_secret: api_secret.to_owned(),
     };
     let anonymous = platform.anonymous_client();
-    anonymous.request_token(&credentials, &TOKEN).await.status
+    anonymous
+        .request_token(&credentials, &TOKEN_FORM)
+        .await
+        .status
 }
 
 fn credentials(client: &Value) -> Credentials {

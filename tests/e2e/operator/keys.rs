@@ -33,8 +33,8 @@ on_both_databases! {
         });
         assert_eq!(rotated, published);
         let mut signing = signing;
-        // A minute until the new key signs, half a minute until every core has it, and the
-        // longest lifetime of a token.
+        // A minute until the new key signs, half a minute in which a core may still have cached
+        // the old one as the signing key, and the longest lifetime of a token.
         signing["accepted_until"] = "2020-04-03T09:02:30+00:00".into();
         assert_eq!(platform.run_delivery_json(&["keys", "list"]).await, json!([published, signing]));
 
@@ -67,7 +67,7 @@ on_both_databases! {
         let new = rotated["id"].clone();
         let old = kid(&before);
         assert_ne!(old, new);
-        assert_eq!(published(&platform.anonymous_client()).await, [new.clone(), old.clone()]);
+        assert_eq!(public_keys(&platform.anonymous_client()).await, [new.clone(), old.clone()]);
 
         // The old key signs until every verifier can have fetched the new one.
         platform.advance(MINUTE - SECOND);
@@ -92,7 +92,7 @@ on_both_databases! {
         let listed = platform.run_delivery_json(&["keys", "list"]).await;
         assert_eq!(listed.as_array().unwrap().len(), 1);
         assert_eq!(listed[0]["id"], first["id"]);
-        assert_eq!(published(&platform.anonymous_client()).await, [first["id"].clone()]);
+        assert_eq!(public_keys(&platform.anonymous_client()).await, [first["id"].clone()]);
 
         let second = platform.run_delivery_json(&["keys", "rotate"]).await;
         let listed = platform.run_delivery_json(&["keys", "list"]).await;
@@ -101,7 +101,7 @@ on_both_databases! {
     }
 }
 
-/// A token of one core is valid on both, before, during and after a rotation.
+/// A token of one core is valid on both, before and after the new key starts to sign.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_rotated_on_one_core_is_used_by_every_core_and_no_token_is_rejected() {
     let Some([first, second]) = Replica::start_two().await else {
@@ -113,10 +113,10 @@ async fn a_key_rotated_on_one_core_is_used_by_every_core_and_no_token_is_rejecte
     for (later, signed_by_new) in [(SignedDuration::ZERO, false), (MINUTE, true)] {
         first.advance(later);
         for [signer, verifier] in [[&first, &second], [&second, &first]] {
-            let token = signer.client().await;
-            assert_eq!(kid(&token) == rotated, signed_by_new);
+            let issued = signer.client().await;
+            assert_eq!(kid(&issued) == rotated, signed_by_new);
             for replica in [signer, verifier] {
-                let client = replica.anonymous_client().with_token(token.token());
+                let client = replica.anonymous_client().with_token(issued.token());
                 assert_eq!(client.get("/api/me").await.status, 200);
             }
         }
@@ -133,8 +133,8 @@ fn kid(client: &ApiClient) -> Value {
     header["kid"].clone()
 }
 
-/// The ids of the published keys.
-async fn published(client: &ApiClient) -> Vec<Value> {
+/// The ids of the public keys, in every state.
+async fn public_keys(client: &ApiClient) -> Vec<Value> {
     let response = client.get("/oauth2/jwks").await;
     // A cached copy must expire before a newly published key starts to sign.
     assert_eq!(response.header("cache-control"), "public, max-age=30");

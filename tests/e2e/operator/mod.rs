@@ -12,7 +12,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::harness::all_in_one::{AllInOne, command, operator, operator_json, stderr};
+use crate::harness::all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr};
 
 #[test]
 fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
@@ -20,7 +20,7 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
     let data_dir = data_dir.path();
     let mut running = AllInOne::start(data_dir, &[]);
 
-    let store = operator_json(
+    let store = run_delivery_json(
         data_dir,
         &[
             "stores",
@@ -30,18 +30,18 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
         ],
     );
     let id = store["id"].as_str().unwrap();
-    let by_iri = operator_json(
+    let by_iri = run_delivery_json(
         data_dir,
         &["stores", "show", store["iri"].as_str().unwrap()],
     );
-    let listed = operator_json(data_dir, &["stores", "list"]);
-    let renamed = operator_json(data_dir, &["stores", "set", id, "--name=Book store"]);
+    let listed = run_delivery_json(data_dir, &["stores", "list"]);
+    let renamed = run_delivery_json(data_dir, &["stores", "set", id, "--name=Book store"]);
     assert_eq!(by_iri, store);
     assert_eq!(listed.as_array().unwrap().last(), Some(&store));
     assert_eq!(renamed["name"], "Book store");
     assert_eq!(renamed["address"], store["address"]);
 
-    let client = operator_json(
+    let client = run_delivery_json(
         data_dir,
         &[
             "clients",
@@ -53,15 +53,16 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
         ],
     );
     assert_eq!(client["store"], id);
+    // `create_delivery` reads its credentials from here.
     running.ready["demo_client"] = client.clone();
     let created = running.create_delivery();
     let task = created["dropoff"]["@id"].as_str().unwrap();
     assert_eq!(
-        operator_json(data_dir, &["tasks", "show", task])["status"],
+        run_delivery_json(data_dir, &["tasks", "show", task])["status"],
         "TODO"
     );
     for _ in 0..2 {
-        let completed = operator_json(data_dir, &["tasks", "complete", task]);
+        let completed = run_delivery_json(data_dir, &["tasks", "complete", task]);
         assert_eq!(
             (&completed["iri"], &completed["status"]),
             (&json!(task), &json!("DONE"))
@@ -69,14 +70,14 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
     }
 
     let client = client["id"].as_str().unwrap();
-    let rotated = operator_json(data_dir, &["clients", "rotate-secret", client]);
+    let rotated = run_delivery_json(data_dir, &["clients", "rotate-secret", client]);
     assert_ne!(
         rotated["api_secret"],
         running.ready["demo_client"]["api_secret"]
     );
-    let disabled = operator_json(data_dir, &["clients", "disable", client]);
+    let disabled = run_delivery_json(data_dir, &["clients", "disable", client]);
     assert!(disabled["disabled_at"].is_string());
-    let clients = operator_json(data_dir, &["clients", "list", "--store", id]);
+    let clients = run_delivery_json(data_dir, &["clients", "list", "--store", id]);
     assert_eq!(clients.as_array().unwrap().len(), 1);
     assert_eq!(clients[0].get("api_secret"), None);
 }
@@ -95,16 +96,16 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
         let valid = data_dir.join("valid.toml");
         fs::write(&valid, definition).unwrap();
         let valid = valid.to_str().unwrap();
-        operator_json(data_dir, &[command, "check", valid]);
-        let applied = operator_json(data_dir, &[command, "apply", valid, "--store", store]);
-        let shown = operator_json(data_dir, &[command, "show", "--store", store]);
+        run_delivery_json(data_dir, &[command, "check", valid]);
+        let applied = run_delivery_json(data_dir, &[command, "apply", valid, "--store", store]);
+        let shown = run_delivery_json(data_dir, &[command, "show", "--store", store]);
         assert_eq!(applied["definition"], definition);
         assert_eq!(shown, applied);
 
         let invalid = data_dir.join("invalid.toml");
         fs::write(&invalid, format!("{definition}nonsense = 1\n")).unwrap();
         let invalid = invalid.to_str().unwrap();
-        let rejected = operator(data_dir, &[command, "apply", invalid, "--store", store]);
+        let rejected = run_delivery(data_dir, &[command, "apply", invalid, "--store", store]);
         assert_eq!(rejected.status.code(), Some(1));
         let line = definition.lines().count() + 1;
         assert!(
@@ -113,7 +114,7 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
             stderr(&rejected)
         );
         assert_eq!(
-            operator_json(data_dir, &[command, "show", "--store", store]),
+            run_delivery_json(data_dir, &[command, "show", "--store", store]),
             applied
         );
     }
@@ -162,7 +163,7 @@ fn the_exit_status_distinguishes_rejected_commands_from_usage_errors() {
         (2, &["fly"]),
         (2, &["start", "--timezone"]),
     ] {
-        let output = operator(data_dir, arguments);
+        let output = run_delivery(data_dir, arguments);
         assert_eq!(
             output.status.code(),
             Some(status),

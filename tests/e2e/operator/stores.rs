@@ -109,7 +109,7 @@ on_both_databases! {
             assert!(rejected.stdout.is_empty());
             assert_eq!(
                 stderr(&rejected),
-                "cannot get an access token for the operator: this client may not have the scope \"admin\"; it may have deliveries tasks\n"
+                "cannot get an access token for the operator: this client is not permitted the scope \"admin\"; its scopes are deliveries, tasks\n"
             );
         }
     }

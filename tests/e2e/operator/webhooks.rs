@@ -12,11 +12,11 @@ on_both_databases! {
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
         let id = webhook["id"].as_str().unwrap();
-        let app = client.get("/api/me").await.expect(200);
+        let api_client = client.get("/api/me").await.expect(200);
         let mut expected = json!({
             "id": id,
             "iri": webhook["@id"],
-            "client": app["id"],
+            "client": api_client["id"],
             "event": "delivery.picked",
             "url": receiver.url(),
             "secret_overlap_ends_at": null,

@@ -320,15 +320,15 @@ on_both_databases! {
         let without_scope = platform.client_for(&platform.demo_client, &["tasks"]).await;
 
         let forbidden = without_scope.post(CALCULATE, draft()).await;
-        let unknown = platform.anonymous_client().post(CALCULATE, draft()).await;
+        let anonymous = platform.anonymous_client().post(CALCULATE, draft()).await;
 
         assert_error(&forbidden, 403);
         assert_eq!(
             forbidden.header("www-authenticate"),
             r#"Bearer error="insufficient_scope", scope="deliveries""#
         );
-        assert_error(&unknown, 401);
-        assert!(unknown.header("www-authenticate").starts_with("Bearer"));
+        assert_error(&anonymous, 401);
+        assert!(anonymous.header("www-authenticate").starts_with("Bearer"));
     }
 
     /// An invalid definition is rejected with one violation per error at `line:column`, and the

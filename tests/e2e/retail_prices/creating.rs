@@ -45,7 +45,7 @@ on_both_databases! {
     /// "Whether create would accept the payload (slot, zone, geocode) is checked by the same
     /// code: a price is not given for what create refuses." For service areas see
     /// `deliveries::service_area`.
-    async fn no_price_is_given_for_an_order_that_create_rejects(platform: &Platform) {
+    async fn no_price_is_given_for_a_draft_that_create_rejects(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, SLOTS).await;
         let strict = fixed_price("EUR", 2000, 499) + "\n[packages]\nXL = {}\n";
@@ -122,7 +122,8 @@ on_both_databases! {
         }
     }
 
-    /// "Its use is recorded, unique, in the create's transaction": with the delivery or not at all.
+    /// The use of a quote is recorded in the transaction that creates the delivery: with the
+    /// delivery or not at all.
     async fn a_rejected_delivery_does_not_use_its_quote(platform: &Platform) {
         let operator = platform.operator().await;
         operator.apply_time_slot(&platform.store, SLOTS).await;
@@ -133,7 +134,7 @@ on_both_databases! {
         let draft = in_slot("2020-04-03 14:00-17:00");
         let quote = client.post(CALCULATE, draft.clone()).await.expect(200);
         operator.apply_price_list(&platform.store, &list(1999)).await;
-        let order_at_quote = |reference: &str| {
+        let draft_at_quote = |reference: &str| {
             let mut draft = draft.clone();
             draft["retailPrice"] = quote["@id"].clone();
             draft["externalReference"] = json!(reference);
@@ -141,13 +142,13 @@ on_both_databases! {
         };
 
         // Rejected by the last statement of the transaction, after booking the slot.
-        let rejected = client.post(DELIVERIES, order_at_quote("Order 42")).await;
+        let rejected = client.post(DELIVERIES, draft_at_quote("Order 42")).await;
         assert_eq!(json_ld(&rejected, 409)["code"], "external_reference_taken");
-        let created = client.create_delivery(order_at_quote("Order 43")).await;
+        let created = client.create_delivery(draft_at_quote("Order 43")).await;
         assert!(charges(&created, 499), "{created}");
 
         // The quote is used now; the slot, which is full too, is reported first.
-        let again = client.post(DELIVERIES, order_at_quote("Order 44")).await;
+        let again = client.post(DELIVERIES, draft_at_quote("Order 44")).await;
         assert_violations(&again, &["dropoff.timeSlot"]);
     }
 }

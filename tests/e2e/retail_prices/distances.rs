@@ -38,7 +38,7 @@ fn distance_of(resource: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn distances_are_the_routers_and_straight_lines_while_it_is_unavailable() {
+async fn distances_are_from_the_router_and_straight_lines_while_it_is_unavailable() {
     let router = RoutingServer::start(1886.3, 260.6).await;
     let platform = platform(&router, Fallback::StraightLine).await;
     let client = platform.client().await;
@@ -53,6 +53,7 @@ async fn distances_are_the_routers_and_straight_lines_while_it_is_unavailable() 
     );
 
     router.respond_with(500, "");
+    // The route is cached.
     assert_eq!(distance(&client, draft()).await, known);
     let estimate = distance(&client, far_draft()).await;
     assert_eq!(estimate[2], "straight_line");

@@ -83,7 +83,7 @@ on_both_databases! {
         }
     }
 
-    async fn an_order_has_the_same_price_calculated_asserted_and_created(platform: &Platform) {
+    async fn a_draft_has_the_same_price_calculated_asserted_and_created(platform: &Platform) {
         let definitions = Definitions::as_operator(platform).await;
         definitions.apply_zones(ZONES).await.unwrap();
         definitions

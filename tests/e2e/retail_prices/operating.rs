@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::harness::all_in_one::{AllInOne, operator, operator_json, stderr};
+use crate::harness::all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr};
 
 const LIST: &str = r#"currency = "EUR"
 tax = { name = "VAT", rate = 2000 }
@@ -26,7 +26,7 @@ const TOWN: &str = r#"{"type": "FeatureCollection", "features": [
      "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
 
 #[test]
-fn explain_shows_the_price_of_an_order_and_its_calculation() {
+fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path();
     let running = AllInOne::start(data_dir, &[]);
@@ -47,23 +47,23 @@ fn explain_shows_the_price_of_an_order_and_its_calculation() {
         write(data_dir, "payload.json", &text.to_string())
     };
 
-    let unknown = operator(data_dir, &["prices", "apply", &list, "--store", store]);
+    let unknown = run_delivery(data_dir, &["prices", "apply", &list, "--store", store]);
     assert_eq!(unknown.status.code(), Some(1));
     assert_eq!(
         stderr(&unknown),
         format!("{list}:7:34: unknown zone \"Town\"\n")
     );
-    let zones = operator_json(data_dir, &["zones", "apply", &zones_file]);
+    let zones = run_delivery_json(data_dir, &["zones", "apply", &zones_file]);
     assert_eq!(
         zones,
-        json!([{ "name": "Town", "corners": 5, "bounds": [48.8, 2.2, 48.9, 2.5] }])
+        json!([{ "name": "Town", "positions": 5, "bounds": [48.8, 2.2, 48.9, 2.5] }])
     );
-    assert_eq!(operator_json(data_dir, &["zones", "list"]), zones);
-    operator_json(data_dir, &["prices", "apply", &list, "--store", store]);
+    assert_eq!(run_delivery_json(data_dir, &["zones", "list"]), zones);
+    run_delivery_json(data_dir, &["prices", "apply", &list, "--store", store]);
 
     let without_weight = payload(Value::Null);
     let explain = ["prices", "explain", "--store", store, &without_weight];
-    let explained = operator_json(data_dir, &explain);
+    let explained = run_delivery_json(data_dir, &explain);
     assert_eq!(
         explained,
         json!({
@@ -96,7 +96,7 @@ fn explain_shows_the_price_of_an_order_and_its_calculation() {
     );
 
     let invalid = payload(json!(-5));
-    let rejected = operator(data_dir, &["prices", "explain", "--store", store, &invalid]);
+    let rejected = run_delivery(data_dir, &["prices", "explain", "--store", store, &invalid]);
     assert_eq!(rejected.status.code(), Some(1));
     assert_eq!(
         stderr(&rejected),
@@ -135,7 +135,7 @@ fn a_list_is_checked_before_it_is_applied() {
         &["prices", "check", &invalid][..],
         &["prices", "apply", &invalid, "--store", store],
     ] {
-        let rejected = operator(data_dir, command);
+        let rejected = run_delivery(data_dir, command);
         assert_eq!(rejected.status.code(), Some(1));
         let found = stderr(&rejected);
         let found: Vec<_> = found.lines().collect();
@@ -159,17 +159,17 @@ fn a_list_is_checked_before_it_is_applied() {
         "no rule has a price for distance from 0 to 499",
     ];
     let lines = warnings.map(|warning| format!("{questionable}: warning: {warning}\n"));
-    let checked = operator(data_dir, &["prices", "check", &questionable]);
+    let checked = run_delivery(data_dir, &["prices", "check", &questionable]);
     assert!(checked.status.success());
     assert_eq!(stderr(&checked), lines.concat());
-    let applied = operator(
+    let applied = run_delivery(
         data_dir,
         &["prices", "apply", &questionable, "--store", store],
     );
     assert!(applied.status.success());
     assert_eq!(stderr(&applied), lines.concat());
     assert_eq!(
-        operator_json(data_dir, &["prices", "check", &questionable]),
+        run_delivery_json(data_dir, &["prices", "check", &questionable]),
         json!({ "warnings": warnings })
     );
 }
@@ -186,10 +186,10 @@ fn every_version_of_a_price_list_can_be_shown() {
     };
     for price in [700, 800] {
         let file = write(data_dir, "list.toml", &list(price));
-        operator_json(data_dir, &["prices", "apply", &file, "--store", store]);
+        run_delivery_json(data_dir, &["prices", "apply", &file, "--store", store]);
     }
 
-    let history = operator_json(data_dir, &["prices", "history", "--store", store]);
+    let history = run_delivery_json(data_dir, &["prices", "history", "--store", store]);
 
     // Version 1 is the demo store's.
     let versions: Vec<_> = history
@@ -202,7 +202,7 @@ fn every_version_of_a_price_list_can_be_shown() {
     assert!(history[0]["created_at"].is_string());
     let shown = |version: &str| {
         let show = ["prices", "show", "--store", store, "--version", version];
-        operator(data_dir, &show)
+        run_delivery(data_dir, &show)
     };
     assert_eq!(String::from_utf8_lossy(&shown("2").stdout), list(700));
     assert_eq!(shown("4").status.code(), Some(1));
@@ -215,7 +215,7 @@ fn write(directory: &Path, name: &str, text: &str) -> String {
 }
 
 fn stdout(data_dir: &Path, arguments: &[&str]) -> String {
-    let output = operator(data_dir, arguments);
+    let output = run_delivery(data_dir, arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }

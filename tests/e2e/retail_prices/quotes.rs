@@ -26,8 +26,8 @@ on_both_databases! {
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 499))
             .await;
         let quote = quote(&client, &draft()).await;
-        let strict = fixed_price("EUR", 2000, 1999) + "\n[packages]\nXL = {}\n";
-        operator.apply_price_list(&platform.store, &strict).await;
+        let current = fixed_price("EUR", 2000, 1999) + "\n[packages]\nXL = {}\n";
+        operator.apply_price_list(&platform.store, &current).await;
         platform.advance(SignedDuration::from_secs(14 * 60 + 59));
 
         let preview = json_ld(&client.post(ASSERT, at_price(&draft(), quote.as_str())).await, 200);

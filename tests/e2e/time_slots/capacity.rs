@@ -7,7 +7,7 @@ use super::{LUNCH_AND_AFTERNOON, definition, intervals, values};
 use crate::harness::{ApiClient, Platform, Replica, Response};
 
 on_both_databases! {
-    /// "`capacity` […] deliveries per slot": also for concurrent orders; a full slot is no
+    /// "`capacity` […] deliveries per slot": also for concurrent requests; a full slot is no
     /// longer offered, and its error names the next available one.
     async fn a_slot_accepts_as_many_deliveries_as_its_capacity(platform: &Platform) {
         let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
@@ -78,7 +78,7 @@ async fn two_cores_book_a_slot_no_more_than_its_capacity() {
     }
 }
 
-/// Sends 64 concurrent orders for one slot, alternating between the clients; returns the created
+/// Sends 64 concurrent drafts for one slot, alternating between the clients; returns the created
 /// and the rejected.
 async fn create_concurrently(clients: [&ApiClient; 2]) -> (Vec<Response>, Vec<Response>) {
     let draft = json!({

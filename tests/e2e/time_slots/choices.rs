@@ -15,7 +15,7 @@ const LUNCH: &str = "T10:00:00Z/T12:00:00Z";
 const AFTERNOON: &str = "T12:00:00Z/T15:00:00Z";
 
 on_both_databases! {
-    /// "Facts: Paris, daily 12:00–14:00 and 14:00–17:00, interval 2 days. Now 2020-04-02 11:00 →
+    /// "Paris, daily 12:00–14:00 and 14:00–17:00, interval 2 days. Now 2020-04-02 11:00 →
     /// `2020-04-02T10:00:00Z/2020-04-02T12:00:00Z`, `…T12:00:00Z/…T15:00:00Z`, and the same two of
     /// 04-03."
     async fn choices_are_an_ordered_list_of_utc_intervals_with_labels(platform: &Platform) {
@@ -144,6 +144,7 @@ on_both_databases! {
                 on("Mo", "2 days"),
                 intervals(&[("2020-10-26", "T11:00:00Z/T13:00:00Z")]),
             ),
+            // A Friday, before a weekend without holidays.
             (
                 "2024-05-31T11:00+02:00",
                 daily("2 days", "working_days_only = true"),

@@ -1,4 +1,4 @@
-//! A slot as the `timeSlot` of an order.
+//! A slot as the `timeSlot` of a task.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -41,7 +41,8 @@ fn members(choices: &Value, member: &str) -> Vec<String> {
         .collect()
 }
 
-/// `2020-04-02` and `T10:00:00Z/T12:00:00Z`, each pair as one interval.
+/// One interval for each pair of a date and its times, such as `2020-04-02` and
+/// `T10:00:00Z/T12:00:00Z`.
 fn intervals(days: &[(&str, &str)]) -> Vec<String> {
     days.iter()
         .map(|(date, times)| {

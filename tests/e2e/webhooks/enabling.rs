@@ -121,6 +121,7 @@ on_both_databases! {
                     .wait_until(&failed, |page| page["hydra:member"].get(0).map(|_| ()))
                     .await;
                 platform.advance(SignedDuration::from_hours(5 * 24));
+                // The token of `client` has expired.
                 later_client = Some(platform.client().await);
             }
             let read = wait_until_disabled(later_client.as_ref().unwrap_or(&client), &webhook).await;

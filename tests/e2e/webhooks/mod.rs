@@ -1,10 +1,13 @@
 //! "Webhooks" and "Events": registration, notifications, signatures.
 
 mod clock;
+mod deleting;
+mod dispatcher_streams;
 mod enabling;
 mod fairness;
 mod history;
 mod notifications;
+mod quota;
 mod registering;
 mod retrying;
 mod secret_rotation;

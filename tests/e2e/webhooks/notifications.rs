@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::{deliver, draft, iri};
 use crate::harness::{MisbehavingReceiver, Notification, Platform, WebhookReceiver};
 
-/// Added to a delay, ends just before it; jitter only adds to a delay.
-const ALMOST: SignedDuration = SignedDuration::from_millis(-1);
+/// A delay plus this ends just before the retry is due, because jitter only lengthens a delay.
+const JUST_BEFORE: SignedDuration = SignedDuration::from_millis(-1);
 
-/// The first retry delay, jitter included.
+/// Longer than the first retry delay of 5 s with its jitter.
 const RETRY_DELAY: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long to wait for a request after each advance of the clock: a moment first, because the
@@ -340,7 +340,7 @@ async fn assert_no_retry_before(
     delay: SignedDuration,
 ) {
     receiver.respond_with(204);
-    for pause in [SignedDuration::ZERO, delay + ALMOST] {
+    for pause in [SignedDuration::ZERO, delay + JUST_BEFORE] {
         platform.advance(pause);
         let meanwhile = deliver(&platform.client().await, &platform.courier().await).await;
         let next = receiver.next_notification().await;

@@ -1,10 +1,12 @@
 //! The retry schedule of failed notifications.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{deliver, iri, wait_for_attempts};
-use crate::harness::{Platform, WebhookReceiver};
+use crate::harness::{ApiClient, Platform, WebhookReceiver};
 
 /// The delay before each retry in seconds, without jitter.
 const SCHEDULE: [i64; 9] = [
@@ -72,6 +74,33 @@ on_both_databases! {
         platform.advance(SignedDuration::from_secs(121));
         let again = receiver.next_notification().await;
         assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
+    }
+
+    /// The second retry is due after 5 minutes and up to a tenth more, 30 s, in whole seconds.
+    async fn notifications_that_fail_at_the_same_instant_are_retried_at_different_times(
+        platform: &Platform,
+    ) {
+        let receiver = WebhookReceiver::start().await;
+        receiver.respond_with(500);
+        let client = platform.client().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        let courier = platform.courier().await;
+        for _ in 0..16 {
+            deliver(&client, &courier).await;
+        }
+        wait_for_all(&client, &webhook, 1).await;
+
+        platform.advance(SignedDuration::from_secs(6));
+        let failed = wait_for_all(&client, &webhook, 2).await;
+
+        assert_eq!(failed.len(), 16);
+        let delays: BTreeSet<_> = failed
+            .iter()
+            .map(|failed| due(failed).duration_since(platform.now()).as_secs())
+            .collect();
+        assert!(delays.iter().all(|delay| (300..=330).contains(delay)), "{delays:?}");
+        // With the full jitter, fewer occur once in 10⁹ runs.
+        assert!(delays.len() >= 5, "{delays:?}");
     }
 
     /// "Exhausted → given up, kept, visible", with every attempt.
@@ -145,6 +174,21 @@ on_both_databases! {
         assert_eq!(receiver.next_notification().await.json()["data"]["object"], next);
         assert!(receiver.received().await.is_empty(), "it should not be retried");
     }
+}
+
+/// The notifications of a webhook, once each has this many attempts.
+async fn wait_for_all(client: &ApiClient, webhook: &Value, attempts: u32) -> Vec<Value> {
+    let path = format!("{}/notifications?itemsPerPage=100", iri(webhook));
+    client
+        .wait_until(&path, |mut page| {
+            let notifications = page["hydra:member"].as_array_mut().unwrap();
+            let is_done = |notification: &Value| notification["attemptCount"] == attempts;
+            notifications
+                .iter()
+                .all(is_done)
+                .then(|| std::mem::take(notifications))
+        })
+        .await
 }
 
 /// The time of the next attempt.

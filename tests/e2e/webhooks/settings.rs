@@ -1,4 +1,5 @@
-//! The operator's settings: how long a webhook may only fail, and how long notifications are retained.
+//! The operator's settings: how long a webhook may fail without a success, and how long
+//! notifications are retained.
 
 use std::time::Duration;
 
@@ -98,7 +99,7 @@ async fn a_finished_notification_is_removed_after_the_configured_time() {
 /// Retention applies to finished notifications: older failed ones are still recovered, and so are the
 /// events that a disabled webhook missed. Each is enqueued once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn failed_and_missed_notifications_older_than_the_retention_are_recovered() {
+async fn failed_notifications_and_missed_events_older_than_the_retention_are_recovered() {
     for platform in
         platforms(|settings| settings.webhooks.notification_retention = Duration::from_hours(24))
             .await

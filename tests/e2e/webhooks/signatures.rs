@@ -1,4 +1,4 @@
-//! "Signature": the specified one and that of Standard Webhooks, over the exact bytes sent.
+//! "Signature": the platform signature and that of Standard Webhooks, over the exact bytes sent.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;

@@ -69,10 +69,10 @@ on_both_databases! {
         let receiver = WebhookReceiver::start().await;
         receiver.respond_with(503);
         // A TLS handshake with a receiver that speaks plain HTTP.
-        let plain = receiver.url().replace("http:", "https:");
+        let https_url = receiver.url().replace("http:", "https:");
         for (url, failure, status, connected) in [
             (receiver.url(), "status", json!(503), true),
-            (&plain, "tls", Value::Null, true),
+            (&https_url, "tls", Value::Null, true),
             ("http://127.0.0.1:1/", "connect", Value::Null, false),
         ] {
             let webhook = client.create_webhook("delivery.completed", url).await;

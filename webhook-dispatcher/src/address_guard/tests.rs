@@ -17,7 +17,8 @@ fn guard_with(allowed: &str, resolver: Resolver) -> AddressGuard {
     AddressGuard::new(policy, resolver)
 }
 
-/// Whether a listener has had no connection: the first one that it accepts is opened here.
+/// Whether nothing has connected to a listener: the first connection that it accepts is then the
+/// one that this function opens.
 async fn has_no_connection(listener: TcpListener) -> bool {
     let addr = listener.local_addr().unwrap();
     let stream = TcpStream::connect(addr).await.unwrap();
@@ -27,8 +28,8 @@ async fn has_no_connection(listener: TcpListener) -> bool {
 
 #[tokio::test]
 async fn one_denied_address_denies_the_host() {
-    let denied_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = denied_listener.local_addr().unwrap().port();
+    let allowed_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = allowed_listener.local_addr().unwrap().port();
     let allowed = SocketAddr::from(([127, 0, 0, 1], port));
     let denied = SocketAddr::from(([127, 0, 0, 2], port));
 
@@ -43,7 +44,7 @@ async fn one_denied_address_denies_the_host() {
             "{result:?}"
         );
     }
-    assert!(has_no_connection(denied_listener).await);
+    assert!(has_no_connection(allowed_listener).await);
 }
 
 #[tokio::test]

@@ -45,6 +45,7 @@ async fn a_session_whose_core_is_removed_ends_with_its_sends_and_hands_over_thei
     let orphaned = watch::Sender::new(OrphanedOutcomes::new(2));
     let shutdown = shutdown();
     let mut session = session(&orphaned, &shutdown);
+    // Grants the credit that the notification uses.
     session.in_flight.stream_state.next_request(true);
     session.in_flight.start(vec![notification()]).unwrap();
     assert!(!orphaned.borrow().is_drained());
@@ -68,6 +69,7 @@ async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     let orphaned = watch::Sender::new(OrphanedOutcomes::new(2));
     let shutdown = shutdown();
     let mut session = session(&orphaned, &shutdown);
+    // Grants the credit that the notification uses.
     session.in_flight.stream_state.next_request(true);
     let started = tokio::time::Instant::now();
     session.in_flight.start(vec![notification()]).unwrap();

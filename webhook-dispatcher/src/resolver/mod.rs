@@ -22,9 +22,10 @@ use self::latency_class::{LatencyClass, LatencyHistory};
 
 /// The maximum number of concurrent lookups; far below the size of the blocking thread pool.
 const MAX_LOOKUPS: usize = 64;
-/// Of those, the maximum for names that were not looked up recently.
+/// Of all lookups, the maximum for names that were not looked up recently.
 const MAX_NEW: usize = MAX_LOOKUPS / 2;
-/// Of those, the maximum for names whose last lookup was slow. The rest is reserved for fast names.
+/// Of all lookups, the maximum for names whose last lookup was slow. What new and slow names
+/// leave is reserved for fast names.
 const MAX_SLOW: usize = MAX_LOOKUPS / 4;
 
 /// The latency from which a name is slow.
@@ -41,12 +42,12 @@ type SharedLookup = Arc<watch::Sender<Option<LookupResult>>>;
 
 /// Resolves host names.
 #[derive(Clone)]
-pub(crate) struct Resolver(Arc<Shared>);
+pub(crate) struct Resolver(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     look_up: LookupFn,
     slow_latency: Duration,
-    /// Permits for all names, and additional ones for new and for slow names.
+    /// Every lookup needs one of these. One for a new or a slow name needs a second permit.
     all_permits: Arc<Semaphore>,
     new_permits: Arc<Semaphore>,
     slow_permits: Arc<Semaphore>,
@@ -81,7 +82,7 @@ impl Resolver {
 
     fn new(look_up: LookupFn, slow_latency: Duration) -> Self {
         let permits = |count| Arc::new(Semaphore::new(count));
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             look_up,
             slow_latency,
             all_permits: permits(MAX_LOOKUPS),

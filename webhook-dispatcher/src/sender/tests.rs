@@ -1,4 +1,5 @@
-//! Failures of attempts that need a custom resolver: each is classified alike with and without TLS.
+//! The deadline of an attempt, and failures that need a custom resolver: each is classified alike
+//! with and without TLS.
 
 use std::{
     io,
@@ -17,6 +18,12 @@ const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 type LookupResult = io::Result<Vec<IpAddr>>;
 
+/// A sender that resolves names with a function.
+fn sender(config: &Config, look_up: fn() -> BoxFuture<'static, LookupResult>) -> Sender {
+    let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
+    Sender::new(config, tls, Resolver::with(move |_| look_up())).unwrap()
+}
+
 /// The failures of attempts to send to `shop.example` over http and https.
 async fn failures(
     configure: fn(&mut Config),
@@ -29,8 +36,7 @@ async fn failures(
         ..Config::default()
     };
     configure(&mut config);
-    let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
-    let sender = Sender::new(&config, tls, Resolver::with(move |_| look_up())).unwrap();
+    let sender = sender(&config, look_up);
 
     let mut failures = [Failure::Unspecified; 2];
     for (failure, scheme) in failures.iter_mut().zip(["http", "https"]) {
@@ -56,6 +62,36 @@ fn short_timeout(config: &mut Config) {
 /// Resolves every name to loopback.
 fn to_loopback() -> BoxFuture<'static, LookupResult> {
     Box::pin(std::future::ready(Ok(vec![LOOPBACK.ip()])))
+}
+
+/// Until its last ten seconds, or its half if that is longer.
+#[test]
+fn an_attempt_may_take_the_configured_timeout_within_the_beginning_of_its_lease() {
+    let config = Config {
+        send_timeout: Duration::from_secs(15),
+        ..Config::default()
+    };
+    let sender = sender(&config, to_loopback);
+    for (lease, timeout) in [
+        (None, 15.0),
+        (Some(60.0), 15.0),
+        (Some(25.0), 15.0),
+        (Some(24.0), 14.0),
+        (Some(20.0), 10.0),
+        (Some(19.0), 9.5),
+        (Some(12.0), 6.0),
+        (Some(1.0), 0.5),
+        (Some(0.0), 0.0),
+    ] {
+        let notification = Notification {
+            lease: lease.map(|lease| Duration::from_secs_f64(lease).try_into().unwrap()),
+            ..Notification::default()
+        };
+
+        let found = sender.timeout_of(&notification);
+
+        assert_eq!(found, Duration::from_secs_f64(timeout), "{lease:?}");
+    }
 }
 
 #[tokio::test]

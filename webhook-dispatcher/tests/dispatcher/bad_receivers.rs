@@ -2,11 +2,14 @@
 //! dispatcher.
 
 use proto::{Outcome, outcome::Failure};
-use tokio::net::TcpSocket;
+use tokio::{
+    net::TcpSocket,
+    sync::mpsc::{self, UnboundedReceiver},
+};
 
 use crate::harness::{
-    Canary, Dispatcher, FakeCore, attempt, config, delivered, failed, notification, receiver,
-    receiver_at, responding, with_timeout,
+    Canary, Dispatcher, FakeCore, OK, Received, attempt, config, delivered, failed, notification,
+    receiver, receiver_at, responding, with_timeout,
 };
 
 #[tokio::test]
@@ -50,7 +53,7 @@ async fn only_the_beginning_of_a_gigabyte_is_read() {
     let outcome = attempt(&format!("http://{addr}/")).await;
 
     assert_eq!(outcome, delivered(&"a".repeat(4096)));
-    // 64 KiB, and the receive buffer of its socket.
+    // The dispatcher reads at most 64 KiB; its socket's receive buffer takes some more.
     let written = with_timeout(written.recv()).await.unwrap();
     assert!(written < MEGABYTE, "{written}");
 }
@@ -144,38 +147,90 @@ async fn a_compressed_response_is_not_decompressed() {
     let outcome = attempt(&url).await;
 
     assert_eq!(outcome, delivered("\u{1f}\u{fffd}\u{8}\u{fffd}"));
-    let request = received.recv().await.unwrap();
+    let request = received.try_recv().unwrap();
     assert_eq!(request.header("Accept-Encoding"), None);
 }
 
+/// The request may have been processed: another one could be a repeat.
+#[tokio::test]
+async fn a_new_connection_that_is_closed_without_a_response_is_not_replaced() {
+    for resets in [false, true] {
+        let (requests_tx, mut requests) = mpsc::unbounded_channel();
+        let addr = receiver(move |number, mut connection| {
+            let requests = requests_tx.clone();
+            async move {
+                let request = connection.read_request().await.unwrap();
+                requests.send((number, webhook_id(&request))).unwrap();
+                if resets {
+                    connection.reset();
+                }
+            }
+        })
+        .await;
+
+        let outcome = attempt(&format!("http://{addr}/")).await;
+
+        assert_eq!(outcome, failed(Failure::Protocol, None), "{resets}");
+        assert_eq!(received(&mut requests), [(0, 1)], "{resets}");
+    }
+}
+
+/// It is replaced by a new one, once.
 #[tokio::test]
 async fn an_idle_connection_closed_on_reuse_costs_no_attempt() {
-    let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&config(&[&core]));
-    let mut stream = core.stream().await;
-    // The first connection responds once and closes on the second request.
-    let addr = receiver(|number, mut connection| async move {
-        while connection.read_request().await.is_some() {
-            let response = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
-            connection.write(response.as_bytes()).await;
-            if number == 0 {
-                connection.read_request().await;
-                break;
+    // Whether the receiver responds on the new connection, too, and the failure if it does not.
+    for (responds, failure, status) in [
+        (true, Failure::Unspecified, Some(200)),
+        (false, Failure::Protocol, None),
+    ] {
+        let mut core = FakeCore::start().await;
+        let dispatcher = Dispatcher::start(&config(&[&core]));
+        let mut stream = core.stream().await;
+        // The first connection responds once and closes on the second request.
+        let (requests_tx, mut requests) = mpsc::unbounded_channel();
+        let addr = receiver(move |number, mut connection| {
+            let requests = requests_tx.clone();
+            async move {
+                for nth in 0.. {
+                    let Some(request) = connection.read_request().await else {
+                        break;
+                    };
+                    requests.send((number, webhook_id(&request))).unwrap();
+                    let is_answered = if number == 0 { nth == 0 } else { responds };
+                    if !is_answered {
+                        break;
+                    }
+                    connection.write(OK).await;
+                }
             }
+        })
+        .await;
+
+        let mut outcomes = Vec::new();
+        for number in 1..=2 {
+            let url = format!("http://{addr}/");
+            stream.send(vec![notification(number, &url)]).await;
+            let outcome = stream.next_outcome().await;
+            stream.acknowledge(&outcome).await;
+            outcomes.push((outcome.failure(), outcome.status));
         }
-    })
-    .await;
 
-    for number in 1..=2 {
-        let url = format!("http://{addr}/");
-        stream.send(vec![notification(number, &url)]).await;
-        let outcome = stream.next_outcome().await;
-        assert_eq!(outcome.failure(), Failure::Unspecified);
-        assert_eq!(outcome.response_body, (number - 1).to_string());
-        stream.acknowledge(&outcome).await;
+        let delivered = (Failure::Unspecified, Some(200));
+        assert_eq!(outcomes, [delivered, (failure, status)]);
+        dispatcher.shut_down_with(stream).await;
+        assert_eq!(received(&mut requests), [(0, 1), (0, 2), (1, 2)]);
     }
+}
 
-    dispatcher.shut_down_with(stream).await;
+/// The number of a notification, of [`notification`].
+fn webhook_id(request: &Received) -> u8 {
+    let id = request.header("Webhook-Id").unwrap();
+    u8::from_str_radix(&id[id.len() - 2..], 16).unwrap()
+}
+
+/// The requests so far: the numbers of their connections and notifications.
+fn received(requests: &mut UnboundedReceiver<(usize, u8)>) -> Vec<(usize, u8)> {
+    std::iter::from_fn(|| requests.try_recv().ok()).collect()
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ impl PartlyHangingReceiver {
     async fn serve_one(&mut self, stream: &mut CoreStream) {
         stream.send(vec![notification(1, &self.url)]).await;
         self.permits.add_permits(1);
-        await_delivery(stream).await;
+        acknowledge_delivered(stream).await;
         with_timeout(self.arrivals.recv()).await.unwrap();
     }
 
@@ -100,8 +100,8 @@ impl PartlyHangingReceiver {
         let has_opened = self.hanging.wait_for(|hanging| hanging.opened > opened);
         drop(with_timeout(has_opened).await.unwrap());
         self.permits.add_permits(2);
-        await_delivery(stream).await;
-        await_delivery(stream).await;
+        acknowledge_delivered(stream).await;
+        acknowledge_delivered(stream).await;
         with_timeout(self.arrivals.recv()).await.unwrap();
     }
 }
@@ -123,7 +123,7 @@ async fn serve(
         .await;
 }
 
-async fn await_delivery(stream: &mut CoreStream) {
+async fn acknowledge_delivered(stream: &mut CoreStream) {
     let outcome = stream.next_outcome().await;
     assert_eq!(outcome.failure(), Failure::Unspecified);
     stream.acknowledge(&outcome).await;
@@ -144,7 +144,7 @@ async fn abandoned_connections_time_out() {
     dispatcher.shut_down_with(stream).await;
 }
 
-/// Well before their timeout.
+/// The limit applies long before the connections time out.
 #[tokio::test]
 async fn the_number_of_abandoned_connections_is_limited() {
     const LIMIT: usize = 64;

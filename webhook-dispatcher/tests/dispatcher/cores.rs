@@ -47,7 +47,7 @@ async fn outcomes_a_core_did_not_acknowledge_before_it_stopped_are_reported_to_a
     assert_eq!(stream.next_outcome().await, reported);
     stream.acknowledge(&reported).await;
     dispatcher.shut_down_with(stream).await;
-    assert!(received.recv().await.is_some());
+    assert!(received.try_recv().is_ok());
     assert!(received.try_recv().is_err(), "it was sent once");
 }
 
@@ -71,7 +71,6 @@ async fn a_send_that_completes_after_its_core_stopped_is_reported_to_another() {
     dispatcher.shut_down_with(stream).await;
 }
 
-/// An acknowledged outcome is not reported to another core again.
 #[tokio::test]
 async fn an_outcome_acknowledged_by_another_core_is_not_reported_again() {
     let Platform {
@@ -90,18 +89,17 @@ async fn an_outcome_acknowledged_by_another_core_is_not_reported_again() {
     let mut reopened = failing.stream().await;
     dispatcher.shut_down();
 
-    let mut reported = Vec::new();
-    while let Some(request) = reopened.next_request().await {
-        reported.extend(request.outcomes);
+    for request in reopened.remaining_requests().await {
+        assert_eq!(request.outcomes, []);
     }
-    assert_eq!(reported, []);
     drop(reopened);
-    while stream.next_request().await.is_some() {}
+    stream.remaining_requests().await;
     drop(stream);
     dispatcher.exited().await;
 }
 
-/// The session with the other core has drained by then: it opens another stream.
+/// When the send completes, the session with the other core has drained, so the dispatcher opens a
+/// new stream to that core.
 #[tokio::test]
 async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_promptly() {
     let Platform {
@@ -115,7 +113,7 @@ async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_prom
     stopped.stop([broken]).await;
 
     dispatcher.shut_down();
-    while let Some(request) = stream.next_request().await {
+    for request in stream.remaining_requests().await {
         assert_eq!(request.outcomes, []);
     }
     drop(stream);
@@ -126,14 +124,14 @@ async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_prom
     assert_eq!(outcome.lease_token, "lease-1");
     stream.acknowledge(&outcome).await;
     let acknowledged = Instant::now();
-    while stream.next_request().await.is_some() {}
+    stream.remaining_requests().await;
     drop(stream);
     dispatcher.exited().await;
     // Well below the shutdown timeout of 30 s.
     assert!(acknowledged.elapsed().as_secs() < 10);
 }
 
-/// Such as a core without a connection to the database.
+/// A core without a connection to the database acknowledges nothing, for example.
 #[tokio::test]
 async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     let Platform {
@@ -146,14 +144,14 @@ async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     let reported = unresponsive.next_outcome().await;
 
     dispatcher.shut_down();
-    while stream.next_request().await.is_some() {}
+    stream.remaining_requests().await;
     drop(stream);
-    while unresponsive.next_request().await.is_some() {}
+    unresponsive.remaining_requests().await;
 
     let mut stream = other.stream().await;
     assert_eq!(stream.next_outcome().await, reported);
     stream.acknowledge(&reported).await;
-    while stream.next_request().await.is_some() {}
+    stream.remaining_requests().await;
     drop((stream, unresponsive));
     dispatcher.exited().await;
 }

@@ -19,6 +19,9 @@ const MAX_IN_FLIGHT: u32 = 64;
 const MAX_HANGING_IN_FLIGHT: usize = 48;
 const HANGING: usize = 1000;
 
+/// Far longer than that many attempts take.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
 fn notification_with_number(number: usize, url: &str) -> Notification {
     Notification {
         name: format!("notifications/01932e5c-9f4a-7000-8000-{number:012x}"),
@@ -59,30 +62,36 @@ async fn a_thousand_hanging_receivers_stay_within_their_limit_and_do_not_delay_o
     hanging_in_flight.extend(first.iter().map(|notification| notification.name.clone()));
     stream.send(first).await;
 
-    let (mut timed_out, mut delivered, mut failed) = (0, 0, 0);
-    while timed_out < HANGING {
-        let request = stream.next_request().await.unwrap();
-        let mut next = Vec::new();
-        for outcome in &request.outcomes {
-            stream.acknowledge(outcome).await;
-            if hanging_in_flight.remove(&outcome.name) {
-                assert_eq!(outcome.failure(), Failure::Timeout);
-                timed_out += 1;
-                next.extend(hanging.next());
-            } else {
-                match outcome.failure() {
-                    Failure::Unspecified => delivered += 1,
-                    _ => failed += 1,
+    let finished = async {
+        let (mut timed_out, mut delivered, mut failed) = (0, 0, 0);
+        while timed_out < HANGING {
+            let request = stream.next_request().await.unwrap();
+            let mut next = Vec::new();
+            for outcome in &request.outcomes {
+                stream.acknowledge(outcome).await;
+                if hanging_in_flight.remove(&outcome.name) {
+                    assert_eq!(outcome.failure(), Failure::Timeout);
+                    timed_out += 1;
+                    next.extend(hanging.next());
+                } else {
+                    match outcome.failure() {
+                        Failure::Unspecified => delivered += 1,
+                        _ => failed += 1,
+                    }
+                    next.extend(healthy.next());
                 }
-                next.extend(healthy.next());
+            }
+            let sent = next.iter().filter(|next| next.url == hanging_url);
+            hanging_in_flight.extend(sent.map(|next| next.name.clone()));
+            if !next.is_empty() {
+                stream.send(next).await;
             }
         }
-        let sent = next.iter().filter(|next| next.url == hanging_url);
-        hanging_in_flight.extend(sent.map(|next| next.name.clone()));
-        if !next.is_empty() {
-            stream.send(next).await;
-        }
-    }
+        (delivered, failed)
+    };
+    let finished = tokio::time::timeout(TIMEOUT, finished).await;
+    let (delivered, failed) =
+        finished.expect("every attempt at a hanging receiver should time out");
 
     // If each waited for a hanging one, about twenty would be delivered.
     assert!(delivered > HANGING / 10, "{delivered} of {HANGING}");

@@ -152,7 +152,8 @@ impl Receiver {
         attempt_with(|config| self.trust(config), &self.url).await
     }
 
-    /// The results of several attempts of one dispatcher, one after another.
+    /// The failures of several attempts of one dispatcher, one after another; `Unspecified` if the
+    /// attempt succeeded.
     async fn attempts<const N: usize>(&self, send_timeout: Duration) -> [Failure; N] {
         let mut core = FakeCore::start().await;
         let mut config = config(&[&core]);
@@ -252,7 +253,7 @@ async fn a_connection_closed_with_goaway_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_request_unprocessed_by_goaway_costs_no_attempt() {
+async fn a_request_that_goaway_declares_unprocessed_costs_no_attempt() {
     let receiver = Receiver::start(|number, mut connection| async move {
         let mut last = 0;
         while let Some(stream) = connection.read_request().await {
@@ -301,8 +302,8 @@ async fn one_request_that_hangs_times_out_and_the_next_succeeds() {
     assert_eq!(failures, [Failure::Timeout, Failure::Unspecified]);
 }
 
-/// As when its machine crashes: without pings all requests would fail on the dead connection until
-/// TCP closes it.
+/// As when the receiver's machine crashes: without pings all requests would fail on the dead
+/// connection until TCP closes it.
 #[tokio::test]
 async fn a_dead_connection_is_replaced() {
     let receiver = Receiver::start(|number, mut connection| async move {

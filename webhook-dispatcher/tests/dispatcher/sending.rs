@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use crate::harness::{
     Dispatcher, FakeCore, OK, SECRET, attempt, attempt_with, config, delivered, failed,
-    notification, responding,
+    notification, responding, with_timeout,
 };
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn a_receiver_gets_the_signed_notification() {
 
     assert_eq!(attempt(&url).await, delivered("thanks"));
 
-    let request = received.recv().await.unwrap();
+    let request = received.try_recv().unwrap();
     assert!(request.head.starts_with("POST /hook HTTP/1.1\r\n"));
     assert_eq!(
         request.body,
@@ -56,7 +56,7 @@ async fn the_signature_header_contains_the_platform_name() {
     let outcome = attempt_with(|config| config.platform_name = "Coop".to_owned(), &url).await;
 
     assert_eq!(outcome, delivered("thanks"));
-    let request = received.recv().await.unwrap();
+    let request = received.try_recv().unwrap();
     assert_eq!(
         request.header("X-Coop-Signature"),
         Some("2MdpjA/aQ+zWZL9t7Fmq0fqrTN0YQ43ATm7S1brTk4Y=")
@@ -106,6 +106,7 @@ async fn every_2xx_is_a_success() {
     for status in [200, 201, 202, 204, 299] {
         let response = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 0\r\n\r\n");
         let (url, _received) = responding(response).await;
+        // Without a failure, the outcome is delivered.
         let expected = failed(Failure::Unspecified, Some(status));
         assert_eq!(attempt(&url).await, expected);
     }
@@ -138,12 +139,12 @@ async fn a_connection_is_reused_for_the_next_notification() {
 /// All webhooks may have the same host.
 #[tokio::test]
 async fn all_connections_in_use_at_once_are_reused() {
-    const BUSY: u8 = 128;
+    const CONNECTIONS: u8 = 128;
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
     // No request gets a response before all have arrived.
-    let all = Arc::new(Barrier::new(BUSY.into()));
+    let all = Arc::new(Barrier::new(CONNECTIONS.into()));
     let addr = crate::harness::receiver(move |number, mut connection| {
         let all = Arc::clone(&all);
         async move {
@@ -162,12 +163,16 @@ async fn all_connections_in_use_at_once_are_reused() {
     let url = format!("http://{addr}/");
     let mut rounds = Vec::new();
     for _ in 0..2 {
-        let notifications = (0..BUSY).map(|number| notification(number, &url));
+        let notifications = (0..CONNECTIONS).map(|number| notification(number, &url));
         stream.send(notifications.collect()).await;
-        let mut outcomes = Vec::new();
-        while outcomes.len() < usize::from(BUSY) {
-            outcomes.extend(stream.next_request().await.unwrap().outcomes);
-        }
+        let outcomes = with_timeout(async {
+            let mut outcomes = Vec::new();
+            while outcomes.len() < usize::from(CONNECTIONS) {
+                outcomes.extend(stream.next_request().await.unwrap().outcomes);
+            }
+            outcomes
+        })
+        .await;
         for outcome in &outcomes {
             stream.acknowledge(outcome).await;
         }
@@ -175,11 +180,11 @@ async fn all_connections_in_use_at_once_are_reused() {
         rounds.push(connections.collect::<BTreeSet<_>>());
     }
 
-    assert_eq!(rounds[0].len(), usize::from(BUSY));
+    assert_eq!(rounds[0].len(), usize::from(CONNECTIONS));
     // A connection may return to the pool after the next request needs one.
     let new = rounds[1].difference(&rounds[0]).count();
     assert!(
-        new < usize::from(BUSY) / 4,
+        new < usize::from(CONNECTIONS) / 4,
         "{new} connections were opened again"
     );
     dispatcher.shut_down_with(stream).await;
@@ -198,7 +203,7 @@ async fn a_notification_that_cannot_be_signed_is_not_sent() {
     let outcome = stream.next_outcome().await;
 
     assert_eq!(outcome.failure(), Failure::Protocol);
-    assert!(received.try_recv().is_err());
     stream.acknowledge(&outcome).await;
     dispatcher.shut_down_with(stream).await;
+    assert!(received.try_recv().is_err());
 }

@@ -49,7 +49,7 @@ async fn a_shutdown_reports_outcomes_even_if_the_stream_fails() {
     dispatcher.exited().await;
 }
 
-/// With a backlog for a receiver that hangs, accepting more would delay the shutdown each time.
+/// Accepting more of a hanging receiver's backlog would delay the shutdown by a timeout each time.
 #[tokio::test]
 async fn notifications_received_after_shutdown_are_declined() {
     let mut core = FakeCore::start().await;
@@ -61,15 +61,12 @@ async fn notifications_received_after_shutdown_are_declined() {
     receiver.next_request_arrived().await;
 
     dispatcher.shut_down();
-    // No more credit is granted from here on, but core may still use earlier credit.
+    // The outcome of a test send shows that the dispatcher has noticed the shutdown. It grants no
+    // more credit then, but core may still use earlier credit.
     stream.send_test(notification(9, "not a url")).await;
-    while stream
-        .next_request()
-        .await
-        .unwrap()
-        .test_outcomes
-        .is_empty()
-    {}
+    stream
+        .requests_until(|request| !request.test_outcomes.is_empty())
+        .await;
     stream.send(vec![notification(2, &receiver.url)]).await;
     receiver.permits.add_permits(2);
 

@@ -1,9 +1,10 @@
-//! Receivers that are slow in each phase of a request: none may block the dispatcher.
+//! Receivers that are slow in one phase of a request: no attempt outlasts its timeout.
 
 use std::{iter, net::SocketAddr, sync::Arc, time::Duration};
 
 use proto::{Outcome, outcome::Failure};
 use tokio::sync::Notify;
+use webhook_dispatcher::Config;
 
 use crate::harness::{
     Dispatcher, FakeCore, attempt_with, config, failed, notification, receiver, short_timeout,
@@ -36,10 +37,14 @@ async fn a_receiver_that_hangs_times_out() {
     with_timeout(disconnected.notified()).await;
 }
 
+/// Although the configured timeout is far longer.
 #[tokio::test]
 async fn an_attempt_times_out_before_its_lease_expires() {
     let mut core = FakeCore::start().await;
-    let dispatcher = Dispatcher::start(&config(&[&core]));
+    let dispatcher = Dispatcher::start(&Config {
+        send_timeout: Duration::from_mins(10),
+        ..config(&[&core])
+    });
     let mut stream = core.stream().await;
     let (addr, _) = hanging().await;
     let mut leased = notification(1, &format!("http://{addr}/"));

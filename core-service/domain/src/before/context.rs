@@ -13,7 +13,8 @@ pub enum DateOrder {
 
 impl DateOrder {
     /// The order in the country with this ISO 3166-1 code: month first in the United States, its
-    /// territories and a few neighbouring countries, day first elsewhere.
+    /// territories, the states in free association with it and the Philippines, day first
+    /// elsewhere.
     pub fn of_country(iso_alpha2: &str) -> Self {
         const MONTH_FIRST: [&str; 12] = [
             "AS", "FM", "GU", "MH", "MP", "PA", "PH", "PR", "PW", "UM", "US", "VI",

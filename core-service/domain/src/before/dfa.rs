@@ -98,7 +98,7 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::super::pattern::ByteSet;
-    use super::super::pattern::Pattern::{self, Bytes, Exact, Number, Repeat, Seq, Text, Word};
+    use super::super::pattern::Pattern::{self, AnyCase, Bytes, Exact, Number, Repeat, Seq, Word};
     use super::*;
 
     const HOUR: Pattern = Number {
@@ -162,7 +162,7 @@ mod tests {
     fn of_two_equally_long_matches_the_earlier_rule_wins() {
         let dfa = Dfa::compile(
             &[
-                (TokenKind::Now, Text("ab")),
+                (TokenKind::Now, AnyCase("ab")),
                 (TokenKind::Noon, Exact("ab")),
                 (TokenKind::Ago, Exact("abc")),
             ]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn words_with_non_ascii_letters_match() {
         assert_eq!(longest(Word(&[&["day"], &["µs"]]), "µs!"), Some(3));
-        assert_eq!(longest(Text("µs"), "µS"), Some(3));
+        assert_eq!(longest(AnyCase("µs"), "µS"), Some(3));
         assert_eq!(longest(Exact("µs"), "µS"), None);
     }
 

@@ -41,20 +41,36 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
             return Timestamp::from_second(utc.as_second() - seconds)
                 .map_err(|_| Error::OutOfRange);
         }
-        Some(Zone::Named(zone)) => offset_at(zone, local, parsed.has_zone())?,
-        None => offset_at(now.time_zone(), local, false)?,
+        Some(Zone::Named(zone)) if parsed.has_zone() => {
+            offset_at(zone, local, RepeatedTime::Earlier)?
+        }
+        Some(Zone::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
+        None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
     offset.to_timestamp(local).map_err(|_| Error::OutOfRange)
 }
 
-/// The UTC offset of a local time. A time skipped by a clock change moves forward. Of a repeated
-/// time, the earlier one is meant if the text names the zone; otherwise, as in PHP, the later one
-/// east of Greenwich and the earlier one west of it.
-pub(super) fn offset_at(zone: &TimeZone, local: DateTime, is_named: bool) -> Result<Offset, Error> {
+/// Which instant a local time means that a clock change repeats.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RepeatedTime {
+    /// The earlier one, because the text names the zone.
+    Earlier,
+    /// The later one east of Greenwich, the earlier one west of it.
+    AsInPhp,
+}
+
+/// The UTC offset of a local time. A time skipped by a clock change moves forward.
+pub(super) fn offset_at(
+    zone: &TimeZone,
+    local: DateTime,
+    repeated_time: RepeatedTime,
+) -> Result<Offset, Error> {
     match zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } => Ok(offset),
         AmbiguousOffset::Gap { before, .. } => Ok(before),
-        AmbiguousOffset::Fold { before, .. } if is_named => Ok(before),
+        AmbiguousOffset::Fold { before, .. } if repeated_time == RepeatedTime::Earlier => {
+            Ok(before)
+        }
         AmbiguousOffset::Fold { .. } => {
             let local_as_utc = Offset::UTC
                 .to_timestamp(local)
@@ -113,7 +129,8 @@ fn split_days(seconds: i64) -> (i64, i64) {
     )
 }
 
-/// Moves to the start or the end of the month from which days are counted.
+/// Moves to the start or the end of the month from which weekdays are counted. Applies the
+/// relative months first, because they choose that month.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let (month, day) = match relative.day_count {
         Some(DayCount::WeekdaysFromMonthStart) => (month + std::mem::take(&mut relative.months), 1),
@@ -147,6 +164,7 @@ fn days_to_weekday(relative: &RelativeOffset, date: Date) -> i64 {
             _ => weekday - today,
         };
     }
+    // After `ago`: from -1, a Monday, to -7, a Sunday.
     if weekday < 0 {
         return weekday.abs() - today - 7;
     }
@@ -166,7 +184,8 @@ fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Dat
     date_of(i64::from(date.year()) + relative.years, month, day + days)
 }
 
-/// The calendar days spanned by `count` working days, Monday to Friday.
+/// The calendar days spanned by `count` working days, Monday to Friday: whole weeks, the rest,
+/// and a correction for weekends. Weekday 0 is Sunday, 6 is Saturday.
 fn days_for_workdays(count: i64, date: Date) -> i64 {
     let weekday = i64::from(date.weekday().to_sunday_zero_offset());
     let (weeks, rest) = (count / 5 * 7, count % 5);

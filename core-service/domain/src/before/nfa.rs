@@ -120,7 +120,7 @@ impl Nfa {
                 .any_of((*min..=*max).collect(), |nfa, width| {
                     nfa.number(width, ((*from).into(), (*to).into()), next)
                 }),
-            Pattern::Text(text) => text.bytes().rev().fold(next, |next, byte| {
+            Pattern::AnyCase(text) => text.bytes().rev().fold(next, |next, byte| {
                 let cases = [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
                 self.byte(ByteSet::of(&cases), next)
             }),
@@ -130,7 +130,7 @@ impl Nfa {
                 .fold(next, |next, byte| self.byte(ByteSet::of(&[byte]), next)),
             Pattern::Word(table) => self
                 .any_of(table.iter().copied().flatten().collect(), |nfa, word| {
-                    nfa.compile(&Pattern::Text(word), next)
+                    nfa.compile(&Pattern::AnyCase(word), next)
                 }),
             Pattern::Seq(parts) => parts
                 .iter()

@@ -22,7 +22,7 @@ pub(super) struct TimeOfDay {
 /// Whether the time of day is given, and whether a later one may replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TimeState {
-    /// Not given, or midnight because a day is given.
+    /// Not given, or midnight: from a day, a timestamp or the word `midnight`.
     #[default]
     Implied,
     /// Given before a word for a day, such as `today`. A later time may replace it.
@@ -73,7 +73,8 @@ impl ParsedTime {
         Ok(parsed)
     }
 
-    /// Whether the time of day is given, not implied by a day.
+    /// Whether a time of day is given. Midnight does not count if its state is
+    /// [`TimeState::Implied`].
     pub(super) fn has_time(&self) -> bool {
         self.time_state != TimeState::Implied
     }

@@ -11,7 +11,7 @@ pub(super) enum Pattern {
         to: u16,
     },
     /// A text; ASCII case is ignored.
-    Text(&'static str),
+    AnyCase(&'static str),
     /// A text; case matters.
     Exact(&'static str),
     /// One of the words of a table; ASCII case is ignored.

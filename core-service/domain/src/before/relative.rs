@@ -120,7 +120,8 @@ impl RelativeOffset {
         }
     }
 
-    /// Sets the days from 1 January to the Monday of an ISO week.
+    /// Sets the days from 1 January to the Monday of an ISO week. The week is a result of
+    /// [`Cursor::number`]; without one it is week 1.
     pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
         let january_first = i16::try_from(year)
@@ -128,8 +129,8 @@ impl RelativeOffset {
             .and_then(|year| Date::new(year, 1, 1).ok());
         let weekday =
             january_first.map_or(0, |date| i64::from(date.weekday().to_sunday_zero_offset()));
-        let days_to_sunday_before = if weekday > 4 { 7 - weekday } else { -weekday };
-        self.days = days_to_sunday_before + (week - 1) * 7 + 1;
+        let days_to_sunday_before_week_1 = if weekday > 4 { 7 - weekday } else { -weekday };
+        self.days = days_to_sunday_before_week_1 + (week - 1) * 7 + 1;
     }
 
     /// Moves from the Monday set by [`Self::set_iso_week`] to another day of that week.
@@ -147,6 +148,7 @@ impl RelativeOffset {
             self.weekday_search = search;
             return true;
         }
+        // The grammar accepts one other word: `weekday`, for working days.
         let Some(unit) = Unit::parse(unit) else {
             self.day_count = Some(DayCount::Workdays(amount));
             return true;

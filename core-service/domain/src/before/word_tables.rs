@@ -68,7 +68,8 @@ pub(super) const ORDINALS: &[&[&str]] = &[
     &["twelfth"],
 ];
 
-/// Words relative to the current day, week, month or year: `this` is 0, `next` is 1, `last` is 2.
+/// Words relative to the current day, week, month or year. Index 0 is the current one, 1 the next
+/// and 2 the previous.
 pub(super) const RELATIVE_WORDS: &[&[&str]] = &[&["this"], &["next"], &["last", "previous"]];
 
 /// Units of time, in the order of [`Unit::ALL`]. PHP accepts the misspelling `forthnight`.

@@ -211,6 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn a_fixed_price_of_one_rule_may_be_zero_but_not_negative() {
+        let fixed = |amount, strategy| {
+            Charge::from_definition(&RulePrice::Fixed(amount), strategy, |_| true).is_ok()
+        };
+        assert!(fixed(0, Strategy::First) && fixed(-1, Strategy::Sum));
+        assert!(!fixed(-1, Strategy::First));
+    }
+
+    #[test]
     fn each_started_step_above_the_threshold_is_charged() {
         let charge = step(Measure::Distance, 450, 2000, 2500);
         for (meters, expected) in [
@@ -287,6 +296,11 @@ mod tests {
             (1, 15_000, 1),
             (1, 14_999, 0),
             (-1, 15_000, -1),
+            // Ties that rounding half to even decides otherwise.
+            (1, 5_000, 0),
+            (-1, 5_000, 0),
+            (1, 25_000, 2),
+            (-1, 25_000, -2),
             (500, 0, -500),
         ] {
             assert_eq!(

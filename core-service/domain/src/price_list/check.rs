@@ -17,7 +17,7 @@ use super::{
     },
 };
 
-/// The names that a condition may refer to.
+/// The names that a condition may refer to. The target decides whether `task` is one of them.
 #[derive(Clone, Copy)]
 pub(super) struct KnownNames<'a> {
     pub(super) target: Target,

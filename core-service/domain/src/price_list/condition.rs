@@ -25,7 +25,8 @@ pub(super) enum EvaluationError {
 
 /// Maximum length of a condition in bytes.
 const MAX_LENGTH: usize = 4096;
-/// Maximum nesting of brackets. The parser's stack grows fast with it.
+/// Maximum nesting of brackets, where each `?` counts as a bracket that is never closed. The
+/// parser's stack grows fast with it.
 const MAX_NESTING: usize = 12;
 /// Maximum number of consecutive operators that nest to the left, as in `1 + 1 + 1`.
 const MAX_CHAIN: usize = 64;
@@ -33,7 +34,9 @@ const MAX_CHAIN: usize = 64;
 const MAX_DEPTH: usize = 32;
 /// Limit of the parser's recursion; never reached within [`MAX_NESTING`].
 const MAX_RECURSION: u16 = 64;
-const TOO_DEEP: &str = "the condition is nested too deeply; split the rule";
+/// How the parser's messages about the grammar begin.
+const SYNTAX_ERROR: &str = "Syntax error: ";
+const TOO_DEEP: &str = "the condition is nested too deeply or too long; split the rule";
 
 impl Condition {
     /// Parses and checks a condition. Needs a stack of `parse::STACK_BYTES`.
@@ -145,10 +148,13 @@ fn unclosed(text: &str, start: usize) -> ConditionError {
 
 /// The first error of the parser, shortened.
 fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
-    let Some(error) = errors.errors.first() else {
+    // Other errors, even at earlier positions, are consequences of a syntax error.
+    let is_syntax_error = |error: &&cel::ParseError| error.msg.starts_with(SYNTAX_ERROR);
+    let first_syntax_error = errors.errors.iter().find(is_syntax_error);
+    let Some(error) = first_syntax_error.or(errors.errors.first()) else {
         return ConditionError::of_whole(text, "this is not a condition");
     };
-    let message = error.msg.trim_start_matches("Syntax error: ");
+    let message = error.msg.trim_start_matches(SYNTAX_ERROR);
     let message = message.split(" expecting {").next().unwrap_or(message);
     let (line, column) = (
         error.pos.0.max(1).unsigned_abs(),
@@ -161,12 +167,15 @@ fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
         .sum();
     let in_line = text[line_start..].char_indices().nth(column - 1);
     let start = in_line.map_or(text.len(), |(offset, _)| line_start + offset);
+    let message = match message.split(" expecting ").next() {
+        Some(problem) if problem.ends_with("input '<EOF>'") => "the text ends too early".to_owned(),
+        _ => message
+            .replace("'<EOF>'", "the end")
+            .replace("<EOF>", "the end"),
+    };
     ConditionError {
         span: start..start,
-        message: format!(
-            "this is not a condition: {}",
-            message.replace("'<EOF>'", "the end")
-        ),
+        message: format!("this is not a condition: {message}"),
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut always_matching: Option<&Rule> = None;
     let mut earlier: Vec<BandRule<'_>> = Vec::new();
+    // False after a rule that is neither a band nor always true: it may match any value.
     let mut only_bands = true;
     for rule in rules {
         let name = &rule.name;
@@ -107,12 +108,13 @@ fn overlap_warning(
         ));
     }
     let other = same_measure().find(|other| match strategy {
-        // `distance <= 5000` after `distance <= 3000` is intended; a lower bound without effect
-        // is not.
+        // `distance <= 5000` after `distance <= 3000` is intended. A lower bound within an earlier
+        // band is not: it has no effect.
         Strategy::First => {
             band.low > 0 && other.band.low <= band.low && band.low <= other.band.high
         }
-        // A surcharge within a band is intended; a shared bound is not.
+        // A surcharge within a band is intended; two fixed charges whose bands overlap in part
+        // are not.
         Strategy::Sum => {
             let both_fixed = [current.rule, other.rule]
                 .iter()

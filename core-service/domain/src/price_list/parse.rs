@@ -35,7 +35,7 @@ const MAX_CONDITION_TEXT_LENGTH: usize = 200;
 const DEFAULT_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_mins(15);
 const MAX_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Stack for parsing conditions at the maximum nesting. An unoptimised build needs several hundred
-/// kilobytes per level, more than a default thread has. Unused stack takes no memory.
+/// kilobytes per level, in total more than the default stack. Unused stack takes no memory.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 impl PriceList {
@@ -111,6 +111,7 @@ impl<'a> Parser<'a> {
         }
         let is_package = |kind: &str| packages.as_ref().is_some_and(|kinds| kinds.contains(kind));
         let functions = functions::context(&self.env, self.zones);
+        // Deliveries with which each condition is checked.
         let samples = SampleInputs::new(&functions, packages.as_ref(), &volumes);
         let rules: Vec<_> = definition
             .rules

@@ -67,6 +67,7 @@ pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 #[derive(Clone, Copy)]
 pub(super) struct PricingInput<'a> {
     pub(super) plan: &'a DeliveryPlan,
+    /// The store's display name.
     pub(super) store: &'a str,
     /// In the store's time zone.
     pub(super) now: &'a Zoned,
@@ -106,7 +107,7 @@ impl<'a> Variables<'a> {
             duration: number(totals.seconds),
             weight: totals.weight.map(number),
             volume: totals.volume.map(number),
-            time_slot: (plan.pickup.time_slot || plan.dropoff.time_slot).into(),
+            time_slot: (plan.pickup.is_time_slot || plan.dropoff.is_time_slot).into(),
             store: store.into(),
             pickup: OnceLock::new(),
             dropoff: OnceLock::new(),

@@ -1,4 +1,4 @@
-//! Durations in calendar units, as in definitions: `36 hours`, `2 days`, `1 month`.
+//! Durations of time slot definitions, in calendar units: `36 hours`, `2 days`, `1 month`.
 
 use std::fmt;
 

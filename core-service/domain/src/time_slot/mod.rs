@@ -7,8 +7,8 @@ mod calendar_duration;
 mod choices;
 mod definition;
 pub mod label;
+mod opening_hours_entry;
 mod opening_hours_specification;
-mod openings;
 mod rejection;
 pub mod window;
 
@@ -21,9 +21,10 @@ pub use opening_hours_specification::OpeningHoursSpecification;
 pub use rejection::{Reason, Rejection};
 
 use calendar::Calendar;
-use openings::OpeningHoursEntry;
+use opening_hours_entry::OpeningHoursEntry;
 
-/// A store's time slots, parsed from the operator's definition.
+/// A store's time slot, parsed from the operator's definition. The windows that its opening hours
+/// define are called slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSlot {
     display_name: String,

@@ -35,9 +35,9 @@ pub enum Reason {
     #[error("past cutoff, tomorrow's slots could be booked until {}", .0.strftime("%H:%M"))]
     PastPreviousDayCutoff(Time),
     #[error("too late, a slot is booked at least {0} before it starts")]
-    TooLate(CalendarDuration),
+    InsufficientNotice(CalendarDuration),
     #[error("too early, slots are offered {0} ahead")]
-    TooEarly(CalendarDuration),
+    BeyondInterval(CalendarDuration),
     #[error("full, its capacity of {0} is booked")]
     Full(u32),
 }

@@ -38,7 +38,7 @@ impl Area {
     }
 
     /// Counts the closing position of each ring too.
-    pub fn corner_count(&self) -> usize {
+    pub fn position_count(&self) -> usize {
         let rings = self.0.iter().flat_map(|polygon| &polygon.rings);
         rings.map(Vec::len).sum()
     }
@@ -121,8 +121,8 @@ mod tests {
         LatLng::new(latitude, longitude).unwrap()
     }
 
-    fn ring(corners: &[(f64, f64)]) -> Vec<LatLng> {
-        let closed = corners.iter().chain(corners.first());
+    fn ring(positions: &[(f64, f64)]) -> Vec<LatLng> {
+        let closed = positions.iter().chain(positions.first());
         closed
             .map(|(latitude, longitude)| at(*latitude, *longitude))
             .collect()
@@ -149,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(ring_road.contains(at(latitude, longitude)), inside);
         }
-        assert_eq!(ring_road.corner_count(), 15);
+        assert_eq!(ring_road.position_count(), 15);
         assert!(!Area::default().contains(at(0.0, 0.0)));
     }
 
@@ -194,10 +194,10 @@ mod tests {
 
         #[test]
         fn the_bounding_box_does_not_change_the_result(
-            corners in prop::collection::vec((-20.0..20.0_f64, -20.0..20.0_f64), 3..12),
+            positions in prop::collection::vec((-20.0..20.0_f64, -20.0..20.0_f64), 3..12),
             latitude in -25.0..25.0_f64, longitude in -25.0..25.0_f64,
         ) {
-            let boxed = Polygon::new(vec![ring(&corners)]);
+            let boxed = Polygon::new(vec![ring(&positions)]);
             let whole_earth = Bounds { south: -90.0, west: -180.0, north: 90.0, east: 180.0 };
             let unboxed = Polygon { bounds: whole_earth, ..boxed.clone() };
             let point = at(latitude, longitude);

@@ -9,8 +9,8 @@ use std::fmt;
 #[derive(Debug)]
 pub(crate) struct Expression {
     pub(crate) text: String,
-    /// The text with one of its times appended again: a variant for each time that is followed by
-    /// a day word.
+    /// For each time before a day word: the text with `midnight` and that time appended. PHP resets
+    /// the time at a day word, so it keeps such a time only if the time is repeated at the end.
     pub(crate) repeated: Vec<String>,
     pub(crate) now: Zoned,
     pub(crate) order: DateOrder,
@@ -52,8 +52,8 @@ impl Expression {
         has(&["m,", "m.,"]) || (has(&["am", "pm", "a.m.", "p.m."]) && self.is_beyond_php())
     }
 
-    /// Contains a notation that only we accept: a day and a month before a time, where PHP takes
-    /// the hour for a year, or a slash date with the day first.
+    /// Contains a notation that only our parser accepts: a day and a month before a time, where PHP
+    /// takes the hour for a year, or a slash date with the day first.
     pub(crate) fn is_beyond_php(&self) -> bool {
         let words: Vec<&str> = self
             .text
@@ -104,7 +104,7 @@ impl fmt::Display for Expression {
     }
 }
 
-/// Any second from 2020 to 2036, often on a day of a clock change.
+/// Any second from 2020 to 2036, often in a week with a clock change.
 fn now(random: &mut Random) -> Zoned {
     let zone = random.pick(&ZONES);
     if random.chance(25) {

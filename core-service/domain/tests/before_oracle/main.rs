@@ -4,6 +4,8 @@
 mod expression;
 mod php;
 mod piece;
+#[path = "../../../../tests/e2e/harness/prerequisites.rs"]
+mod prerequisites;
 mod random;
 
 use domain::before::{DateOrder, Error, parse};
@@ -23,10 +25,15 @@ enum Outcome {
     BothReject,
     /// A time before a day word. PHP agrees if the time is repeated at the end.
     Improved,
+    /// We reject a range of two times.
     RejectedRange,
+    /// We reject a date that does not exist.
     RejectedDate,
+    /// We reject a single letter that PHP takes for a military zone.
     RejectedLetter,
+    /// We reject a date with slashes that is valid with either the day or the month first.
     RejectedSlashes,
+    /// We reject a Unix time beside other parts.
     RejectedTimestamp,
     /// Outside the range of our calendar.
     OutOfRange,
@@ -44,7 +51,7 @@ fn results_equal_those_of_php_except_for_known_differences() {
         .map(|_| Expression::random(&mut random))
         .collect();
     let Some(php_results) = php::results(&expressions) else {
-        log("skipped: php is not installed");
+        prerequisites::skip("the comparison with PHP", "php is not installed");
         return;
     };
     assert_eq!(php_results.len(), expressions.len());
@@ -107,8 +114,7 @@ fn env_var<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Prints to the terminal, past the capture of the test harness: a skipped comparison must not
-/// look like a successful one.
+/// Prints to the terminal, past the test runner's capture.
 fn log(line: &str) {
     let _ = writeln!(std::io::stderr(), "before_oracle: {line}");
 }

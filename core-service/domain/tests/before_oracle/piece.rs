@@ -6,7 +6,7 @@ pub(crate) struct Piece {
     pub(crate) text: String,
     /// The parts that may be parsed as a time of day.
     pub(crate) times: Vec<String>,
-    /// A day word: PHP resets the time to midnight; we keep a time before it.
+    /// May contain a day word, at which PHP resets the time to midnight; we keep a time before it.
     pub(crate) is_day: bool,
 }
 
@@ -258,7 +258,7 @@ fn date(random: &mut Random) -> Piece {
     };
     let name = random.pick(&MONTHS);
     let short = random.pick(&MONTHS[12..24]);
-    let two = year % 100;
+    let short_year = year % 100;
     let suffix = random.pick(&["", "", "st", "nd", "rd", "th"]);
     let (hour, minute, second) = (random.below(24), random.below(60), random.below(60));
     let time = format!("{hour:02}:{minute:02}:{second:02}");
@@ -268,22 +268,22 @@ fn date(random: &mut Random) -> Piece {
         4 => format!("{year}/{month:02}/{day:02}"),
         5 => format!("{month}/{day}/{year}"),
         6 => format!("{month:02}/{day:02}"),
-        7 => format!("{month}/{day}/{two:02}"),
-        // After a day and a month, its day is a year and its month the start of a time.
+        7 => format!("{month}/{day}/{short_year:02}"),
+        // After a day and a month, `25.11.2026` is parsed as the year 25 and the time 11.20.
         8 => {
             let date = format!("{day:02}.{month:02}.{year}");
             return Piece::time(date, format!("{month:02}:{}", year / 100));
         }
         9 => format!("{day}-{month}-{year}"),
-        // Also a time or the end of one, if the numbers are small enough.
+        // All three numbers may be parsed as a time, or the last two, if they are small enough.
         10 => {
             let times = vec![
-                format!("{day}:{month}:{two:02}"),
-                format!("{month}:{two:02}"),
+                format!("{day}:{month}:{short_year:02}"),
+                format!("{month}:{short_year:02}"),
             ];
             return Piece {
                 times,
-                ..Piece::new(format!("{day}.{month}.{two:02}"))
+                ..Piece::new(format!("{day}.{month}.{short_year:02}"))
             };
         }
         11 => format!("{day}{suffix} {name} {year}"),
@@ -293,11 +293,11 @@ fn date(random: &mut Random) -> Piece {
         15 => format!("{day}-{short}-{year}"),
         16 => format!("{short}-{day:02}-{year}"),
         17 => format!("{year}-{short}-{day:02}"),
-        // The year is a time if the month already has a year.
+        // After a year, as in `2025 nov 2026`, the month is of that year, and `2026` is a time.
         18 => return Piece::time(format!("{name} {year}"), year.to_string()),
         19 => format!("{year} {name}"),
         20 => format!("{year}-{month}"),
-        // After a month, the last four digits are a time.
+        // After a month, as in `nov 20261125`, the last four digits are a time.
         21 => {
             return Piece::time(
                 format!("{year}{month:02}{day:02}"),
@@ -318,7 +318,7 @@ fn date(random: &mut Random) -> Piece {
             random.between(1, 7)
         ),
         27 => format!("@{}", random.below(2_000_000_000)),
-        28 => format!("{two:02}-{month:02}-{day:02}"),
+        28 => format!("{short_year:02}-{month:02}-{day:02}"),
         29 => return Piece::time(year.to_string(), year.to_string()),
         30 => {
             let time = format!("{time}.{:03}", random.below(1000));

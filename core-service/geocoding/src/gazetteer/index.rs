@@ -206,7 +206,8 @@ impl Lookup<'_> {
         rows.collect()
     }
 
-    /// Whether a house of a street has this normalized postcode, given that it is not the street's.
+    /// Whether a house of a street has this normalized postcode. Does not find the street's own
+    /// postcode, which its houses do not repeat.
     pub(super) fn has_house_with_postcode(
         &self,
         street: i64,

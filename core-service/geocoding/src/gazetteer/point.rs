@@ -1,4 +1,5 @@
-//! Points as integers in ten-millionths of a degree: exact to a centimetre, four bytes each.
+//! Points as integers in ten-millionths of a degree: exact to a centimetre. SQLite stores each
+//! coordinate in four bytes.
 
 use domain::address::LatLng;
 

@@ -101,6 +101,7 @@ fn place(result: SearchResult) -> Option<Place> {
             address
                 .postcode
                 .as_deref()
+                // Only of a house: a street or town may have several.
                 .filter(|_| precision < Precision::Street),
             locality.as_deref(),
         ],

@@ -9,7 +9,8 @@ pub(super) struct GeocodeRequest {
     pub(super) text: String,
     /// ISO 3166-1 alpha-2, upper case: the countries to search; all if empty.
     pub(super) countries: Vec<String>,
-    /// Whether the operator configured countries, so that the service supports the parameter.
+    /// Whether the operator configured countries, and so declared that the service supports a
+    /// filter by country.
     pub(super) has_configured_countries: bool,
     /// The point near which to search first.
     pub(super) near: Option<LatLng>,

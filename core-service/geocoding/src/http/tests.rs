@@ -73,7 +73,7 @@ fn reply_with(body: &str) -> impl Fn() -> Reply + Send + Sync + 'static {
 }
 
 #[tokio::test]
-async fn every_protocol_finds_a_house_with_latitude_first() {
+async fn every_protocol_finds_a_house_and_does_not_swap_its_coordinates() {
     for (protocol, house, ..) in PROTOCOLS {
         let GeocodeResult::Found(found) = result_of(protocol, &Query::new(TEXT), reply_with(house))
             .await

@@ -5,7 +5,7 @@ use std::{fmt, time::Instant};
 use domain::address::LatLng;
 use geocoding::{Gazetteer, GeocodeResult, Query};
 
-use crate::{city::Region, noise::add_noise, random::Random};
+use crate::{noise::add_noise, random::Random, region::Region};
 
 /// A query with the expected point; `None` for an unknown street.
 pub(crate) struct Sample {

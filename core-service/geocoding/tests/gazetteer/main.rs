@@ -6,13 +6,13 @@
 )]
 
 mod accuracy;
-mod city;
 mod noise;
 mod random;
+mod region;
 
 use geocoding::gazetteer::{Gazetteer, Import};
 
-use crate::{accuracy::measure, city::Region, random::Random};
+use crate::{accuracy::measure, random::Random, region::Region};
 
 #[test]
 fn noisy_addresses_are_found_and_unknown_streets_are_not() {

@@ -3,7 +3,7 @@
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-use crate::{city::Address, random::Random};
+use crate::{random::Random, region::Address};
 
 /// A noisy address.
 pub(crate) struct NoisyAddress {
@@ -78,7 +78,7 @@ pub(crate) fn add_noise(
         (suffix, 1) => format!("{} {suffix}", address.number),
         (suffix, _) => format!("{} {}", address.number, suffix.to_uppercase()),
     };
-    let comma = random.one_of(&[", ", " "]);
+    let separator = random.one_of(&[", ", " "]);
     let house = match random.below(10) {
         0 => format!("{street} {number}"),
         1 => format!("{street}, {number}"),
@@ -100,7 +100,7 @@ pub(crate) fn add_noise(
         text = format!("{text}, {}", random.one_of(TEXTS_AFTER));
         text = format!("{text}, {place}");
     } else if !place.is_empty() {
-        text = format!("{text}{comma}{place}");
+        text = format!("{text}{separator}{place}");
     }
     if random.percent(15) && !place.is_empty() {
         text.push_str(random.one_of(&[", France", " FRANCE", ", FR"]));

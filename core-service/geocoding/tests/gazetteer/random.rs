@@ -26,7 +26,7 @@ impl Random {
         self.below(100) < share
     }
 
-    /// From 0 to less than 1.
+    /// From 0 to 1.
     pub(crate) fn fraction(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() >> 32).unwrap()) / f64::from(u32::MAX)
     }

@@ -53,8 +53,8 @@ pub(super) async fn list(
         }
     };
 
-    // A page that is not full ends at the end of the log as the page was read; events that
-    // were numbered since are left to the next call.
+    // A page that is not full reached the end of the log when it was read. Events numbered since
+    // then do not count as the last: the next call returns them.
     let is_full = page.len() >= usize::try_from(size).unwrap_or(usize::MAX);
     let last = match page.last() {
         _ if is_full => bounds.last,

@@ -55,8 +55,10 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::WatchEventsRequest>,
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
-        let metadata = request.metadata().clone();
-        let caller = self.authenticator.authenticate(&metadata).await?;
+        let (caller, claims) = self
+            .authenticator
+            .authenticate_stream(request.metadata())
+            .await?;
         watch::authorize(&caller)?;
 
         let after = self.feed.start(request.into_inner().after_position).await?;
@@ -64,7 +66,7 @@ impl proto::events_server::Events for Events {
         let (responses, stream) = mpsc::channel(4);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
         self.task_tracker.spawn(async move {
-            let revoked = std::pin::pin!(authenticator.revoked(&metadata, watch::authorize));
+            let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));
             if let Err(error) = feed.serve(revoked, after, &responses).await {
                 // Fails if the caller has disconnected.
                 let _ = responses.try_send(Err(error.into()));

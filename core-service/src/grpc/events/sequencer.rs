@@ -50,7 +50,7 @@ impl Sequencer {
                     interval = (interval * 2).min(MAX_POLL_INTERVAL);
                 }
             }
-            match self.number(lease_owner).await {
+            match self.number_events(lease_owner).await {
                 Ok(SequencerRun::Numbered(0)) => {}
                 Ok(SequencerRun::Numbered(_)) => interval = MIN_POLL_INTERVAL,
                 // The owner of the lease finds the events, too.
@@ -67,7 +67,7 @@ impl Sequencer {
         self.release(lease_owner).await;
     }
 
-    async fn number(&self, lease_owner: Uuid) -> Result<SequencerRun, Error> {
+    async fn number_events(&self, lease_owner: Uuid) -> Result<SequencerRun, Error> {
         let mut total = 0;
         while storage::events::is_any_unnumbered(self.storage.reader()).await? {
             let run = self

@@ -15,7 +15,7 @@ use crate::{error::Error, grpc::caller::Caller};
 /// The most events in one message.
 const BATCH: u64 = 100;
 
-/// How often the log is polled without a signal, which other cores do not send.
+/// How often the log is polled for events that other cores have numbered: they send no signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 type Responses = mpsc::Sender<Result<proto::WatchEventsResponse, Status>>;

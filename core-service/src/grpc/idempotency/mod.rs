@@ -97,8 +97,9 @@ impl Idempotency {
             .transpose()
     }
 
-    /// Returns the response of a concurrent repetition if one has been stored meanwhile, because it
-    /// can be what made this request fail, such as by booking the time slot. Else returns `error`.
+    /// Returns the response of a concurrent repetition if one has been stored meanwhile: the
+    /// repetition may have made this request fail, for example by booking the time slot. Else
+    /// returns `error`.
     pub(super) async fn replay_or<M>(
         &self,
         request_key: RequestKey,
@@ -188,7 +189,7 @@ impl Idempotency {
 
     /// Deletes expired responses until shutdown.
     pub(super) async fn remove_expired(&self, shutdown: &CancellationToken) {
-        let mut changes = self.clock.changes();
+        let mut changes = self.clock.manual_changes();
         loop {
             if let Err(error) = self.try_remove_expired().await {
                 tracing::warn!(

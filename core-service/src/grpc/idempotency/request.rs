@@ -30,7 +30,7 @@ pub(in crate::grpc) struct RequestKey(pub(super) Option<KeyedRequest>);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedRequest {
     pub(super) key: Key,
-    /// What distinguishes the request from others with the same key.
+    /// The hash of the request's content. Another request under the same key has another hash.
     pub(super) hash: [u8; 32],
     pub(super) now: Timestamp,
 }
@@ -90,7 +90,8 @@ impl KeyedRequest {
         expired_before(self.now)
     }
 
-    /// Encrypts a response, which can contain secrets; it can be decrypted under the same key only.
+    /// Encrypts a response, which can contain secrets. It can be decrypted only with the same API
+    /// client and idempotency key.
     pub(super) fn encrypt(&self, secret_box: &SecretBox, message: &impl prost::Message) -> Vec<u8> {
         let plain = message.encode_to_vec();
         secret_box.encrypt(Purpose::StoredResponse, &self.context(), &plain)

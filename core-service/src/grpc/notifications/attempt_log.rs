@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// of the maximum stored length, or typical responses of some seconds at full load.
 const QUEUE_CAPACITY: usize = 16 << 20;
 
-/// The most attempts that one transaction writes, plus one batch.
+/// The number of attempts from which a transaction takes no further batch.
 const MAX_ATTEMPTS: usize = 512;
 
 /// How long to wait for more attempts after the first.

@@ -43,7 +43,7 @@ pub(super) struct OutgoingBatch {
     pub(super) unsendable: Vec<AttemptReport>,
 }
 
-/// A claim in progress. On drop its reservation is freed and what it found is in flight.
+/// A claim in progress. Drop frees its reservation and puts the claimed notifications in flight.
 pub(super) struct PendingClaim<'a> {
     stream: &'a DispatcherStream,
     budget: ClaimBudget,
@@ -89,7 +89,8 @@ impl Claims {
     /// Leases due notifications for a stream.
     pub(super) async fn claim(&self, stream: &DispatcherStream) -> Result<ClaimResult, Error> {
         let now = self.clock.now();
-        // The check needs no transaction, and leaves the credit to what is pre-leased meanwhile.
+        // First a check without a transaction and without reserving credit: notifications that are
+        // inserted meanwhile can be pre-leased with it.
         let Some(budget) = stream.flow_control().claim_budget(MAX_CLAIM) else {
             return Ok(ClaimResult::NoCapacity);
         };
@@ -169,7 +170,7 @@ impl Claims {
                         notification.id = %id,
                         "a notification cannot be sent"
                     );
-                    stream.flow_control().cancel_reservation(id, lease_token);
+                    stream.flow_control().return_credit(id, lease_token);
                     batch.unsendable.push(reports::unsendable(id, lease_token));
                 }
             }
@@ -197,5 +198,104 @@ impl Claims {
             object: Collection::Deliveries.name(claimed.delivery_id),
             attempt: claimed.attempts.saturating_add(1),
         })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use domain::{
+        id::{DeliveryId, WebhookId},
+        scheduling::ReceiverHealth,
+        webhook_secrets::Secrets,
+    };
+    use jiff::Timestamp;
+    use storage::{fixture, webhooks::Target};
+    use tempfile::TempDir;
+    use tokio::sync::mpsc;
+
+    use super::{super::streams::Streams, *};
+    use crate::secret_box::SecretBox;
+
+    /// Claims in a new database.
+    pub(in super::super) async fn claims() -> (TempDir, Arc<Claims>) {
+        let (directory, storage) = fixture::sqlite().await;
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let secrets = WebhookSecrets {
+            secret_box: Arc::new(secret_box.unwrap()),
+            clock: clock.clone(),
+        };
+        let claims = Claims {
+            storage,
+            clock,
+            secrets: Arc::new(secrets),
+        };
+        (directory, Arc::new(claims))
+    }
+
+    impl Claims {
+        /// A notification of a webhook whose secret can be decrypted.
+        pub(in super::super) fn sendable_notification(&self) -> ClaimedNotification {
+            let webhook_id = WebhookId::new();
+            let (_, encrypted) = self.secrets.create(webhook_id);
+            ClaimedNotification {
+                id: NotificationId::new(),
+                event: "delivery.completed".to_owned(),
+                delivery_id: DeliveryId::new(),
+                attempts: 0,
+                receiver_health: ReceiverHealth::Healthy,
+                target: Target {
+                    secrets: Secrets::new(encrypted),
+                    ..Target::example(webhook_id)
+                },
+            }
+        }
+    }
+
+    /// An instant in the past.
+    pub(in super::super) fn ago(seconds: u64) -> Instant {
+        Instant::now()
+            .checked_sub(Duration::from_secs(seconds))
+            .unwrap()
+    }
+
+    /// Asserts that notifications are sent with what is left of a lease that began at an instant.
+    #[track_caller]
+    pub(in super::super) fn assert_leases(
+        notifications: &[proto::Notification],
+        count: usize,
+        leased_at: Instant,
+    ) {
+        assert_eq!(notifications.len(), count);
+        let left = LEASE_DURATION.saturating_sub(leased_at.elapsed());
+        for notification in notifications {
+            let lease = Duration::try_from(notification.lease.unwrap()).unwrap();
+            // The message was built a moment ago.
+            let moment = Duration::from_secs(10);
+            assert!(left <= lease && lease < left + moment, "{lease:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_claimed_notification_is_sent_with_what_is_left_of_its_lease() {
+        let (_directory, claims) = claims().await;
+        let (streams, _unsent_leases) = Streams::new();
+        let (responses, _sent) = mpsc::channel(1);
+        let (stream, _pre_leased) = streams.open(&responses);
+        stream.flow_control().grant(1);
+        let mut claim = PendingClaim::begin(&stream, 1).unwrap();
+        let leased_at = ago(20);
+        claim.leased_at = leased_at;
+        let found = ClaimedBatch {
+            claimed: vec![claims.sendable_notification()],
+            is_complete: true,
+        };
+
+        let result = claims.finish(claim, found);
+
+        let ClaimResult::Claimed { batch, .. } = result else {
+            panic!("one notification is claimed");
+        };
+        assert_leases(&batch.notifications, 1, leased_at);
     }
 }

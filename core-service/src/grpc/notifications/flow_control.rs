@@ -46,7 +46,7 @@ impl FlowControl {
 
     /// Uses one credit for a notification that is about to be inserted, if the limits of its
     /// webhook and of its receiver's health allow it; returns whether they did.
-    pub(super) fn try_reserve(&mut self, id: NotificationId, notification: InFlight) -> bool {
+    pub(super) fn try_use_credit(&mut self, id: NotificationId, notification: InFlight) -> bool {
         let capacity = self.capacity();
         let health = notification.receiver_health;
         let of_webhook = self
@@ -69,8 +69,8 @@ impl FlowControl {
         is_within_limits
     }
 
-    /// Reverts [`Self::try_reserve`].
-    pub(super) fn cancel_reservation(&mut self, id: NotificationId, lease_token: Uuid) {
+    /// Reverts [`Self::try_use_credit`].
+    pub(super) fn return_credit(&mut self, id: NotificationId, lease_token: Uuid) {
         if self.complete(id, lease_token) {
             self.grant(1);
         }
@@ -220,23 +220,23 @@ mod tests {
         }
     }
 
-    /// Reserves as often as the limits allow, each time for another webhook.
+    /// Uses credit as often as the limits allow, each time for another webhook.
     fn fill(flow: &mut FlowControl, health: ReceiverHealth) -> Vec<(NotificationId, InFlight)> {
         std::iter::repeat_with(|| {
             let notification = notification(WebhookId::new(), health);
             (NotificationId::new(), notification)
         })
-        .take_while(|(id, notification)| flow.try_reserve(*id, *notification))
+        .take_while(|(id, notification)| flow.try_use_credit(*id, *notification))
         .collect()
     }
 
     #[test]
-    fn credit_is_used_by_reservations_and_renewed_only_by_grants() {
+    fn credit_is_used_by_notifications_and_renewed_only_by_grants() {
         let mut flow = flow_control(2);
-        let reserved = fill(&mut flow, Healthy);
-        assert_eq!((reserved.len(), flow.claim_budget(1).is_none()), (2, true));
+        let in_flight = fill(&mut flow, Healthy);
+        assert_eq!((in_flight.len(), flow.claim_budget(1).is_none()), (2, true));
 
-        let (id, notification) = reserved[0];
+        let (id, notification) = in_flight[0];
         assert!(flow.complete(id, notification.lease_token));
         assert!(!flow.complete(id, notification.lease_token), "only once");
         assert_eq!(fill(&mut flow, Healthy).len(), 0);
@@ -245,25 +245,25 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_reservation_returns_its_credit_once() {
+    fn credit_is_returned_only_once() {
         let mut flow = flow_control(1);
-        let reserved = fill(&mut flow, Unknown);
+        let in_flight = fill(&mut flow, Unknown);
 
-        flow.cancel_reservation(reserved[0].0, reserved[0].1.lease_token);
-        flow.cancel_reservation(reserved[0].0, reserved[0].1.lease_token);
+        flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
+        flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
 
         assert_eq!(fill(&mut flow, Healthy).len(), 1);
     }
 
     #[test]
-    fn one_webhook_and_unhealthy_receivers_are_limited_to_their_share() {
+    fn one_webhook_and_receivers_of_unknown_or_slow_health_are_limited_to_their_share() {
         let mut flow = flow_control(64);
         let id = WebhookId::new();
-        let reserve = |flow: &mut FlowControl, health| {
-            flow.try_reserve(NotificationId::new(), notification(id, health))
+        let use_credit = |flow: &mut FlowControl, health| {
+            flow.try_use_credit(NotificationId::new(), notification(id, health))
         };
-        assert!((0..8).all(|_| reserve(&mut flow, Healthy)));
-        assert!(!reserve(&mut flow, Healthy));
+        assert!((0..8).all(|_| use_credit(&mut flow, Healthy)));
+        assert!(!use_credit(&mut flow, Healthy));
 
         assert_eq!(fill(&mut flow, Slow).len(), 16);
         assert_eq!(fill(&mut flow, Unknown).len(), 32);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn concurrent_claims_reserve_as_much_for_healthy_receivers_as_one_claim() {
+    fn concurrent_claims_leave_as_much_for_healthy_receivers_as_one_claim() {
         let mut flow = flow_control(64);
         let first = flow.begin_claim(20).unwrap();
         assert_eq!((first.free_for_unknown, first.free_for_slow), (32, 16));
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(leases, expected);
         flow.grant(8);
         assert!(flow.is_closed() && flow.claim_budget(1).is_none());
-        flow.cancel_reservation(expected[0].0, expected[0].1);
+        flow.return_credit(expected[0].0, expected[0].1);
         assert_eq!(fill(&mut flow, Healthy).len(), 0);
     }
 }

@@ -18,9 +18,9 @@ use crate::error::Error;
 /// dispatchers report any number.
 pub(super) const MAX_LEASES_PER_STATEMENT: usize = 256;
 
-/// Handles the leases of a previous process, where one process at a time uses the database. An
-/// all-in-one sent its notifications itself, so they can be leased again at once; the dispatchers
-/// of a separate core may still be sending theirs.
+/// Handles the leases of a previous process. Only for a database that one process at a time uses.
+/// An all-in-one sent its notifications itself, so they can be leased again at once; the
+/// dispatchers of a separate core may still be sending theirs.
 pub(crate) async fn recover_orphaned_leases(
     storage: &Storage,
     all_in_one: bool,
@@ -78,25 +78,25 @@ impl Leases {
     /// all streams are closed.
     pub(in crate::grpc) async fn run(
         &self,
-        mut unsent: UnsentLeases,
+        mut unsent_leases: UnsentLeases,
         streams_closed: &CancellationToken,
     ) {
-        let mut changes = self.clock.changes();
+        let mut changes = self.clock.manual_changes();
         let mut poll = tokio::time::interval(LEASE_DURATION / 12);
         poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let mut leases = Vec::new();
             tokio::select! {
-                first = unsent.recv() => leases.extend(first),
+                first = unsent_leases.recv() => leases.extend(first),
                 () = streams_closed.cancelled() => {
-                    leases.extend(std::iter::from_fn(|| unsent.try_recv().ok()));
+                    leases.extend(std::iter::from_fn(|| unsent_leases.try_recv().ok()));
                     self.release_unsent(leases).await;
                     return;
                 }
                 _ = poll.tick() => self.release_expired().await,
                 () = changes.next() => self.release_expired().await,
             }
-            leases.extend(std::iter::from_fn(|| unsent.try_recv().ok()));
+            leases.extend(std::iter::from_fn(|| unsent_leases.try_recv().ok()));
             self.release_unsent(leases).await;
         }
     }

@@ -4,6 +4,7 @@
 
 mod attempt_log;
 mod claims;
+mod cleanup;
 mod flow_control;
 mod leases;
 mod outbox;
@@ -12,8 +13,8 @@ mod outcomes;
 mod push;
 mod receive;
 mod reports;
-mod retention;
-mod session;
+
+mod stream_server;
 mod streams;
 mod test_sends;
 
@@ -31,14 +32,14 @@ use self::streams::Response;
 pub(super) use self::{
     attempt_log::{AttemptWriter, attempt_log},
     claims::Claims,
+    cleanup::NotificationCleanup,
     leases::Leases,
     outbox::{Outbox, PendingDispatch},
     outcomes::Outcomes,
     push::Pusher,
     receive::OutcomeReceiver,
     reports::failure,
-    retention::NotificationRetention,
-    session::Sessions,
+    stream_server::StreamServer,
     streams::{Streams, UnsentLeases},
     test_sends::{OUTCOME_TIMEOUT, TestSends},
 };
@@ -48,8 +49,8 @@ type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
 
 pub(super) struct Notifications {
     pub(super) authenticator: Arc<Authenticator>,
-    pub(super) sessions: Arc<Sessions>,
-    /// Tracks the sessions, so that shutdown waits for them.
+    pub(super) stream_server: Arc<StreamServer>,
+    /// Tracks the streams, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
 
@@ -61,20 +62,24 @@ impl proto::notifications_server::Notifications for Notifications {
         &self,
         request: Request<Streaming<proto::StreamRequest>>,
     ) -> Result<Reply<Self::StreamStream>, Status> {
-        let (authenticator, sessions) =
-            (Arc::clone(&self.authenticator), Arc::clone(&self.sessions));
-        let metadata = request.metadata().clone();
-        self.authenticator
-            .authenticate(&metadata)
-            .await?
-            .require(Scope::Notifications)?;
+        let (authenticator, stream_server) = (
+            Arc::clone(&self.authenticator),
+            Arc::clone(&self.stream_server),
+        );
+        let (caller, claims) = self
+            .authenticator
+            .authenticate_stream(request.metadata())
+            .await?;
+        caller.require(Scope::Notifications)?;
 
         let (responses, stream) = mpsc::channel(4);
         let requests = request.into_inner();
         self.task_tracker.spawn(async move {
             let authorize = |caller: &Caller| caller.require(Scope::Notifications);
-            let mut revoked = std::pin::pin!(authenticator.revoked(&metadata, authorize));
-            let served = sessions.serve(requests, &responses, revoked.as_mut()).await;
+            let mut revoked = std::pin::pin!(authenticator.revoked(&claims, authorize));
+            let served = stream_server
+                .serve(requests, &responses, revoked.as_mut())
+                .await;
             if let Err(error) = served {
                 // Fails if the dispatcher has disconnected; its leases expire.
                 let _ = responses.try_send(Err(error.into()));

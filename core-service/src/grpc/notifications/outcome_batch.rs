@@ -12,9 +12,9 @@ const MAX_OUTCOMES: usize = 256;
 
 /// How long to wait for more outcomes, so that they are recorded together.
 pub(super) const BATCH_WINDOW: Duration = Duration::from_millis(20);
-/// The same while the stream is backlogged; shorter, because the freed capacity is unused
-/// meanwhile.
-const BACKLOGGED_BATCH_WINDOW: Duration = Duration::from_millis(5);
+/// The same while more due notifications are expected; shorter, because the freed capacity is
+/// unused meanwhile.
+const MORE_DUE_BATCH_WINDOW: Duration = Duration::from_millis(5);
 
 /// Outcomes from a stream that are not recorded yet.
 #[derive(Debug, Default)]
@@ -73,8 +73,8 @@ impl OutcomeBatch {
 }
 
 fn window(stream: &DispatcherStream) -> Duration {
-    if stream.is_backlogged() {
-        BACKLOGGED_BATCH_WINDOW
+    if stream.expects_more_due() {
+        MORE_DUE_BATCH_WINDOW
     } else {
         BATCH_WINDOW
     }

@@ -54,8 +54,8 @@ impl Outcomes {
         reports: &[AttemptReport],
         stream: &DispatcherStream,
     ) -> Result<ClaimResult, Error> {
-        let first = reports.len().saturating_sub(MAX_LEASES_PER_STATEMENT);
-        let (first, last) = reports.split_at(first);
+        let start_of_last = reports.len().saturating_sub(MAX_LEASES_PER_STATEMENT);
+        let (first, last) = reports.split_at(start_of_last);
         self.record(first).await?;
         if last.is_empty() {
             return Ok(ClaimResult::NoCapacity);
@@ -68,7 +68,8 @@ impl Outcomes {
             Err(error) if terms.is_some() => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "cannot claim notifications with outcomes, outcomes are recorded alone"
+                    "cannot record outcomes and claim in one transaction; outcomes are recorded \
+                     alone"
                 );
                 self.record_batch(last, None).await?
             }
@@ -132,7 +133,7 @@ impl Outcomes {
         Ok(claim)
     }
 
-    /// Logs webhooks that were disabled. Their events are written already.
+    /// Logs webhooks that were disabled, and wakes the sequencer for their events.
     fn report_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
         for (store_id, webhook_id) in webhooks {
             tracing::warn!(

@@ -46,7 +46,7 @@ impl Pusher {
         closed: &CancellationToken,
     ) -> Result<(), Error> {
         let mut notifications_ready = self.notifications_ready.subscribe();
-        let mut changes = self.clock.changes();
+        let mut changes = self.clock.manual_changes();
         let mut interval = MIN_POLL_INTERVAL;
         let mut next_poll = Instant::now();
         let mut last_poll = next_poll;
@@ -66,7 +66,8 @@ impl Pusher {
                 () = changes.next() => interval = MIN_POLL_INTERVAL,
                 () = stream.claim_now.notified(), if stream.has_unclaimed() => {
                     interval = MIN_POLL_INTERVAL;
-                    // A small free capacity is refilled together with what is about to be freed.
+                    // With less than half of the capacity free, waits for the next outcomes, so
+                    // that one claim refills what they free too.
                     let refill_at = last_poll + BATCH_WINDOW;
                     if refill_at > Instant::now() && !stream.flow_control().is_half_free() {
                         next_poll = next_poll.min(refill_at);
@@ -87,7 +88,7 @@ impl Pusher {
                 let Some(permit) = reserve(responses, closed).await else {
                     return Ok(());
                 };
-                // Before the claim, so that a concurrent claim with outcomes counts.
+                // Before the claim: a concurrent claim with outcomes may set it again.
                 stream.clear_unclaimed();
                 match self.claims.claim(stream).await? {
                     ClaimResult::NothingDue => {
@@ -148,5 +149,76 @@ async fn reserve<'a>(
     tokio::select! {
         permit = responses.reserve() => permit.ok(),
         () = closed.cancelled() => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use uuid::Uuid;
+
+    use super::{
+        super::{
+            attempt_log::attempt_log,
+            claims::tests::{ago, assert_leases, claims},
+            streams::Streams,
+        },
+        *,
+    };
+    use crate::metrics::Metrics;
+
+    fn pusher(claims: &Arc<Claims>) -> Pusher {
+        let (storage, clock) = (Arc::clone(&claims.storage), claims.clock.clone());
+        let notifications_ready = watch::Sender::new(());
+        let outcomes = Outcomes {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            claims: Arc::clone(claims),
+            disable_after: SignedDuration::from_hours(1),
+            metrics: Arc::new(Metrics::new()),
+            attempt_log: attempt_log().0,
+            events_written: watch::Sender::new(()),
+        };
+        let leases = Leases {
+            storage,
+            clock: clock.clone(),
+            notifications_ready: notifications_ready.clone(),
+        };
+        Pusher {
+            clock,
+            claims: Arc::clone(claims),
+            outcomes: Arc::new(outcomes),
+            leases: Arc::new(leases),
+            notifications_ready,
+        }
+    }
+
+    /// They share a message, and the first has the oldest lease.
+    #[tokio::test]
+    async fn pre_leased_notifications_are_sent_with_what_is_left_of_the_oldest_lease() {
+        let (_directory, claims) = claims().await;
+        let (streams, _unsent_leases) = Streams::new();
+        let (responses, mut sent) = mpsc::channel(1);
+        let (stream, _) = streams.open(&responses);
+        let (queue, mut pre_leased) = mpsc::unbounded_channel();
+        let leased_at = [ago(20), ago(5)];
+        for leased_at in leased_at {
+            let pre_leased = PreLeased {
+                claimed: claims.sendable_notification(),
+                lease_token: Uuid::now_v7(),
+                leased_at,
+            };
+            queue.send(pre_leased).unwrap();
+        }
+        let (pusher, closed) = (pusher(&claims), CancellationToken::new());
+
+        let response = tokio::select! {
+            ended = pusher.run(&stream, &mut pre_leased, &responses, &closed) => {
+                panic!("the stream ends: {ended:?}")
+            }
+            response = sent.recv() => response.unwrap().unwrap(),
+        };
+
+        assert_leases(&response.notifications, 2, leased_at[0]);
     }
 }

@@ -38,6 +38,7 @@ impl OutcomeReceiver {
             let next = tokio::select! {
                 biased;
                 next = requests.message() => next.ok().flatten(),
+                // An empty request: only the batch is to be recorded.
                 () = batch.wait() => Some(proto::StreamRequest::default()),
                 () = closed.cancelled() => None,
             };
@@ -83,7 +84,7 @@ impl OutcomeReceiver {
         }
         // Before the claim: a dispatcher that does not read gets no leases.
         let permit = responses.try_reserve().ok();
-        let result = if permit.is_some() && stream.is_backlogged() && !is_last {
+        let result = if permit.is_some() && stream.expects_more_due() && !is_last {
             Some(
                 self.outcomes
                     .record_and_claim(&batch.reports, stream)
@@ -94,7 +95,7 @@ impl OutcomeReceiver {
             None
         };
         if let Some(result) = &result {
-            stream.record_backlogged(matches!(result, ClaimResult::Claimed { .. }));
+            stream.record_expects_more_due(matches!(result, ClaimResult::Claimed { .. }));
         }
         let mut response = proto::StreamResponse {
             acks: batch.acks,

@@ -24,8 +24,8 @@ pub(in crate::grpc) type Responses = mpsc::Sender<Response>;
 /// A notification and the token of its lease.
 pub(super) type Lease = (NotificationId, Uuid);
 
-/// The maximum age of a pre-lease at the commit of its notification, for the notification to be
-/// sent. An older one may expire during the attempt.
+/// How long a pre-leased notification may take to be committed. After that, it is not sent under
+/// its pre-lease, which may expire during the attempt.
 const MAX_COMMIT_TIME: std::time::Duration =
     LEASE_DURATION.checked_div(6).expect("six is not zero");
 
@@ -33,7 +33,7 @@ const MAX_COMMIT_TIME: std::time::Duration =
 #[derive(Debug)]
 pub(in crate::grpc) struct Streams {
     open: Mutex<Vec<Arc<DispatcherStream>>>,
-    unsent: mpsc::UnboundedSender<Lease>,
+    unsent_leases: mpsc::UnboundedSender<Lease>,
 }
 
 /// Pre-leased notifications that were not sent: their leases are to be released.
@@ -47,16 +47,17 @@ pub(super) struct DispatcherStream {
     responses: mpsc::WeakSender<Response>,
     /// Signalled when more may be claimable than before.
     pub(super) claim_now: Notify,
-    /// Signalled after a claim without a poll, which may not have found everything.
+    /// Signalled after a claim together with outcomes. It may have missed due notifications, so
+    /// the next poll follows soon.
     pub(super) claim_soon: Notify,
     /// Whether the last poll left due notifications unclaimed, for lack of credit or because of
     /// concurrency limits: only then can an outcome or new credit make one claimable.
     has_unclaimed: AtomicBool,
-    /// Whether free capacity is refilled at once, as far as is known.
-    is_backlogged: AtomicBool,
+    /// Whether the last claim found notifications, so that the next one will probably find more.
+    expects_more_due: AtomicBool,
 }
 
-/// A committed notification that is leased to a stream since its insertion.
+/// A committed notification that has been leased to a stream since its insertion.
 #[derive(Debug)]
 pub(super) struct PreLeased {
     pub(super) claimed: ClaimedNotification,
@@ -72,12 +73,12 @@ impl PreLeased {
 
 impl Streams {
     pub(in crate::grpc) fn new() -> (Self, UnsentLeases) {
-        let (unsent, unsent_leases) = mpsc::unbounded_channel();
+        let (unsent_leases, receiver) = mpsc::unbounded_channel();
         let streams = Self {
             open: Mutex::default(),
-            unsent,
+            unsent_leases,
         };
-        (streams, unsent_leases)
+        (streams, receiver)
     }
 
     /// Registers a stream and returns it with the receiver of its pre-leased notifications.
@@ -93,7 +94,7 @@ impl Streams {
             claim_now: Notify::new(),
             claim_soon: Notify::new(),
             has_unclaimed: AtomicBool::new(true),
-            is_backlogged: AtomicBool::new(false),
+            expects_more_due: AtomicBool::new(false),
         });
         lock(&self.open).push(Arc::clone(&stream));
         (stream, receiver)
@@ -122,7 +123,7 @@ impl Streams {
             stream.is_accepting()
                 && stream
                     .flow_control()
-                    .try_reserve(notification.id, in_flight)
+                    .try_use_credit(notification.id, in_flight)
         })?;
         // Round robin: the next notification goes to another dispatcher if there is one.
         open.rotate_left(index);
@@ -134,7 +135,7 @@ impl Streams {
             id: notification.id,
             lease_token: in_flight.lease_token,
             leased_at: Instant::now(),
-            unsent: self.unsent.clone(),
+            unsent_leases: self.unsent_leases.clone(),
         })
     }
 }
@@ -149,14 +150,14 @@ impl DispatcherStream {
         self.has_unclaimed.load(Ordering::Relaxed)
     }
 
-    /// Call before a poll, and one of the `record_…` methods with its result.
+    /// Call before a poll; after the poll, call the `record_…` method for its result.
     pub(super) fn clear_unclaimed(&self) {
         self.has_unclaimed.store(false, Ordering::Relaxed);
     }
 
     /// Records that notifications were claimed; there may be more.
     pub(super) fn record_claimed(&self) {
-        self.record_backlogged(true);
+        self.record_expects_more_due(true);
     }
 
     /// Records that no due notification could be claimed.
@@ -164,24 +165,25 @@ impl DispatcherStream {
         self.has_unclaimed.store(true, Ordering::Relaxed);
     }
 
-    /// Records that nothing was due. A claim that succeeded since the poll began outweighs it.
+    /// Records that nothing was due, unless a concurrent claim succeeded since the poll began.
     pub(super) fn record_nothing_due(&self) {
         if !self.has_unclaimed() {
-            self.is_backlogged.store(false, Ordering::Relaxed);
+            self.expects_more_due.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Records whether capacity that had just been freed was refilled.
-    pub(super) fn record_backlogged(&self, is_backlogged: bool) {
-        self.is_backlogged.store(is_backlogged, Ordering::Relaxed);
-        if is_backlogged {
+    /// Records whether a claim found notifications.
+    pub(super) fn record_expects_more_due(&self, expects_more_due: bool) {
+        self.expects_more_due
+            .store(expects_more_due, Ordering::Relaxed);
+        if expects_more_due {
             self.has_unclaimed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether free capacity is refilled at once, as far as is known.
-    pub(super) fn is_backlogged(&self) -> bool {
-        self.is_backlogged.load(Ordering::Relaxed)
+    /// Whether the last claim found notifications, so that the next one will probably find more.
+    pub(super) fn expects_more_due(&self) -> bool {
+        self.expects_more_due.load(Ordering::Relaxed)
     }
 
     /// Whether the dispatcher reads what it is sent.
@@ -200,7 +202,7 @@ pub(super) struct Reservation {
     id: NotificationId,
     pub(super) lease_token: Uuid,
     leased_at: Instant,
-    unsent: mpsc::UnboundedSender<Lease>,
+    unsent_leases: mpsc::UnboundedSender<Lease>,
 }
 
 impl Reservation {
@@ -227,9 +229,9 @@ impl Drop for Reservation {
         if self.claimed.is_some() {
             self.stream
                 .flow_control()
-                .cancel_reservation(self.id, self.lease_token);
+                .return_credit(self.id, self.lease_token);
             // Fails only after the core has shut down; then the lease expires.
-            let _ = self.unsent.send((self.id, self.lease_token));
+            let _ = self.unsent_leases.send((self.id, self.lease_token));
         }
     }
 }
@@ -241,6 +243,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use domain::{
         event::EventName,
@@ -285,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_committed_notification_is_sent_under_its_pre_lease() {
-        let (streams, mut unsent) = Streams::new();
+        let (streams, mut unsent_leases) = Streams::new();
         let mut stream = open(&streams, 1);
         let notification = notification();
 
@@ -298,12 +302,12 @@ mod tests {
         reservation.send();
 
         assert_eq!(stream.pre_leased.try_recv().unwrap().lease(), lease);
-        assert!(unsent.try_recv().is_err());
+        assert!(unsent_leases.try_recv().is_err());
     }
 
     #[test]
     fn an_unsent_reservation_releases_its_capacity_and_its_lease() {
-        let (streams, mut unsent) = Streams::new();
+        let (streams, mut unsent_leases) = Streams::new();
         let mut stream = open(&streams, 1);
 
         for closes in [false, true] {
@@ -316,7 +320,7 @@ mod tests {
             } else {
                 drop(reservation);
             }
-            assert_eq!(unsent.try_recv().unwrap(), lease);
+            assert_eq!(unsent_leases.try_recv().unwrap(), lease);
         }
 
         assert!(stream.pre_leased.try_recv().is_err());
@@ -326,9 +330,50 @@ mod tests {
         );
     }
 
+    /// Its pre-lease could expire during the attempt.
+    #[test]
+    fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
+        let (streams, mut unsent_leases) = Streams::new();
+        let mut stream = open(&streams, 1);
+
+        for (age, is_sent) in [(11, false), (5, true)] {
+            let notification = notification();
+            let mut reservation = streams.reserve(&notification).unwrap();
+            let lease = (notification.id, reservation.lease_token);
+            let leased_at = Instant::now().checked_sub(Duration::from_secs(age));
+            reservation.leased_at = leased_at.unwrap();
+            reservation.send();
+
+            let sent = stream.pre_leased.try_recv().ok();
+            let sent = sent.map(|sent| (sent.lease(), sent.leased_at));
+            assert_eq!(sent, leased_at.filter(|_| is_sent).map(|at| (lease, at)));
+            let released = unsent_leases.try_recv().ok();
+            assert_eq!(released, (!is_sent).then_some(lease));
+            let free = stream.stream.flow_control().claim_budget(8);
+            assert_eq!(free.map(|budget| budget.free), (!is_sent).then_some(1));
+        }
+    }
+
+    #[test]
+    fn a_poll_without_a_result_keeps_what_a_concurrent_claim_recorded() {
+        let (streams, _unsent_leases) = Streams::new();
+        let stream = open(&streams, 1).stream;
+        stream.record_claimed();
+
+        stream.clear_unclaimed();
+        // Outcomes are recorded with a claim, which finds notifications.
+        stream.record_expects_more_due(true);
+        stream.record_nothing_due();
+        assert!(stream.expects_more_due() && stream.has_unclaimed());
+
+        stream.clear_unclaimed();
+        stream.record_nothing_due();
+        assert!(!stream.expects_more_due() && !stream.has_unclaimed());
+    }
+
     #[test]
     fn nothing_is_pre_leased_to_a_stream_that_is_not_read_nor_ahead_of_a_backlog() {
-        let (streams, _unsent) = Streams::new();
+        let (streams, _unsent_leases) = Streams::new();
         let stream = open(&streams, 8);
         let queued = NewNotification {
             has_backlog: true,
@@ -345,7 +390,7 @@ mod tests {
 
     #[test]
     fn reservations_alternate_between_streams() {
-        let (streams, _unsent) = Streams::new();
+        let (streams, _unsent_leases) = Streams::new();
         let mut both = [open(&streams, 8), open(&streams, 8)];
 
         for _ in 0..4 {

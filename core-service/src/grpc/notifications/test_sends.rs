@@ -1,5 +1,5 @@
-//! Test sends: registers the streams that can take samples, and matches their outcomes to the
-//! callers that wait for them.
+//! Test sends: registers the streams that can take sample notifications, and passes each outcome
+//! to the caller that waits for it.
 
 use std::{
     collections::HashMap,

@@ -18,7 +18,7 @@ use domain::{
 #[cfg(test)]
 mod tests;
 
-/// Limits, in characters unless noted otherwise. Valid requests stay far below them.
+/// Limits: of texts in characters, of lists in elements. Real requests stay far below them.
 const MAX_TEXT: usize = 500;
 const MAX_LONG_TEXT: usize = 5_000;
 const MAX_NAME: usize = 200;
@@ -314,7 +314,8 @@ fn instant(
         .filter(|instant| is_plausible(field, *instant, context.now, violations))
 }
 
-/// Rejects implausible times. Times in the past are accepted: shops also book afterwards.
+/// Rejects implausible times. Times in the past are accepted: a shop may create a delivery that
+/// has already been made.
 fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut Violations) -> bool {
     // 2000-01-01T00:00:00Z
     const EARLIEST: i64 = 946_684_800;

@@ -1,6 +1,8 @@
 //! Arbitrary input is either parsed or rejected with the path of its field.
 
-use proptest::{collection, option, prelude::*};
+use std::cell::Cell;
+
+use proptest::{collection, option, prelude::*, test_runner::TestRunner};
 
 use super::*;
 
@@ -14,15 +16,21 @@ fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Texts of one kind, most of them valid.
+fn mostly(valid: &'static str) -> impl Strategy<Value = Option<String>> {
+    option::weighted(0.9, prop_oneof![4 => valid, 1 => any_text()])
+}
+
 prop_compose! {
     fn any_draft()(
-        texts in collection::vec(option::of(any_text()), 4),
+        texts in collection::vec(option::of(any_text()), 3),
+        time_slot in mostly("2020-0[4-9]-[12][0-9] 0[6-9]:[0-5]0-1[0-9]:[0-5]0"),
         weight in any::<Option<i64>>(),
         packages in collection::vec((any_text(), any::<u32>()), 0..4),
         tags in collection::vec(any_text(), 0..4),
         metadata in collection::hash_map(any_text(), any_text(), 0..4),
     ) -> proto::TaskDraft {
-        let [before, after, time_slot, comments] = texts.try_into().unwrap();
+        let [before, after, comments] = texts.try_into().unwrap();
         proto::TaskDraft {
             address: None,
             before,
@@ -42,11 +50,12 @@ prop_compose! {
 
 prop_compose! {
     fn any_address()(
-        texts in collection::vec(option::of(any_text()), 8),
-        point in any::<Option<(f64, f64)>>(),
+        texts in collection::vec(option::of(any_text()), 7),
+        telephone in mostly("06( ?[0-9]{2}){4}|\\+3361[0-9]{7}"),
+        point in option::of((-90.0..=90.0, -180.0..=180.0)),
     ) -> proto::AddressDraft {
-        let [street_address, place_name, contact_name, telephone, rest @ ..] =
-            <[_; 8]>::try_from(texts).unwrap();
+        let [street_address, place_name, contact_name, rest @ ..] =
+            <[_; 7]>::try_from(texts).unwrap();
         let [description, postal_code, address_locality, address_country] = rest;
         proto::AddressDraft {
             street_address,
@@ -62,34 +71,43 @@ prop_compose! {
     }
 }
 
-proptest! {
-    #[test]
-    fn violations_of_arbitrary_input_have_the_path_of_their_field(
-        draft in any_draft(),
-        address in any_address(),
-    ) {
-        let now = "2020-04-02T11:00:00+02:00[Europe/Paris]".parse().unwrap();
-        let context = ParseContext {
-            now: &now,
-            date_order: DateOrder::DayFirst,
-            country: "FR",
-        };
-        let mut violations = Violations::new();
+#[test]
+fn violations_of_arbitrary_input_have_the_path_of_their_field() {
+    let now = "2020-04-02T11:00:00+02:00[Europe/Paris]".parse().unwrap();
+    let context = ParseContext {
+        now: &now,
+        date_order: DateOrder::DayFirst,
+        country: "FR",
+    };
+    let (cases, slots, telephones) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    TestRunner::default()
+        .run(&(any_draft(), any_address()), |(draft, address)| {
+            cases.set(cases.get() + 1);
+            let mut violations = Violations::new();
 
-        let times = times("dropoff", &draft, &context, &mut violations);
-        let details = details("dropoff", draft, &mut violations);
-        let address = address_object("dropoff.address", address, "FR", &mut violations);
+            let times = times("dropoff", &draft, &context, &mut violations);
+            let details = details("dropoff", draft, &mut violations);
+            let address = address_object("dropoff.address", address, "FR", &mut violations);
 
-        for violation in violations.iter() {
-            prop_assert!(violation.field.starts_with("dropoff."), "{violation:?}");
-            prop_assert!(!violation.description.is_empty());
-        }
-        if let Some(slot) = times.slot {
-            prop_assert!(slot.after < slot.before);
-        }
-        prop_assert!(details.tags.iter().all(|tag| !tag.is_empty()));
-        if let Some(telephone) = address.and_then(|address| address.telephone) {
-            prop_assert!(telephone.starts_with('+'), "{telephone}");
-        }
-    }
+            for violation in violations.iter() {
+                prop_assert!(violation.field.starts_with("dropoff."), "{violation:?}");
+                prop_assert!(!violation.description.is_empty());
+            }
+            if let Some(slot) = times.slot {
+                slots.set(slots.get() + 1);
+                prop_assert!(slot.after < slot.before);
+            }
+            prop_assert!(details.tags.iter().all(|tag| !tag.is_empty()));
+            if let Some(telephone) = address.and_then(|address| address.telephone) {
+                telephones.set(telephones.get() + 1);
+                prop_assert!(telephone.starts_with('+'), "{telephone}");
+            }
+            Ok(())
+        })
+        .unwrap();
+    let (cases, slots, telephones) = (cases.get(), slots.get(), telephones.get());
+    assert!(
+        2 * slots >= cases && 4 * telephones >= cases,
+        "{slots} slots and {telephones} telephone numbers of {cases} drafts"
+    );
 }

@@ -88,7 +88,7 @@ impl Webhooks {
                 created_at: self.clock.now(),
                 overlap_ends_at: None,
                 disabled: None,
-                disabled_period: None,
+                last_disabled_period: None,
             }),
             _ => Err(Error::Invalid(violations)),
         }

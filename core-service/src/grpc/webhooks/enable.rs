@@ -50,7 +50,7 @@ impl Webhooks {
         .await
     }
 
-    /// Disables or enables a webhook. Changes nothing if it already is.
+    /// Disables or enables a webhook. Changes nothing if it already is in that state.
     async fn set_disabled(
         &self,
         caller: &Caller,

@@ -116,9 +116,10 @@ impl proto::webhooks_server::Webhooks for Webhooks {
                     let (store_id, _) = owner;
                     let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
                     if deleted {
-                        // All of them, since a deleted webhook must have no notifications. If the
-                        // backlog is too long for one transaction, the call fails until the
-                        // webhook is disabled.
+                        // Without a limit: the rest of a deleted webhook's backlog would never be
+                        // cancelled. If the backlog is too long for one transaction, the call
+                        // fails until the webhook is disabled: then several transactions cancel
+                        // the backlog above.
                         let id = webhook_id;
                         storage::notifications::cancel_notifications(
                             transaction,

@@ -123,7 +123,8 @@ impl Webhooks {
         Ok(reply)
     }
 
-    /// Finds a notification of a webhook that the caller has access to, the webhook and its store.
+    /// Finds a notification if the caller has access to its webhook. Returns it with the webhook
+    /// and the store.
     async fn notification_of(
         &self,
         caller: &Caller,

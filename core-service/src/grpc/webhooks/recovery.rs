@@ -35,8 +35,8 @@ struct Progress {
     /// before the first.
     #[prost(string, tag = "2")]
     failed_after: String,
-    /// The number of the last missed event that was enqueued; absent while failed notifications
-    /// are left.
+    /// The event number after which the search for missed events continues; absent while failed
+    /// notifications are left.
     #[prost(int64, optional, tag = "3")]
     missed_after: Option<i64>,
 }
@@ -114,7 +114,7 @@ impl Webhooks {
     }
 }
 
-/// Recovers one batch; finished, returns the total number of notifications.
+/// Recovers one batch. The last one returns the total number of notifications.
 async fn recover_batch(
     transaction: &DatabaseTransaction,
     (store_id, id): (StoreId, WebhookId),
@@ -133,8 +133,8 @@ async fn recover_batch(
     };
     let (count, last) = recover_missed(transaction, &webhook, period, number).await?;
     let recovered = progress.recovered.saturating_add(count);
-    // Otherwise a later recovery would enqueue the events again, after their notifications have
-    // been removed.
+    // The period is cleared when all its events are enqueued: a later recovery would enqueue them
+    // again once retention has removed their notifications.
     if last.is_none() && webhook.clear_disabled_period(period.since, period.now) {
         storage::webhooks::save_disabled_period(transaction, &webhook).await?;
     }

@@ -1,4 +1,4 @@
-//! Rows of api clients.
+//! Rows of API clients, their idempotency keys, and the keys that sign their access tokens.
 
 /// Rows of `api_clients`.
 pub(crate) mod api_client {

@@ -19,6 +19,7 @@ pub(crate) mod delivery {
         pub price_net: Option<i64>,
         pub price_tax: Option<i64>,
         pub price_currency: Option<String>,
+        /// The name of the quote that sets the price.
         pub retail_price: Option<String>,
         pub booked_time_slot_id: Option<Uuid>,
         pub booked_after: Option<Instant>,
@@ -26,7 +27,7 @@ pub(crate) mod delivery {
         pub created_at: Instant,
         pub cancelled_at: Option<Instant>,
         pub external_reference: Option<String>,
-        /// A copy from the tasks, for the filters of lists, like `completed_at`.
+        /// Copied from the tasks for the filters of lists, as is `completed_at`.
         pub dropoff_before: Option<Instant>,
         pub completed_at: Option<Instant>,
     }
@@ -59,6 +60,7 @@ pub(crate) mod task {
         pub address: AddressJson,
         pub after: Instant,
         pub before: Instant,
+        /// Whether the window was requested as a time slot.
         pub time_slot: bool,
         pub comments: String,
         pub weight: Option<i64>,

@@ -1,4 +1,4 @@
-//! Rows of stores.
+//! Rows of stores, and of their time slots and price lists.
 
 /// Rows of `stores`.
 pub(crate) mod store {

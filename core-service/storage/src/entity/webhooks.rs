@@ -23,6 +23,7 @@ pub(crate) mod webhook {
         pub created_at: Instant,
         pub disabled_at: Option<Instant>,
         pub disabled_reason: Option<String>,
+        /// The last disabled period; set when the webhook is enabled again.
         pub disabled_from: Option<Instant>,
         pub disabled_until: Option<Instant>,
         /// The position in the queue, see `notifications::queue`.
@@ -57,7 +58,7 @@ pub(crate) mod notification {
         pub state: String,
         pub attempts: i64,
         /// The number of attempts made before the retry schedule last started.
-        pub resent_at_attempt: i64,
+        pub attempts_at_resend: i64,
         pub due_at: Instant,
         pub lease_token: Option<Uuid>,
         pub lease_expires_at: Option<Instant>,

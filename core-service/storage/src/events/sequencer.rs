@@ -1,7 +1,8 @@
 //! The sequencer: assigns numbers to committed events, one core at a time.
 //!
-//! The active core holds a lease, timed by the lease clock, so that the others do not try.
-//! Correctness does not depend on the lease: the sequencer's row is locked while a batch is
+//! An event gets two numbers: `number` counts the events of its store, `position` those of all
+//! stores. The active core holds a lease, so that the others do not try; it expires by the lease
+//! clock. Correctness does not depend on the lease: the sequencer's row is locked while a batch is
 //! numbered, and the counters change in the same transaction. If a core crashes before the commit,
 //! nothing is numbered. An event that is committed late gets a later number than events that were
 //! committed before it, even if it was created earlier.

@@ -1,8 +1,15 @@
 //! Numbers and positions, against a real database.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::{sync::Semaphore, task::JoinHandle};
 use uuid::Uuid;
 
 use super::*;
@@ -11,19 +18,34 @@ use crate::{Storage, fixture};
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const LONG: Duration = Duration::from_hours(1);
 
+/// Longer than any statement takes that does not wait for a lock.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
 struct Log {
-    _directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
     storage: Arc<Storage>,
     stores: [StoreId; 2],
+    /// How often a transaction that numbers was run.
+    runs: Arc<AtomicUsize>,
 }
 
 impl Log {
     async fn open() -> Self {
         let (directory, storage) = fixture::sqlite().await;
+        Self::with(Some(directory), storage)
+    }
+
+    /// A log with concurrent transactions; `None` without `PostgreSQL`.
+    async fn on_postgres() -> Option<Self> {
+        Some(Self::with(None, fixture::postgres().await?))
+    }
+
+    fn with(directory: Option<tempfile::TempDir>, storage: Arc<Storage>) -> Self {
         Self {
             _directory: directory,
             storage,
             stores: [StoreId::new(), StoreId::new()],
+            runs: Arc::default(),
         }
     }
 
@@ -46,14 +68,48 @@ impl Log {
     }
 
     async fn number(&self, lease_owner: Uuid, lease: Duration, limit: usize) -> SequencerRun {
+        let runs = Arc::clone(&self.runs);
         self.storage
             .write(move |transaction| {
+                runs.fetch_add(1, Ordering::SeqCst);
                 Box::pin(
                     async move { assign_numbers(transaction, (lease_owner, lease), limit).await },
                 )
             })
             .await
             .unwrap()
+    }
+
+    /// Numbers events in a transaction that commits once the semaphore has a permit.
+    async fn begin_numbering(
+        &self,
+        lease_owner: Uuid,
+        lease: Duration,
+    ) -> (Arc<Semaphore>, JoinHandle<SequencerRun>) {
+        let (numbered, commit) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (storage, signals) = (
+            Arc::clone(&self.storage),
+            (Arc::clone(&numbered), Arc::clone(&commit)),
+        );
+        let transaction = tokio::spawn(async move {
+            let written = storage.write(move |transaction| {
+                let (numbered, commit) = signals.clone();
+                Box::pin(async move {
+                    let run = assign_numbers(transaction, (lease_owner, lease), 10).await?;
+                    numbered.add_permits(1);
+                    let _permit = commit.acquire().await;
+                    Ok::<_, Error>(run)
+                })
+            });
+            written.await.unwrap()
+        });
+        let _numbered = numbered.acquire().await.unwrap();
+        (commit, transaction)
+    }
+
+    async fn last_position(&self) -> usize {
+        let bounds = bounds_of_all_stores(self.storage.reader()).await;
+        usize::try_from(bounds.unwrap().last).unwrap()
     }
 
     async fn remove_oldest(&self, hours: i64) -> usize {
@@ -126,7 +182,7 @@ async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_rele
     );
     for (lease_owner, expected) in [
         (first, SequencerRun::LeaseHeldElsewhere),
-        (second, SequencerRun::Numbered(1)),
+        (second, SequencerRun::Numbered(2)),
     ] {
         log.storage
             .write(move |transaction| {
@@ -135,18 +191,7 @@ async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_rele
             .await
             .unwrap();
         log.insert_event(0, 0).await;
-        let all = 10;
-        match expected {
-            SequencerRun::LeaseHeldElsewhere => {
-                assert_eq!(log.number(third, LONG, all).await, expected);
-            }
-            SequencerRun::Numbered(_) => {
-                assert_eq!(
-                    log.number(third, LONG, all).await,
-                    SequencerRun::Numbered(2)
-                );
-            }
-        }
+        assert_eq!(log.number(third, LONG, 10).await, expected);
     }
 }
 
@@ -180,4 +225,82 @@ async fn numbering_continues_after_old_events_are_removed() {
     assert_eq!(log.numbers(0).await.len(), 1);
     let bounds = super::bounds(reader, log.stores[0]).await.unwrap();
     assert_eq!((bounds.first(), bounds.last), (6, 6), "numbering continues");
+}
+
+/// The row of the sequencer is locked, so the other core neither waits nor numbers the same events.
+#[tokio::test]
+async fn a_core_does_not_number_while_another_has_numbered_without_a_commit() {
+    let Some(log) = Log::on_postgres().await else {
+        return;
+    };
+    let (first, second) = (Uuid::now_v7(), Uuid::now_v7());
+    let (a, b) = (log.insert_event(0, 1).await, log.insert_event(0, 2).await);
+
+    // The lease of the first core has expired once it commits.
+    let (commit, numbering) = log.begin_numbering(first, Duration::ZERO).await;
+    let c = log.insert_event(0, 0).await;
+    let skipped = tokio::time::timeout(TIMEOUT, log.number(second, LONG, 10)).await;
+    commit.add_permits(1);
+    let numbered = numbering.await.unwrap();
+
+    assert_eq!(skipped.ok(), Some(SequencerRun::LeaseHeldElsewhere));
+    assert_eq!(numbered, SequencerRun::Numbered(2));
+    let later = log.number(second, LONG, 10).await;
+    assert_eq!(later, SequencerRun::Numbered(1));
+    assert_eq!(log.numbers(0).await, [(a, 1), (b, 2), (c, 3)]);
+}
+
+/// Their leases expire at once: only the locked row keeps them apart.
+#[tokio::test]
+async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_twice() {
+    const EVENTS: usize = 200;
+
+    let Some(log) = Log::on_postgres().await else {
+        return;
+    };
+    let calls = AtomicUsize::new(0);
+    let core = async || {
+        let (lease_owner, mut total) = (Uuid::now_v7(), 0);
+        while log.last_position().await < 2 * EVENTS {
+            calls.fetch_add(1, Ordering::SeqCst);
+            if let SequencerRun::Numbered(count) = log.number(lease_owner, Duration::ZERO, 3).await
+            {
+                total += count;
+            }
+        }
+        total
+    };
+    let insert = async |store| {
+        for _ in 0..EVENTS {
+            log.insert_event(store, 0).await;
+        }
+    };
+
+    let all = async { tokio::join!(core(), core(), insert(0), insert(1)) };
+    let (first, second, (), ()) = tokio::time::timeout(Duration::from_mins(1), all)
+        .await
+        .expect("all events should be numbered within a minute");
+
+    assert_eq!(first + second, 2 * EVENTS);
+    assert!(first > 0 && second > 0, "{first} and {second}");
+    let retries = log.runs.load(Ordering::SeqCst) - calls.into_inner();
+    assert_eq!(retries, 0, "deadlocks");
+    for store in [0, 1] {
+        let numbers = log.numbers(store).await.into_iter();
+        let numbers = numbers.map(|(_, number)| usize::try_from(number).unwrap());
+        assert_eq!(
+            numbers.collect::<Vec<_>>(),
+            (1..=EVENTS).collect::<Vec<_>>()
+        );
+    }
+    let all = list_of_all_stores(log.storage.reader(), 0, 1000)
+        .await
+        .unwrap();
+    let positions = all
+        .iter()
+        .map(|event| usize::try_from(event.position).unwrap());
+    assert_eq!(
+        positions.collect::<Vec<_>>(),
+        (1..=2 * EVENTS).collect::<Vec<_>>()
+    );
 }

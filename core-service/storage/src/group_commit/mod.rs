@@ -191,9 +191,11 @@ async fn transact(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) ->
 /// The result of a job's work.
 enum JobResult {
     Done,
-    /// The caller's code returned an error: only its savepoint is rolled back.
+    /// The caller's code returned an error of its own or a unique violation: only its savepoint is
+    /// rolled back.
     Failed,
-    /// The database failed or the work panicked: the state of the transaction is unknown.
+    /// The work failed otherwise in the database, or panicked: the state of the transaction is
+    /// unknown.
     Broken,
 }
 

@@ -86,13 +86,13 @@ async fn make_pending(
         .map(|row| ((StoreId(row.store_id), WebhookId(row.webhook_id)), now))
         .collect();
     let enabled = queue::enqueue(transaction, &due).await?;
-    let without_webhook: Vec<_> = rows
+    let not_enabled: Vec<_> = rows
         .iter()
         .filter(|row| !enabled.contains(&WebhookId(row.webhook_id)))
         .map(|row| row.id)
         .collect();
-    if !without_webhook.is_empty() {
-        let condition = Condition::all().add(Column::Id.is_in(without_webhook));
+    if !not_enabled.is_empty() {
+        let condition = Condition::all().add(Column::Id.is_in(not_enabled));
         cancel(transaction, condition, now).await?;
     }
     Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))

@@ -62,7 +62,7 @@ impl OutcomePlan {
         let delivered = report.outcome == Outcome::Delivered;
         let number = row.attempts + i64::from(!delivered);
         let attempts_since_resend =
-            u32::try_from(number - row.resent_at_attempt).unwrap_or(u32::MAX);
+            u32::try_from(number - row.attempts_at_resend).unwrap_or(u32::MAX);
         match decide_retry(&report.outcome, attempts_since_resend, report.jitter, now) {
             RetryDecision::Delivered => {}
             RetryDecision::RetryAt(_) if row.state == CANCELLED => self.cancelled.push(row.id),

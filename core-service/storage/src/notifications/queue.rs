@@ -88,8 +88,8 @@ pub(crate) async fn enqueue(
     Ok(rows.into_iter().map(|row| WebhookId(row.id)).collect())
 }
 
-/// Moves webhooks back after a claim: those with more notifications due to the end of the queue,
-/// the others to the instant when their next notification is due.
+/// Moves webhooks back after a claim: to the end of the queue if more of their notifications are
+/// due (`more_due`), otherwise to the instant when the next one is due.
 pub(super) async fn reschedule(
     transaction: &impl ConnectionTrait,
     more_due: &[WebhookKey],
@@ -168,7 +168,8 @@ fn is_unset_or_later(instant: SimpleExpr) -> Condition {
         .add(Expr::col(Column::NextDueAt).gt(instant))
 }
 
-/// A select of when the earliest pending notification of the webhook in the outer statement is due.
+/// A select of the earliest due instant of the pending notifications of the webhook in the outer
+/// statement.
 pub(super) fn earliest_pending() -> SelectStatement {
     let mut earliest = notifications_of_outer_webhook();
     earliest

@@ -42,7 +42,8 @@ pub(super) struct AttemptSummary {
 /// The webhooks with a failed attempt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failing {
-    /// The first failure since the last success, for enabled webhooks without a success.
+    /// The enabled ones without a success in this batch, each with the instant of the first failure
+    /// since its last success.
     pub(super) since: Vec<(WebhookKey, Instant)>,
     /// Those that exist and are enabled.
     pub(super) enabled: BTreeSet<WebhookKey>,
@@ -57,9 +58,10 @@ pub(super) struct LockedWebhooks {
 }
 
 /// Locks the webhooks that [`save`] will update, and `others`. A success that changes neither
-/// `was_slow` nor `failing_since` updates nothing: its webhook is not locked. The lock is strong
-/// enough to disable webhooks if the last argument requires it: the webhooks whose receivers are
-/// gone, and the instant since when a webhook must have failed to be disabled.
+/// `was_slow` nor `failing_since` updates nothing: its webhook is not locked.
+///
+/// The lock is strong enough to disable webhooks if `gone` contains any (their receivers answered
+/// 410), or if one with a failed attempt has had no success since `failing_since`.
 pub(super) async fn lock(
     transaction: &impl ConnectionTrait,
     summary: &AttemptSummary,

@@ -1,4 +1,5 @@
-//! Retention: removes finished notifications, with their attempts.
+//! Retention: removes finished (delivered, exhausted or cancelled) notifications, with their
+//! attempts.
 
 use jiff::Timestamp;
 use sea_orm::{

@@ -46,7 +46,7 @@ pub async fn resend(
     queue::enqueue(transaction, &due).await?;
     let changed = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
-        .col_expr(Column::ResentAtAttempt, Expr::col(Column::Attempts))
+        .col_expr(Column::AttemptsAtResend, Expr::col(Column::Attempts))
         .col_expr(Column::DueAt, Expr::value(Instant::from(now)))
         .col_expr(Column::FinishedAt, Expr::value(None::<i64>))
         .filter(Column::StoreId.eq(store_id.0))
@@ -112,8 +112,8 @@ pub struct MissedPage {
 }
 
 /// The events that a webhook missed in a period, both ends included, from one page of its store's
-/// log after a number: those that it subscribes to and has no notification of. The end of the log
-/// also includes committed events without a number.
+/// log after a number: those that it subscribes to and has no notification of. The page at the end
+/// of the log has the committed events without a number.
 pub async fn missed_events(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -208,7 +208,7 @@ pub async fn enqueue_missed(
         delivery_id: Set(missed.delivery_id.0),
         state: Set(PENDING.to_owned()),
         attempts: Set(0),
-        resent_at_attempt: Set(0),
+        attempts_at_resend: Set(0),
         due_at: Set(now.into()),
         lease_token: Set(None),
         lease_expires_at: Set(None),

@@ -1,4 +1,4 @@
-//! Maps the states that the owner sees to the stored ones.
+//! Maps the states that API clients see to the stored ones.
 
 use domain::notification_state::State;
 use sea_orm::{
@@ -33,20 +33,20 @@ pub(super) fn is_any_of(states: &[State]) -> Condition {
 fn is(state: State) -> Condition {
     let unfinished = || Condition::all().add(Column::State.is_in([PENDING, LEASED]));
     let attempts = || Expr::col(Column::Attempts);
-    let resent_at_attempt = || Expr::col(Column::ResentAtAttempt);
+    let attempts_at_resend = || Expr::col(Column::AttemptsAtResend);
     match state {
-        State::Pending => unfinished().add(attempts().lte(resent_at_attempt())),
-        State::Failed => unfinished().add(attempts().gt(resent_at_attempt())),
+        State::Pending => unfinished().add(attempts().lte(attempts_at_resend())),
+        State::Failed => unfinished().add(attempts().gt(attempts_at_resend())),
         State::Delivered => Condition::all().add(Column::State.eq(DELIVERED)),
         State::Exhausted => Condition::all().add(Column::State.eq(EXHAUSTED)),
         State::Cancelled => Condition::all().add(Column::State.eq(CANCELLED)),
     }
 }
 
-/// The state of a row, as the owner sees it.
+/// The state of a row, as API clients see it.
 pub(super) fn of_row(row: &Model) -> Result<State, Error> {
     Ok(match row.state.as_str() {
-        PENDING | LEASED if row.attempts > row.resent_at_attempt => State::Failed,
+        PENDING | LEASED if row.attempts > row.attempts_at_resend => State::Failed,
         PENDING | LEASED => State::Pending,
         DELIVERED => State::Delivered,
         EXHAUSTED => State::Exhausted,

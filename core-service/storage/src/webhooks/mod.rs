@@ -41,8 +41,8 @@ pub async fn insert(
         created_at: Set(webhook.created_at.into()),
         disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
         disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
-        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
-        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
         ..Default::default()
     };
     Entity::insert(row)
@@ -105,8 +105,8 @@ pub async fn save_disabled(
         id: Set(webhook.id.0),
         disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
         disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
-        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
-        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
         // Failures from before it was enabled must not disable it again.
         failing_since: if webhook.disabled.is_none() {
             Set(None)
@@ -130,8 +130,8 @@ pub async fn save_disabled_period(
     let row = ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(webhook.id.0),
-        disabled_from: Set(webhook.disabled_period.map(|(from, _)| from.into())),
-        disabled_until: Set(webhook.disabled_period.map(|(_, until)| until.into())),
+        disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
+        disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
         ..Default::default()
     };
     Entity::update(row)
@@ -209,7 +209,7 @@ impl TryFrom<Model> for Webhook {
             url: row.url,
             created_at: row.created_at.try_into()?,
             overlap_ends_at: instant::optional(row.overlap_ends_at)?,
-            disabled_period: instant::optional(row.disabled_from)?
+            last_disabled_period: instant::optional(row.disabled_from)?
                 .zip(instant::optional(row.disabled_until)?),
             disabled: instant::optional(row.disabled_at)?.map(|at| Disabled {
                 at,

@@ -18,7 +18,7 @@ pub(in crate::api_description) static ENTRYPOINT: Class = Class {
     name: "Entrypoint",
     iri: Api("Entrypoint"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "The entrypoint of the API.",
     fields: &[
         Field::new("delivery", Collection(&DELIVERY))
@@ -46,7 +46,7 @@ pub(in crate::api_description) static SETTINGS: Class = Class {
     name: "Settings",
     iri: Api("Settings"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "The platform's settings.",
     fields: &[
         Field::new("brand_name", Text).description("The platform's name."),
@@ -63,7 +63,7 @@ pub(in crate::api_description) static ERROR: Class = Class {
     name: "Error",
     iri: Hydra("Error"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The failure of a request.",
     fields: &error_fields(CALCULATION.optional()),
 };
@@ -72,7 +72,7 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION_LIST: Class = Class {
     name: "ConstraintViolationList",
     iri: Api("ConstraintViolationList"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "Every violation in a request.",
     fields: &error_fields(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
 };
@@ -104,7 +104,7 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
     name: "ConstraintViolation",
     iri: Api("ConstraintViolation"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "A violation in a request.",
     fields: &[
         Field::new("propertyPath", Text)
@@ -118,7 +118,7 @@ pub(in crate::api_description) static COLLECTION: Class = Class {
     name: "Collection",
     iri: Hydra("Collection"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "A page of resources.",
     fields: &[
         Field::new(
@@ -145,7 +145,7 @@ pub(in crate::api_description) static COLLECTION_VIEW: Class = Class {
     name: "PartialCollectionView",
     iri: Hydra("PartialCollectionView"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "Links to the other pages.",
     fields: &[
         Field::new("hydra:first", Link(None))

@@ -19,7 +19,7 @@ pub(in crate::api_description) static DELIVERY: Class = Class {
     name: "Delivery",
     iri: SchemaOrg("ParcelDelivery"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Optional,
+    id_presence: Presence::Optional,
     description: "The transport of a parcel from its pickup to its dropoff.",
     fields: &[
         ID.optional(),
@@ -73,7 +73,7 @@ pub(in crate::api_description) static TASK: Class = Class {
     name: "Task",
     iri: Api("Task"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Optional,
+    id_presence: Presence::Optional,
     description: "One of the two stops of a delivery.",
     fields: &[
         ID.optional(),
@@ -175,7 +175,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
     name: "Address",
     iri: SchemaOrg("Place"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Optional,
+    id_presence: Presence::Optional,
     description: "A postal address with its location and contact.",
     fields: &[
         Field::new("geo", Object(&GEO_COORDINATES))
@@ -238,7 +238,7 @@ pub(in crate::api_description) static GEO_COORDINATES: Class = Class {
     name: "GeoCoordinates",
     iri: SchemaOrg("GeoCoordinates"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "A location (WGS 84).",
     fields: &[
         Field::new("latitude", Decimal)
@@ -256,7 +256,7 @@ pub(in crate::api_description) static PACKAGE: Class = Class {
     name: "Package",
     iri: Api("Package"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "Packages of one type.",
     fields: &[
         Field::new("type", Text)

@@ -12,7 +12,7 @@ pub(in crate::api_description) static PRICE: Class = Class {
     name: "Price",
     iri: Api("Price"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "An amount of money with its tax.",
     fields: &[AMOUNT, CURRENCY, TAX_FIELD, QUOTE.nullable()],
 };
@@ -21,7 +21,7 @@ pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
     name: "RetailPrice",
     iri: Api("RetailPrice"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "The quoted price of a delivery.",
     fields: &[
         AMOUNT,
@@ -56,7 +56,7 @@ pub(in crate::api_description) static TAX: Class = Class {
     name: "Tax",
     iri: Api("Tax"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The tax in a price.",
     fields: &[
         AMOUNT,
@@ -73,7 +73,7 @@ pub(in crate::api_description) static RULE_OUTCOME: Class = Class {
     name: "RuleOutcome",
     iri: Api("RuleOutcome"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The result of one rule of a price list.",
     fields: &[
         Field::new("rule", Text).description("The rule's name."),

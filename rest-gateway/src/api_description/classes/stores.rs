@@ -13,7 +13,7 @@ pub(in crate::api_description) static API_APP: Class = Class {
     name: "ApiApp",
     iri: SchemaOrg("SoftwareApplication"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "An API client.",
     fields: &[
         ID,
@@ -31,7 +31,7 @@ pub(in crate::api_description) static STORE: Class = Class {
     name: "Store",
     iri: SchemaOrg("Store"),
     type_name: TypeName::Iri,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "A store.",
     fields: &[
         ID,
@@ -51,7 +51,7 @@ pub(in crate::api_description) static TIME_SLOT: Class = Class {
     name: "TimeSlot",
     iri: Api("TimeSlot"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "The times at which a store offers deliveries.",
     fields: &[
         ID,
@@ -73,8 +73,8 @@ pub(in crate::api_description) static OPENING_HOURS: Class = Class {
     name: "OpeningHoursSpecification",
     iri: SchemaOrg("OpeningHoursSpecification"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
-    description: "A time range on days of the week.",
+    id_presence: Presence::Never,
+    description: "A time range on days of the week, or a range of closed dates.",
     fields: &[
         Field::new("opens", Text).schema_org(),
         Field::new("closes", Text).schema_org(),
@@ -82,11 +82,11 @@ pub(in crate::api_description) static OPENING_HOURS: Class = Class {
         Field::new("validFrom", Text)
             .schema_org()
             .nullable()
-            .description("The first closed date."),
+            .description("The first of the closed dates; null in a row of the regular week."),
         Field::new("validThrough", Text)
             .schema_org()
             .nullable()
-            .description("The last closed date."),
+            .description("The last of the closed dates; null in a row of the regular week."),
     ],
 };
 
@@ -94,7 +94,7 @@ pub(in crate::api_description) static TIME_SLOT_CHOICES: Class = Class {
     name: "TimeSlotChoices",
     iri: Api("TimeSlotChoices"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "The choices a time slot offers now.",
     fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE)).list()],
 };
@@ -103,7 +103,7 @@ pub(in crate::api_description) static TIME_SLOT_CHOICE: Class = Class {
     name: "TimeSlotChoice",
     iri: Api("TimeSlotChoice"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "A time interval to choose.",
     fields: &[
         Field::new("value", Text)

@@ -13,7 +13,7 @@ pub(in crate::api_description) static WEBHOOK: Class = Class {
     name: "Webhook",
     iri: Api("Webhook"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "A subscription of a client to an event.",
     fields: &[
         ID,
@@ -46,7 +46,7 @@ pub(in crate::api_description) static EVENT: Class = Class {
     name: "Event",
     iri: Api("Event"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "An event of a store.",
     fields: &[
         ID,
@@ -67,7 +67,7 @@ pub(in crate::api_description) static SECRET_ROTATION: Class = Class {
     name: "SecretRotation",
     iri: Api("SecretRotation"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The parameters of a secret rotation.",
     fields: &[Field::new("overlap", Integer)
         .write_only()
@@ -83,7 +83,7 @@ pub(in crate::api_description) static NOTIFICATION: Class = Class {
     name: "Notification",
     iri: Api("Notification"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Always,
+    id_presence: Presence::Always,
     description: "One event to be sent to one webhook.",
     fields: &[
         ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
@@ -109,7 +109,7 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
     name: "NotificationAttempt",
     iri: Api("NotificationAttempt"),
     type_name: TypeName::None,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "One request to the webhook's receiver.",
     fields: &[
         Field::new("attemptNumber", Integer).description("Counts from 1."),
@@ -137,16 +137,17 @@ pub(in crate::api_description) static RECOVERY: Class = Class {
     name: "WebhookRecovery",
     iri: Api("WebhookRecovery"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The resending of a webhook's notifications.",
     fields: &[
         Field::new("since", Instant)
             .writable()
             .required()
             .description(
-                "Resends failed notifications since this instant, and sends the events missed while \
-             the webhook was disabled. An event within 30 s of disabling or enabling may already \
-             have been sent: it is left out if its notification is no longer stored.",
+                "Resends the failed, exhausted and cancelled notifications since this instant, and \
+             sends the events missed while the webhook was disabled. An event within 30 s of \
+             disabling or enabling may already have been sent: it is left out if its \
+             notification is no longer stored.",
             ),
         Field::new("recovered", Integer)
             .description("The number of notifications that are resent."),
@@ -157,18 +158,18 @@ pub(in crate::api_description) static TEST: Class = Class {
     name: "WebhookTest",
     iri: Api("WebhookTest"),
     type_name: TypeName::Term,
-    iri_presence: Presence::Never,
+    id_presence: Presence::Never,
     description: "The result of a test request to a webhook's receiver.",
     fields: &[
         Field::new("webhook", Link(Some(&WEBHOOK))),
-        Field::new("url", Url).description("The URL the sample was sent to."),
+        Field::new("url", Url).description("The URL the test request was sent to."),
         Field::new("webhookId", Text)
-            .description("The header `webhook-id` of the sample; unique per test."),
+            .description("The header `webhook-id` of the test request; unique per test."),
         EVENT_NAME,
         EVENT_OBJECT.description(
             "A delivery that does not exist: `/api/deliveries/00000000-0000-0000-0000-000000000000`.",
         ),
-        Field::new("delivered", Boolean).description("Whether the receiver accepted the sample."),
+        Field::new("delivered", Boolean).description("Whether the receiver accepted the test request."),
         FAILURE,
         Field::new("failureDetail", Text)
             .nullable()

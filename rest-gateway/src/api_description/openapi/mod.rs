@@ -1,6 +1,7 @@
 //! The OpenAPI document: the requests and responses of every operation.
 
 mod error_responses;
+mod links;
 mod parameters;
 mod request_schemas;
 mod responses;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas;
+use super::{links, schemas};
 use crate::api_description::{
     operations::{Auth, Operation, Returns},
     parse_json,
@@ -78,6 +78,10 @@ pub(super) fn success(operation: &Operation, examples: &Examples) -> Value {
     });
     if !content.is_empty() {
         response["content"] = Value::Object(content);
+    }
+    let links = links::of(operation);
+    if !links.is_empty() {
+        response["links"] = Value::Object(links);
     }
     response
 }

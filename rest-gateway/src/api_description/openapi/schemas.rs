@@ -24,7 +24,7 @@ pub(super) fn reference(class: &Class) -> Value {
 /// The schema of a response that is one resource: `@context` and the IDs are required.
 pub(super) fn top_level(class: &Class) -> Value {
     let mut required = vec!["@context"];
-    if class.iri_presence != Presence::Never {
+    if class.id_presence != Presence::Never {
         required.push("@id");
     }
     required.extend(
@@ -65,7 +65,7 @@ fn class_schema(class: &Class) -> Value {
         properties.insert("@type".to_owned(), json!({"const": type_of(class)}));
         required.push("@type");
     }
-    if class.iri_presence != Presence::Never {
+    if class.id_presence != Presence::Never {
         let iri = json!({
             "type": "string",
             "format": "uri-reference",
@@ -73,7 +73,7 @@ fn class_schema(class: &Class) -> Value {
         });
         properties.insert("@id".to_owned(), iri);
     }
-    if class.iri_presence == Presence::Always {
+    if class.id_presence == Presence::Always {
         required.push("@id");
     }
     for field in class.fields {

@@ -43,6 +43,49 @@ fn operation_ids_are_unique_and_every_operation_has_a_summary() {
     }
 }
 
+/// By the examples, recorded from real responses; events and notifications have none.
+#[test]
+fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
+    let document = openapi("Service", PUBLIC_URL);
+    let examples = Examples::read();
+    let (mut links, mut without_example) = (Vec::new(), BTreeSet::new());
+    for operation in operations::all() {
+        let method = operation.method.to_ascii_lowercase();
+        let status = operation.returns.status().to_string();
+        let response = &document["paths"][operation.path][method]["responses"][status];
+        for (name, link) in response["links"].as_object().into_iter().flatten() {
+            let target = operations::all()
+                .find(|target| link["operationId"] == target.operation_id)
+                .unwrap();
+            assert_eq!(target.path.matches('{').count(), 1, "{name}");
+            assert!(target.path.contains("/{id}"), "{name}");
+            let expression = link["parameters"]["id"].as_str().unwrap();
+            let pointer = expression.strip_prefix("$response.body#").unwrap();
+            match examples.get(operation.operation_id) {
+                Some(example) => {
+                    let id = example.pointer(pointer).and_then(Value::as_str);
+                    assert!(id.is_some_and(|id| id.len() == 36), "{name}: {id:?}");
+                }
+                None => drop(without_example.insert(operation.operation_id)),
+            }
+            links.push(format!("{} -> {name}", operation.operation_id));
+        }
+    }
+
+    assert_eq!(without_example, ["listEvents", "listNotifications"].into());
+    assert_eq!(links.len(), 33, "{links:#?}");
+    for link in [
+        "createDelivery -> cancelDelivery",
+        "createDelivery -> dropoff.completeTask",
+        "createDelivery -> pickup.getTask",
+        "createWebhook -> recoverWebhook",
+        "listEvents -> getEvent",
+        "listNotifications -> resendNotification",
+    ] {
+        assert!(links.iter().any(|found| found == link), "{link}");
+    }
+}
+
 /// `POST` operations that write nothing.
 const READ_ONLY_POSTS: &[&str] = &["assertDelivery", "calculateRetailPrice", "testWebhook"];
 
@@ -104,8 +147,8 @@ fn exactly_the_operations_that_need_an_example_have_one() {
     );
 }
 
-/// Whether the response is JSON. Excludes the API's own documents, and resources that background
-/// tasks change at any time.
+/// Whether the response is JSON. Excludes the API's own documents, and resources that change in
+/// the background at any time.
 fn needs_example(operation: &Operation) -> bool {
     if ["Events", "Notifications"].contains(&operation.tag) {
         return false;

@@ -33,7 +33,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
         Auth::Token => derived.extend(TOKEN_ERRORS),
-        Auth::Scope(_) => derived.extend(TOKEN_ERRORS.iter().chain(SCOPE_ERRORS)),
+        Auth::Scope(_) => derived.extend(TOKEN_ERRORS.iter().chain(STORE_ERRORS)),
     }
     match operation.expects {
         Expects::Nothing => {}
@@ -98,7 +98,8 @@ const TOKEN_ERRORS: &[&ErrorCode] = &[
     &codes::UNAVAILABLE,
 ];
 
-const SCOPE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
+/// Errors of resources that belong to a store.
+pub(super) const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
 
 const BODY_ERRORS: &[&ErrorCode] = &[
     &codes::VALIDATION_FAILED,

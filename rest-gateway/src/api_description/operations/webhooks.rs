@@ -1,15 +1,14 @@
 //! Webhooks, their notifications, and the event log.
 
-use super::{Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns};
+use super::{
+    Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns, error_codes::STORE_ERRORS,
+};
 use crate::{
     api_description::classes::webhooks::{
         EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST, WEBHOOK,
     },
-    error_codes::{self as codes, ErrorCode},
+    error_codes as codes,
 };
-
-/// Errors of resources that belong to a store.
-pub(super) const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
 
 pub(super) static WEBHOOKS: &[Operation] = &[
     Operation {
@@ -113,7 +112,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         method: "POST",
         path: "/api/webhooks/{id}/confirm_secret",
         operation_id: "confirmWebhookSecret",
-        summary: "Confirms the new secret and retires the old ones",
+        summary: "Confirms the new secret and invalidates the old ones",
         description: "Ends the overlap: notifications are signed with the newest secret only.",
         tag: "Webhooks",
         auth: Auth::Token,
@@ -164,7 +163,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         method: "POST",
         path: "/api/webhooks/{id}/recover",
         operation_id: "recoverWebhook",
-        summary: "Resends a webhook's failed and missed notifications",
+        summary: "Resends a webhook's failed notifications and sends its missed events",
         tag: "Notifications",
         auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],

@@ -1,6 +1,6 @@
 //! A small HTTP client that returns whole responses.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -16,6 +16,9 @@ use tokio::{
 };
 
 pub(crate) const LD_JSON: &str = "application/ld+json";
+
+/// Longer than the gateway's own timeouts.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Client {
     addr: SocketAddr,
@@ -87,13 +90,17 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Reply {
         let request = request.body(Full::new(body.into())).unwrap();
-        let response = self.http.request(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        Reply {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.collect().await.unwrap().to_bytes(),
-        }
+        let reply = async {
+            let response = self.http.request(request).await.unwrap();
+            let (parts, body) = response.into_parts();
+            Reply {
+                status: parts.status,
+                headers: parts.headers,
+                body: body.collect().await.unwrap().to_bytes(),
+            }
+        };
+        let reply = tokio::time::timeout(TIMEOUT, reply).await;
+        reply.expect("the gateway should respond")
     }
 
     /// Sends raw bytes and returns all bytes received until the connection closes.
@@ -101,7 +108,8 @@ impl Client {
         let mut stream = TcpStream::connect(self.addr).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         let mut response = Vec::new();
-        stream.read_to_end(&mut response).await.unwrap();
+        let closed = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut response)).await;
+        closed.expect("the connection should be closed").unwrap();
         String::from_utf8(response).unwrap()
     }
 }

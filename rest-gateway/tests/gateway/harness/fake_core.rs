@@ -5,6 +5,7 @@ use std::{
     collections::VecDeque,
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use proto::{
@@ -27,6 +28,9 @@ use tonic::{
 use tonic_types::{ErrorDetails, FieldViolation};
 
 use crate::harness::samples::core_status_with;
+
+/// Far longer than the gateway takes for a call.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 type Message = Box<dyn Any + Send>;
 
@@ -112,7 +116,7 @@ impl FakeCore {
         self.services.scripts.lock().unwrap().push_back(script);
     }
 
-    /// The message of the oldest call that no test has taken yet.
+    /// The message of the oldest call that the test has not taken yet.
     pub(crate) fn received<M: Any>(&self) -> M {
         self.received_with_metadata().1
     }
@@ -125,13 +129,15 @@ impl FakeCore {
             .unwrap()
             .pop_front()
             .expect("core was not called");
-        let message = message.downcast().expect("core received another request");
+        let message = message.downcast().expect("wrong type of received request");
         (metadata, *message)
     }
 
     /// Waits for a call.
     pub(crate) async fn next_call(&self) {
-        self.services.called.notified().await;
+        let called = self.services.called.notified();
+        let called = tokio::time::timeout(TIMEOUT, called).await;
+        called.expect("core should be called");
     }
 
     pub(crate) fn was_called(&self) -> bool {
@@ -156,11 +162,11 @@ impl ScriptedServices {
         let script = self.scripts.lock().unwrap().pop_front();
         match script {
             Some(Script::Respond(response)) => {
-                let response = response.downcast().expect("another response was scripted");
+                let response = response.downcast().expect("wrong scripted response type");
                 Ok(Response::new(*response))
             }
             Some(Script::Replay(response)) => {
-                let response = response.downcast().expect("another response was scripted");
+                let response = response.downcast().expect("wrong scripted response type");
                 let mut response = Response::new(*response);
                 let replayed = MetadataValue::from_static("true");
                 response

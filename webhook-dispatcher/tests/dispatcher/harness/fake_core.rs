@@ -96,18 +96,46 @@ impl CoreStream {
         with_timeout(self.requests.message()).await.unwrap()
     }
 
+    /// The requests up to the one that a condition holds for; fails if it takes longer than 20 s.
+    pub(crate) async fn requests_until(
+        &mut self,
+        is_last: impl Fn(&StreamRequest) -> bool,
+    ) -> Vec<StreamRequest> {
+        with_timeout(async {
+            let mut requests = Vec::new();
+            loop {
+                let request = self.requests.message().await.unwrap();
+                let request = request.expect("the dispatcher sends another request");
+                let is_last = is_last(&request);
+                requests.push(request);
+                if is_last {
+                    return requests;
+                }
+            }
+        })
+        .await
+    }
+
+    /// The requests until the dispatcher half-closes the stream, within 20 s.
+    pub(crate) async fn remaining_requests(&mut self) -> Vec<StreamRequest> {
+        with_timeout(async {
+            let mut requests = Vec::new();
+            while let Some(request) = self.requests.message().await.unwrap() {
+                requests.push(request);
+            }
+            requests
+        })
+        .await
+    }
+
     /// The next outcome, ignoring credit.
     pub(crate) async fn next_outcome(&mut self) -> Outcome {
-        loop {
-            let request = self
-                .next_request()
-                .await
-                .expect("the dispatcher reports an outcome");
-            match request.outcomes.as_slice() {
-                [] => {}
-                [outcome] => return outcome.clone(),
-                more => panic!("several outcomes: {more:?}"),
-            }
+        let requests = self
+            .requests_until(|request| !request.outcomes.is_empty())
+            .await;
+        match requests.last().unwrap().outcomes.as_slice() {
+            [outcome] => outcome.clone(),
+            several => panic!("several outcomes: {several:?}"),
         }
     }
 

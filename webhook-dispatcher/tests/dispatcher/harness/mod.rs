@@ -3,6 +3,8 @@
 mod fake_core;
 mod name_server;
 mod network;
+#[path = "../../../../tests/e2e/harness/prerequisites.rs"]
+mod prerequisites;
 mod receiver;
 
 use std::{future::Future, num::NonZeroU32, time::Duration};
@@ -16,7 +18,9 @@ pub(crate) use self::{
     fake_core::{CoreStream, FakeCore},
     name_server::{A, AAAA, NameServer, QueryCounts},
     network::{PRIVATE, PUBLIC, in_isolated_network},
-    receiver::{Canary, GatedReceiver, OK, receiver, receiver_at, receiver_on, responding},
+    receiver::{
+        Canary, GatedReceiver, OK, Received, receiver, receiver_at, receiver_on, responding,
+    },
 };
 
 pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -49,7 +53,7 @@ impl Dispatcher {
     /// the stream once the dispatcher has half-closed it.
     pub(crate) async fn shut_down_with(self, mut stream: CoreStream) {
         self.shut_down();
-        while stream.next_request().await.is_some() {}
+        stream.remaining_requests().await;
         drop(stream);
         self.exited().await;
     }

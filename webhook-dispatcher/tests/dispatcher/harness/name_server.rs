@@ -21,8 +21,8 @@ pub(crate) type QueryCounts = BTreeMap<(String, u16), usize>;
 pub(crate) struct NameServer(Arc<Mutex<QueryCounts>>);
 
 impl NameServer {
-    /// Returns the next answer for each query of IPv4 addresses, for any name. Answers to other
-    /// queries are empty, and no answer may be cached.
+    /// Starts a server that answers each query for IPv4 addresses, of any name, with the next of
+    /// `answers`. Answers to other queries are empty, and no answer may be cached.
     pub(crate) async fn start(
         answers: impl IntoIterator<Item = Vec<Ipv4Addr>, IntoIter: Send + 'static>,
     ) -> Self {

@@ -9,7 +9,7 @@ use super::fragments::{
 };
 use super::rule::{Field, Rule, TokenKind, rule};
 use crate::before::pattern::ByteSet;
-use crate::before::pattern::Pattern::{Any, Bytes, Exact, Optional, Seq, Text, Word};
+use crate::before::pattern::Pattern::{Any, AnyCase, Bytes, Exact, Optional, Seq, Word};
 use crate::before::word_tables::MONTH_ABBREVIATIONS;
 
 const DATE_FIELDS: &[Field] = &[Field::Year, Field::Month, Field::Day];
@@ -142,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
                 YEAR4,
                 MONTH_PADDED,
                 DAY_PADDED,
-                Text("t"),
+                AnyCase("t"),
                 HOUR24,
                 MINUTE_PADDED,
                 SECOND_PADDED,
@@ -264,7 +264,8 @@ pub(super) const RULES: &[Rule] = &[
             Any(&[TIME24_SECONDS, TIME24_MINUTES, TIME24_ZONED]),
         ]),
     ),
-    // A day, a month and a time, without a year. Without these rules, the hour would be the year.
+    // A day, a month and a time, without a year. Without these rules, the hour would be read as
+    // the year.
     rule(
         TokenKind::Fields(&[
             Field::Day,

@@ -1,8 +1,9 @@
-//! Patterns shared by the rules: numbers, dates, times, zones.
+//! Patterns shared by the rules: numbers, dates, times, zones. The byte `\0` in a set stands for
+//! the end of the text.
 
 use crate::before::pattern::{ByteSet, Pattern};
 use crate::before::word_tables::{MONTHS, ORDINALS, RELATIVE_WORDS, WEEKDAYS, WORKDAYS};
-use Pattern::{Any, Exact, Optional, Repeat, Seq, Text, Word};
+use Pattern::{Any, AnyCase, Exact, Optional, Repeat, Seq, Word};
 
 pub(super) const DIGIT: ByteSet = ByteSet::range(b'0', b'9');
 pub(super) const LETTER: ByteSet = ByteSet::range(b'a', b'z').union(ByteSet::range(b'A', b'Z'));
@@ -127,7 +128,7 @@ pub(super) const MONTH_NAME_DAY: Pattern = Seq(&[
 ]);
 pub(super) const DAY_MONTH_NAME: Pattern = Seq(&[DAY, DATE_SEPARATORS, MONTH_TEXT]);
 
-pub(super) const OPTIONAL_T: Pattern = Optional(&Text("t"));
+pub(super) const OPTIONAL_T: Pattern = Optional(&AnyCase("t"));
 pub(super) const TIME12_HOUR: Pattern = Seq(&[HOUR12, Optional(&SPACES), MERIDIEM]);
 pub(super) const TIME12: Pattern = Seq(&[
     HOUR12,
@@ -153,7 +154,8 @@ pub(super) const TIME_PADDED: Pattern = Seq(&[
     SECOND_PADDED,
 ]);
 
-/// Times with colons only: after `24 dec`, a number before a point is a year.
+/// Times for use after a day and a month, such as `24 dec`. A point cannot separate their parts,
+/// because a number before a point is a year there.
 pub(super) const COLON_TIME24: Pattern = Seq(&[
     HOUR24,
     Exact(":"),

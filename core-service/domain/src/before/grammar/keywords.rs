@@ -3,16 +3,16 @@
 use super::fragments::{AMOUNT, DIGIT, DIGITS, ORDINAL, SPACES, WEEKDAY, ZONE, one};
 use super::rule::{Rule, TokenKind, rule};
 use crate::before::pattern::ByteSet;
-use crate::before::pattern::Pattern::{Any, Bytes, Exact, Optional, Seq, Text, Word};
+use crate::before::pattern::Pattern::{Any, AnyCase, Bytes, Exact, Optional, Seq, Word};
 use crate::before::word_tables::{MONTHS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS};
 
 pub(super) const RULES: &[Rule] = &[
-    rule(TokenKind::Yesterday, Text("yesterday")),
-    rule(TokenKind::Now, Text("now")),
-    rule(TokenKind::Noon, Text("noon")),
-    rule(TokenKind::Midnight, Text("midnight")),
-    rule(TokenKind::Today, Text("today")),
-    rule(TokenKind::Tomorrow, Text("tomorrow")),
+    rule(TokenKind::Yesterday, AnyCase("yesterday")),
+    rule(TokenKind::Now, AnyCase("now")),
+    rule(TokenKind::Noon, AnyCase("noon")),
+    rule(TokenKind::Midnight, AnyCase("midnight")),
+    rule(TokenKind::Today, AnyCase("today")),
+    rule(TokenKind::Tomorrow, AnyCase("tomorrow")),
     rule(
         TokenKind::Timestamp,
         Seq(&[
@@ -31,13 +31,13 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         TokenKind::MonthBoundary,
-        Any(&[Text("first day of"), Text("last day of")]),
+        Any(&[AnyCase("first day of"), AnyCase("last day of")]),
     ),
     rule(
         TokenKind::WeekdayOfMonth,
-        Seq(&[ORDINAL, SPACES, Word(WEEKDAYS), SPACES, Text("of")]),
+        Seq(&[ORDINAL, SPACES, Word(WEEKDAYS), SPACES, AnyCase("of")]),
     ),
-    rule(TokenKind::Ago, Text("ago")),
+    rule(TokenKind::Ago, AnyCase("ago")),
     rule(TokenKind::Weekday, WEEKDAY),
     rule(
         TokenKind::CalendarWeek,

@@ -5,7 +5,7 @@ use super::fragments::{
     OPTIONAL_T, SECOND_PADDED, SPACES, TIME12, TIME12_HOUR, TIME24_MINUTES, TIME24_SECONDS,
 };
 use super::rule::{Field, Rule, TokenKind, rule};
-use crate::before::pattern::Pattern::{Any, Exact, Optional, Seq, Text};
+use crate::before::pattern::Pattern::{Any, AnyCase, Exact, Optional, Seq};
 
 const TIME12_FIELDS: &[Field] = &[
     Field::Hour,
@@ -24,10 +24,11 @@ pub(in crate::before) const TIME24_FIELDS: &[Field] = &[
 ];
 
 pub(super) const RULES: &[Rule] = &[
+    // `back of 7pm` is 19:15, `front of 7pm` is 18:45.
     rule(
         TokenKind::QuarterHour,
         Seq(&[
-            Any(&[Text("back of "), Text("front of ")]),
+            Any(&[AnyCase("back of "), AnyCase("front of ")]),
             HOUR24,
             Optional(&Seq(&[Optional(&SPACES), MERIDIEM])),
         ]),
@@ -52,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         TokenKind::Fields(TIME24_FIELDS),
         Any(&[
-            Seq(&[Text("t"), HOUR24]),
+            Seq(&[AnyCase("t"), HOUR24]),
             TIME24_MINUTES,
             Seq(&[TIME24_SECONDS, Optional(&FRACTION)]),
         ]),

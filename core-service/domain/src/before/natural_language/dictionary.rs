@@ -35,7 +35,7 @@ static PHRASES: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
 });
 
 /// The longest phrase at the start of these words, and its number of words. A number is a phrase
-/// only before a unit: `sept` is also a month.
+/// only before a unit, because `sept` is seven in French, but also an abbreviated month.
 pub(super) fn first_phrase(words: &[Cow<'_, str>]) -> Option<(PhraseKind, usize)> {
     let candidates = PHRASES.get(words.first()?.as_ref())?;
     let is_number = |kind: PhraseKind| matches!(kind, PhraseKind::Number(_));
@@ -56,8 +56,9 @@ fn starts_with_unit(words: Option<&[Cow<'_, str>]>) -> bool {
     matches!(phrase, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
 }
 
-/// A word in lower case without accents, for lookup. A single letter keeps its accent, and its case
-/// if it is ASCII: `à` and `y` are words, `a` and `Y` may be zones.
+/// A word in lower case without accents, for lookup. A single letter keeps its accent, and
+/// its case if it is ASCII, because it may be a military time zone: `à` and `y` are words, but `a`
+/// and `Y` may be zones.
 pub(super) fn fold(word: &str) -> Cow<'_, str> {
     if word
         .bytes()

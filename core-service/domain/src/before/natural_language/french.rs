@@ -1,4 +1,4 @@
-//! French phrases.
+//! French phrases, folded: without accents, except in single letters such as `à`.
 
 use super::phrase::{PhraseKind, Phrases};
 use PhraseKind::{

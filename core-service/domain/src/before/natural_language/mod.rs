@@ -12,7 +12,7 @@ mod spanish;
 
 use super::context::Context;
 use super::error::Error;
-use super::instant::{self, offset_at};
+use super::instant::{self, RepeatedTime, offset_at};
 use super::parsed_time::ParsedTime;
 use jiff::civil::Time;
 use jiff::fmt::temporal::Pieces;
@@ -43,6 +43,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     };
     let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
     if let Some((evening, position)) = normalized.evening {
+        // The evening replaces a time that only a day implies.
         match parsed.time.filter(|_| parsed.has_time()) {
             None => parsed.time = Some(evening),
             Some(time) if time.hour < MIN_EVENING_HOUR => {
@@ -74,8 +75,8 @@ fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
         .to_datetime(pieces.time().unwrap_or(Time::midnight()));
     let offset = match (pieces.to_numeric_offset(), &zone) {
         (Some(offset), _) => offset,
-        (None, Some(zone)) => offset_at(zone, local, true)?,
-        (None, None) => offset_at(now.time_zone(), local, false)?,
+        (None, Some(zone)) => offset_at(zone, local, RepeatedTime::Earlier)?,
+        (None, None) => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
     let instant = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
     let is_zulu = pieces

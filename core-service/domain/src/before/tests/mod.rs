@@ -166,7 +166,7 @@ fn iso_8601_and_rfc_3339_are_parsed_in_all_common_forms() {
 }
 
 #[test]
-fn a_time_before_a_day_is_not_reset_to_midnight() {
+fn a_time_next_to_a_day_is_kept() {
     assert_parsed("10:00 monday next week", "2026-10-26T10:00[Europe/Paris]");
     assert_parsed(
         "noon first monday of december 2026",
@@ -174,6 +174,7 @@ fn a_time_before_a_day_is_not_reset_to_midnight() {
     );
     assert_parsed("9am tomorrow 11am", "2026-10-22T11:00[Europe/Paris]");
     assert_parsed("10:00 tomorrow midnight", "2026-10-22T00:00[Europe/Paris]");
+    // PHP takes an hour after a day and a month for a year.
     assert_parsed("24 dec 12:30", "2026-12-24T12:30[Europe/Paris]");
     assert_parsed("Dec 24 12:30", "2026-12-24T12:30[Europe/Paris]");
     assert_parsed("Dec 24 2pm", "2026-12-24T14:00[Europe/Paris]");

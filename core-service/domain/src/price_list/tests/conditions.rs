@@ -38,7 +38,7 @@ fn conditions_can_use_all_members_of_a_delivery() {
     let mut plan = plan(3000);
     plan.pickup.weight = Some(1500);
     plan.dropoff.weight = Some(500);
-    plan.dropoff.time_slot = true;
+    plan.dropoff.is_time_slot = true;
     plan.dropoff.tags = vec!["fragile".into()];
     let packages = [("XL", 2), ("S", 1)].map(|(kind, quantity)| Package {
         kind: kind.into(),
@@ -53,7 +53,7 @@ fn conditions_can_use_all_members_of_a_delivery() {
         "\"XL\" in packages",
         "time_slot",
         "\"fragile\" in tags && tags[0] == \"fragile\"",
-        "store == \"stores/1\"",
+        "store == \"Demo shop\"",
         "dropoff.address.postal_code.startsWith(\"75\")",
         "dropoff.address.postal_code in [\"75001\", \"75002\"]",
         "in_zone(dropoff.address, \"centre\")",

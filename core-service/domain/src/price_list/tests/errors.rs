@@ -4,10 +4,21 @@ use super::*;
 
 /// Conditions, the column of the error in each, and a part of the message.
 const WRONG_CONDITIONS: &[(&str, usize, &str)] = &[
+    ("distance <", 11, "not a condition: the text ends too early"),
     (
-        "distance <",
-        11,
-        "not a condition: mismatched input the end",
+        "distance > 1 ? true",
+        20,
+        "not a condition: the text ends too early",
+    ),
+    (
+        "(distance < 1",
+        14,
+        "not a condition: missing ')' at the end",
+    ),
+    (
+        "distance < 1)",
+        13,
+        "not a condition: extraneous input ')' expecting the end",
     ),
     ("distance <= 1 &&& true", 17, "not a condition"),
     ("", 1, "the condition is empty"),
@@ -114,7 +125,7 @@ fn errors_in_conditions_are_reported_at_their_position() {
 
 #[test]
 fn the_size_of_conditions_is_limited() {
-    let deep = "the condition is nested too deeply";
+    let deep = "the condition is nested too deeply or too long";
     for (when, message) in [
         ("(".repeat(13) + "true" + &")".repeat(13), deep),
         ("[".repeat(4000), deep),

@@ -79,6 +79,7 @@ fn likely_mistakes_cause_warnings() {
 
 #[test]
 fn a_percentage_before_any_amount_causes_a_warning() {
+    // In basis points: 120 % of the amounts before it.
     let text = rule("true", "{ percent = 12000 }") + &rule("true", "500");
 
     assert_eq!(

@@ -63,7 +63,7 @@ fn task() -> TaskPlan {
             after: now + SignedDuration::from_hours(8),
             before: now + SignedDuration::from_mins(9 * 60 + 30),
         },
-        time_slot: false,
+        is_time_slot: false,
         comments: String::new(),
         weight: None,
         packages: Vec::new(),
@@ -113,7 +113,7 @@ fn rule(when: &str, price: &str) -> String {
 }
 
 fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
-    list.calculate(plan, "stores/1", &now())
+    list.calculate(plan, "Demo shop", &now())
         .price
         .map(Price::gross)
 }

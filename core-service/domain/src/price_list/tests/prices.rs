@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_price_explains_itself() {
+fn a_calculation_gives_a_reason_for_each_rule() {
     let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
     let outcome = |rule: &str, matched, reason: &str, amount| RuleOutcome {
         rule: rule.into(),

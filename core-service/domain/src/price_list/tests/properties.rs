@@ -1,6 +1,8 @@
 //! Properties of any price list and any delivery.
 
-use proptest::{collection::vec, prelude::*};
+use std::cell::Cell;
+
+use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
 
 use super::*;
 use crate::task::Package;
@@ -19,31 +21,51 @@ const CONDITIONS: [&str; 10] = [
     "dropoff.address.locality == \"Paris\"",
 ];
 
-/// Tokens that are joined into random conditions.
-const TOKENS: [&str; 22] = [
+/// Numbers of every kind, one of which some deliveries lack.
+const NUMBERS: [&str; 8] = [
     "distance",
     "weight",
     "0",
+    "3000",
     "1.5",
-    "+",
-    "*",
-    "/",
-    "-",
-    "<",
-    "==",
-    "&&",
-    "||",
-    "!",
-    "?",
-    ":",
-    "(",
-    ")",
-    "tags[0]",
-    "\"cold\"",
-    "in tags",
     "size(tags)",
+    "count(packages, \"XL\")",
     "hours_until(dropoff)",
 ];
+
+/// Calculations with numbers, nested in brackets. None divides by zero: a condition that may compare
+/// the result is rejected.
+fn number() -> impl Strategy<Value = String> {
+    let operator = prop::sample::select(&["+", "-", "*"]);
+    let leaf = prop::sample::select(&NUMBERS).prop_map(str::to_owned);
+    leaf.prop_recursive(2, 4, 2, move |inner| {
+        prop_oneof![
+            (inner.clone(), operator.clone(), inner.clone())
+                .prop_map(|(left, operator, right)| format!("({left} {operator} {right})")),
+            inner.prop_map(|dividend| format!("({dividend} / 2.5)")),
+        ]
+    })
+}
+
+/// Conditions of the whole grammar. A few are nested more deeply than permitted.
+fn nested_condition() -> impl Strategy<Value = String> {
+    let comparison = prop::sample::select(&["<", "<=", ">", ">=", "==", "!="]);
+    let leaf = prop_oneof![
+        condition().prop_map(|condition| format!("({condition})")),
+        (number(), comparison, number())
+            .prop_map(|(left, comparison, right)| format!("{left} {comparison} {right}")),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let operator = prop::sample::select(&["&&", "||"]);
+        prop_oneof![
+            (inner.clone(), operator, inner.clone())
+                .prop_map(|(left, operator, right)| format!("({left} {operator} {right})")),
+            inner.clone().prop_map(|operand| format!("!({operand})")),
+            (inner.clone(), inner.clone(), inner)
+                .prop_map(|(when, yes, no)| format!("(({when}) ? {yes} : {no})")),
+        ]
+    })
+}
 
 fn condition() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&CONDITIONS)
@@ -54,10 +76,10 @@ fn delivery() -> impl Strategy<Value = DeliveryPlan> {
     let packages = (0..4_u32, 0..4_u32);
     let texts = (prop::option::of("Paris|Lyon"), vec("cold|big", 0..3));
     (0..20_000_u32, weight, packages, any::<bool>(), texts).prop_map(
-        |(meters, weight, (large, small), time_slot, (locality, tags))| {
+        |(meters, weight, (large, small), is_time_slot, (locality, tags))| {
             let mut plan = plan(meters);
             plan.dropoff.weight = weight;
-            plan.dropoff.time_slot = time_slot;
+            plan.dropoff.is_time_slot = is_time_slot;
             plan.dropoff.address.locality = locality;
             plan.dropoff.tags = tags;
             let packages = [("XL", large), ("S", small)].map(|(kind, quantity)| Package {
@@ -98,7 +120,8 @@ proptest! {
         prop_assert!(gross == 0 || price.tax == 0 || (price.tax > 0) == (gross > 0));
     }
 
-    /// The price is the sum, or the first, of the prices that the rules give in lists of their own.
+    /// Each rule is priced in a list of its own. The price of the list with all rules is the sum
+    /// of these prices, or the first of them.
     #[test]
     fn a_list_combines_the_prices_of_its_rules(
         plan in delivery(),
@@ -151,19 +174,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn an_accepted_condition_has_an_outcome_with_a_reason_for_any_delivery(
-        plan in delivery(),
-        tokens in vec(prop::sample::select(&TOKENS), 1..12),
-    ) {
-        let when = tokens.join(" ");
-        if let Ok(list) = parse("sum", &rule(&when, "1")) {
-            let calculation = list.calculate(&plan, "store", &now());
-            prop_assert_eq!(calculation.outcomes.len(), 1);
-            prop_assert!(!calculation.outcomes[0].reason.is_empty(), "{when}");
-        }
-    }
-
     /// A list whose sum overflows or is negative has no price.
     #[test]
     fn a_sum_is_exact_or_none(amounts in vec(any::<i64>(), 1..5)) {
@@ -177,4 +187,37 @@ proptest! {
 
         prop_assert_eq!(price, exact.filter(|sum| *sum >= 0));
     }
+}
+
+#[test]
+fn a_condition_of_the_grammar_has_an_outcome_with_a_reason_for_any_delivery() {
+    let (cases, accepted) = (Cell::new(0), Cell::new(0));
+    TestRunner::default()
+        .run(&(delivery(), nested_condition()), |(plan, when)| {
+            cases.set(cases.get() + 1);
+            let list = match parse("sum", &rule(&when, "7")) {
+                Ok(list) => list,
+                Err(mistakes) => {
+                    let is_too_deep =
+                        |mistake: &Mistake| mistake.to_string().contains("too deeply");
+                    prop_assert!(mistakes.iter().all(is_too_deep), "{mistakes:?}");
+                    return Ok(());
+                }
+            };
+            accepted.set(accepted.get() + 1);
+            let calculation = list.calculate(&plan, "store", &now());
+            let [outcome] = calculation.outcomes.as_slice() else {
+                panic!("{calculation:?}");
+            };
+            prop_assert_eq!(outcome.amount, if outcome.matched { 7 } else { 0 });
+            prop_assert!(!outcome.reason.is_empty(), "{when}");
+            Ok(())
+        })
+        .unwrap();
+    assert!(
+        10 * accepted.get() >= 9 * cases.get(),
+        "{} of {} accepted",
+        accepted.get(),
+        cases.get()
+    );
 }

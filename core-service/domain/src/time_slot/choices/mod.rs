@@ -11,7 +11,7 @@ use jiff::{
 
 use super::{
     Reason, Rejection, TimeSlot,
-    openings::Pattern,
+    opening_hours_entry::Hours,
     window::{self, first_instant},
 };
 use crate::task::TimeWindow;
@@ -32,7 +32,9 @@ struct BookingLimits {
     earliest: Timestamp,
     /// The first start that is too far ahead.
     horizon: Timestamp,
+    /// The same-day cutoff, if it has passed.
     past_same_day_cutoff: Option<Time>,
+    /// The cutoff for the next day, if it has passed.
     past_previous_day_cutoff: Option<Time>,
 }
 
@@ -43,11 +45,15 @@ impl TimeSlot {
     pub fn choices(&self, now: &Zoned, booked: impl Fn(TimeWindow) -> u32) -> Vec<TimeWindow> {
         let limits = BookingLimits::new(self, now);
         let last = limits.horizon.to_zoned(limits.zone.clone()).date();
-        self.slots(Pattern::Actual, limits.today..day_after(last), &limits.zone)
-            .into_iter()
-            .filter(|slot| self.reason_not_offered(slot, &limits, &booked).is_none())
-            .map(|slot| slot.window)
-            .collect()
+        self.slots(
+            Hours::AsWritten,
+            limits.today..day_after(last),
+            &limits.zone,
+        )
+        .into_iter()
+        .filter(|slot| self.reason_not_offered(slot, &limits, &booked).is_none())
+        .map(|slot| slot.window)
+        .collect()
     }
 
     /// Why a window can't be booked at `now`; `None` if it is one of the choices.
@@ -62,7 +68,7 @@ impl TimeSlot {
         // If clocks skip midnight, a slot's day differs from the day of its first instant.
         let days = day.yesterday().unwrap_or(day)..day_after(day_after(day));
         let reason = match self
-            .slots(Pattern::Actual, days, &limits.zone)
+            .slots(Hours::AsWritten, days, &limits.zone)
             .iter()
             .find(|slot| slot.window == window)
         {
@@ -85,11 +91,11 @@ impl TimeSlot {
     }
 
     /// The slots of the opening hours that start on these days, sorted, without duplicates.
-    fn slots(&self, pattern: Pattern, days: Range<Date>, zone: &TimeZone) -> Vec<Slot> {
+    fn slots(&self, hours: Hours, days: Range<Date>, zone: &TimeZone) -> Vec<Slot> {
         let mut slots: Vec<_> = self
             .opening_hours
             .iter()
-            .flat_map(|entry| entry.slots(pattern, days.clone(), self.slot_minutes()))
+            .flat_map(|entry| entry.slots(hours, days.clone(), self.slot_minutes()))
             .filter_map(|range| {
                 let window = TimeWindow {
                     after: first_instant(range.start, zone).ok()?,
@@ -134,10 +140,10 @@ impl TimeSlot {
         if let Some(notice) = self.prior_notice
             && start < limits.earliest
         {
-            return Some(Reason::TooLate(notice));
+            return Some(Reason::InsufficientNotice(notice));
         }
         if start >= limits.horizon {
-            return Some(Reason::TooEarly(self.interval));
+            return Some(Reason::BeyondInterval(self.interval));
         }
         let capacity = self.capacity?;
         (booked(slot.window) >= capacity).then_some(Reason::Full(capacity))
@@ -149,7 +155,7 @@ impl TimeSlot {
         if let Some(reason) = self.reason_closed(slot.day) {
             return reason;
         }
-        let weekly = self.slots(Pattern::Weekly, slot.day..day_after(slot.day), zone);
+        let weekly = self.slots(Hours::RegularWeek, slot.day..day_after(slot.day), zone);
         if !weekly.iter().any(|other| other.window == slot.window) {
             return Reason::NoSuchSlot;
         }
@@ -176,17 +182,17 @@ impl TimeSlot {
             .then_some(Reason::Weekend(day))
     }
 
-    /// Whether a day has slots in the weekly pattern, but is closed on this date.
+    /// Whether a day has slots in the regular week, but is closed on this date.
     pub(super) fn is_closed_on(&self, day: Date) -> bool {
-        let any = |pattern| {
+        let any = |hours| {
             let days = day..day_after(day);
             self.opening_hours.iter().any(|entry| {
                 !entry
-                    .slots(pattern, days.clone(), self.slot_minutes())
+                    .slots(hours, days.clone(), self.slot_minutes())
                     .is_empty()
             })
         };
-        any(Pattern::Weekly) && (self.reason_closed(day).is_some() || !any(Pattern::Actual))
+        any(Hours::RegularWeek) && (self.reason_closed(day).is_some() || !any(Hours::AsWritten))
     }
 
     pub(super) fn slot_minutes(&self) -> Option<i64> {

@@ -2,7 +2,7 @@
 
 use crate::time_slot::TimeSlot;
 
-/// Upper limit of the slots that start within the interval, by the regular week.
+/// The maximum number of slots that start within the interval, calculated from the regular week.
 const MAX_SLOTS: u64 = 1000;
 
 pub(super) struct Inconsistency {
@@ -12,16 +12,16 @@ pub(super) struct Inconsistency {
 
 pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<Inconsistency> {
     [
-        ("working_days_only", working_days(time_slot)),
-        ("prior_notice", notice(time_slot)),
-        ("interval", count(time_slot)),
+        ("working_days_only", check_working_days(time_slot)),
+        ("prior_notice", check_prior_notice(time_slot)),
+        ("interval", check_slot_count(time_slot)),
     ]
     .into_iter()
     .filter_map(|(key, message)| message.map(|message| Inconsistency { key, message }))
     .collect()
 }
 
-fn working_days(time_slot: &TimeSlot) -> Option<String> {
+fn check_working_days(time_slot: &TimeSlot) -> Option<String> {
     if !time_slot.working_days_only {
         return None;
     }
@@ -38,7 +38,7 @@ fn working_days(time_slot: &TimeSlot) -> Option<String> {
         .then(|| "the store opens on weekends only".to_owned())
 }
 
-fn notice(time_slot: &TimeSlot) -> Option<String> {
+fn check_prior_notice(time_slot: &TimeSlot) -> Option<String> {
     let interval = time_slot.interval;
     let notice = time_slot.prior_notice?;
     (notice.minutes() >= interval.minutes()).then(|| {
@@ -46,7 +46,7 @@ fn notice(time_slot: &TimeSlot) -> Option<String> {
     })
 }
 
-fn count(time_slot: &TimeSlot) -> Option<String> {
+fn check_slot_count(time_slot: &TimeSlot) -> Option<String> {
     const WEEK: u64 = 7 * 24 * 60;
     let interval = time_slot.interval;
     let rows = time_slot.regular_week();

@@ -17,7 +17,7 @@ use toml::{
 use super::{
     TimeSlot,
     calendar::Calendar,
-    openings::{OpeningHoursEntry, Pattern},
+    opening_hours_entry::{Hours, OpeningHoursEntry},
 };
 use crate::definition::Mistake;
 
@@ -180,9 +180,15 @@ impl<'t> Reader<'t> {
         let week = jiff::civil::date(2001, 1, 1)..jiff::civil::date(2001, 1, 8);
         let message = if entry.uses_holidays && !calendar.has_holidays() {
             "no public holidays (PH) are known for the store's country: list them under closed"
-        } else if entry.slots(Pattern::Weekly, week.clone(), None).is_empty() {
+        } else if entry
+            .slots(Hours::RegularWeek, week.clone(), None)
+            .is_empty()
+        {
             "it opens on no day of the week"
-        } else if entry.slots(Pattern::Weekly, week, slot_minutes).is_empty() {
+        } else if entry
+            .slots(Hours::RegularWeek, week, slot_minutes)
+            .is_empty()
+        {
             "it is never open for as long as slot_length"
         } else {
             return Some(entry);

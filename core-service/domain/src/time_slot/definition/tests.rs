@@ -1,5 +1,9 @@
 //! Definitions and their mistakes.
 
+use std::cell::{Cell, RefCell};
+
+use proptest::{prelude::*, test_runner::TestRunner};
+
 use super::*;
 use crate::time_slot::CalendarDuration;
 
@@ -36,6 +40,7 @@ fn every_key_is_read() {
             date(2027, 1, 2)..=date(2027, 1, 2),
         ],
         capacity: Some(10),
+        // The key `slots` only: the method of the same name considers the capacity too.
         offered_only: false,
         calendar: calendar.clone(),
     };
@@ -101,7 +106,7 @@ slots = "some"
 }
 
 #[test]
-fn inconsistent_fields_are_mistakes() {
+fn inconsistent_or_out_of_range_fields_are_mistakes() {
     let minimal = |entry: &str, interval: &str, more: &str| {
         format!("name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{more}")
     };
@@ -219,7 +224,58 @@ fn invalid_toml_is_reported_with_its_position() {
     );
 }
 
-proptest::proptest! {
+/// Opening hours, mostly a weekly pattern: days, hours, and an exception.
+fn opening_hours() -> impl Strategy<Value = String> {
+    let days = prop_oneof![
+        7 => "Mo|Tu-Sa|Mo-Su|Sa,Su|Mo,We-Fr",
+        1 => "Jan-Mar Fr|week 1-53/2 Tu|Dec 24-Jan 2",
+    ];
+    let hours = prop_oneof![
+        7 => "0[6-9]:[0-5]0-1[0-2]:[0-5]0(,1[3-5]:00-1[6-9]:30)?|22:00-26:00",
+        1 => "sunset-23:00",
+    ];
+    let exception = prop_oneof![4 => Just(String::new()), 1 => "; PH off", 1 => "; Sa off| x"];
+    (days, hours, exception).prop_map(|(days, hours, rest)| format!("{days} {hours}{rest}"))
+}
+
+#[test]
+fn every_choice_of_an_accepted_definition_is_offered() {
+    let interval = "[1-9] days|[1-4]0 hours|1 month";
+    let more = "|prior_notice = \"[1-9] hours\"|slot_length = \"[1-9]0 minutes\"|capacity = [1-9]";
+    let now: jiff::Zoned = "2026-10-24T12:00[Europe/Paris]".parse().unwrap();
+    let (cases, choices, rejected) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
+    TestRunner::default()
+        .run(
+            &(opening_hours(), interval, more),
+            |(entry, interval, more)| {
+                cases.set(cases.get() + 1);
+                let definition = format!(
+                    "name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{more}"
+                );
+                let time_slot = match TimeSlot::parse(&definition, "FR") {
+                    Ok(time_slot) => time_slot,
+                    Err(mistakes) => {
+                        rejected
+                            .borrow_mut()
+                            .push(format!("{entry}: {}", mistakes[0]));
+                        return Ok(());
+                    }
+                };
+                prop_assert!(!time_slot.opening_hours_specification(&now).is_empty());
+                for choice in time_slot.choices(&now, |_| 0) {
+                    choices.set(choices.get() + 1);
+                    prop_assert_eq!(time_slot.rejection(choice, &now, |_| 0), None);
+                }
+                Ok(())
+            },
+        )
+        .unwrap();
+    let (cases, choices, rejected) = (cases.get(), choices.get(), rejected.into_inner());
+    assert!(2 * rejected.len() <= cases, "of {cases}: {rejected:#?}");
+    assert!(choices >= cases, "{choices} choices of {cases} definitions");
+}
+
+proptest! {
     #[test]
     fn no_definition_panics_the_parser(
         entry in "(Mo|Tu-Sa|PH|SH|Feb 29|easter|week 1-53/2|2026-2030/2|Mo\\[-1\\]|24/7|Dec 24-Jan 2|;|,| |10:00-12:00|22:00-26:00|off|open|unknown|\\|\\|| \\+2 days|sunset|\"x\"){0,8}",
@@ -228,14 +284,8 @@ proptest::proptest! {
     ) {
         let entry = entry.replace('"', "\\\"");
         let definition = format!("name = \"T\"\nopening_hours = [\"{entry}\"]\ninterval = \"{interval}\"\n{rest}");
-        let now: jiff::Zoned = "2026-10-24T12:00[Europe/Paris]".parse().unwrap();
         for definition in [definition, rest, format!("opening_hours = [\"{entry}\"]")] {
-            if let Ok(time_slot) = TimeSlot::parse(&definition, "FR") {
-                assert!(!time_slot.opening_hours_specification(&now).is_empty());
-                for choice in time_slot.choices(&now, |_| 0) {
-                    assert_eq!(time_slot.rejection(choice, &now, |_| 0), None);
-                }
-            }
+            let _ = TimeSlot::parse(&definition, "FR");
         }
     }
 }

@@ -252,6 +252,31 @@ proptest! {
     }
 
     #[test]
+    fn a_window_is_parsed_again_from_its_text(
+        day in 0_i32..800, start in 0_i64..1439, length in 1_i64..1440, is_interval: bool,
+    ) {
+        let date = jiff::civil::date(2026, 1, 1).checked_add(jiff::Span::new().days(day)).unwrap();
+        let time = |minute: i64| format!("{:02}:{:02}", minute / 60, minute % 60);
+        let (start, end) = (time(start), time((start + length).min(1440)));
+        let written = if is_interval {
+            format!("{date}T{start}:00Z/{date}T{}:59Z", end.replace("24:00", "23:59"))
+        } else {
+            format!("{date} {start}-{end}")
+        };
+        for name in ["Europe/Paris", "America/New_York", "Australia/Lord_Howe"] {
+            let zone = zone(name);
+            match parse(&written, &zone) {
+                Ok(window) => {
+                    prop_assert!(window.after < window.before);
+                    prop_assert_eq!(parse(&text(window, &zone), &zone), Ok(window));
+                }
+                // On the two days a year on which an hour is skipped.
+                Err(error) => prop_assert!(matches!(error, Error::Skipped(..)), "{error}"),
+            }
+        }
+    }
+
+    #[test]
     fn windows_adjacent_in_local_time_are_adjacent_in_time(day in 0_i32..800, minute in 1_i64..1439) {
         let date = jiff::civil::date(2026, 1, 1).checked_add(jiff::Span::new().days(day)).unwrap();
         for name in ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"] {

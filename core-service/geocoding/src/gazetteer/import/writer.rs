@@ -22,7 +22,8 @@ pub(super) struct Writer {
     connection: Connection,
     /// Ids of towns by country and normalized name.
     localities: HashMap<(String, String), i64>,
-    /// By country and name in the data, so that each name is normalized only once.
+    /// A cache of `localities` and `streets` by the names in the data, so that each name is
+    /// normalized only once.
     towns: HashMap<(String, String), CachedTown>,
     /// Streets by town and normalized name.
     streets: HashMap<(i64, String), Street>,

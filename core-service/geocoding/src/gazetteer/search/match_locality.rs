@@ -20,7 +20,7 @@ pub(super) struct StreetCandidate {
     pub(super) houses: Vec<HouseNumber>,
     /// The postcode of the query, if the street has it.
     pub(super) postcode: Option<String>,
-    /// A postcode of the query that belongs to another town.
+    /// A postcode of the query in the street's region, which the street does not have.
     pub(super) other_postcode: Option<String>,
     /// Whether the query has the town or the postcode of the street.
     pub(super) has_given_place: bool,
@@ -38,7 +38,7 @@ const WORDS_BEFORE: f64 = 0.9;
 const WORDS_BETWEEN: f64 = 0.85;
 /// Unknown words in place of a town, with a correct postcode.
 const UNKNOWN_TOWN: f64 = 0.75;
-/// A postcode of the same region.
+/// A postcode of the same region, which the street does not have.
 const OTHER_POSTCODE: f64 = 0.7;
 /// The length of the common prefix of the postcodes of a region, in characters.
 const REGION_PREFIX: usize = 2;
@@ -195,8 +195,9 @@ impl StreetCandidate {
                 .any(|known| known.get(..REGION_PREFIX) == postcode.get(..REGION_PREFIX)))
     }
 
-    /// Classifies the remaining words. Words before the address (a name) or after a floor or door
-    /// are ignored; words after the town mean that it is another town.
+    /// Classifies the remaining words. Words before the street, such as a name, only reduce the
+    /// confidence. From the street on, words after a floor or door are ignored. Words after the
+    /// town mean that it is another town.
     fn match_rest(&mut self, parsed: &ParsedQuery, used: &UsedWords, town: Option<&Range<usize>>) {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;

@@ -108,7 +108,7 @@ fn match_at(
     found.words.end = next;
     // A town's name without a street type is not the name of a street.
     let is_town = found.confidence < 1.0 && found.words.clone().all(|word| parsed.is_place(word));
-    // If all words are street types, as in `Grande Rue du Quai`, all must match.
+    // If all words are street types, as in `Rue du Quai`, all must match.
     has_name |=
         name.iter().all(|word| country.is_street_type(word)) && found.words.len() == name.len();
     (has_name && !is_town && edits <= MAX_EDITS).then_some(found)

@@ -46,6 +46,7 @@ impl Search<'_> {
             .into_iter()
             .enumerate()
             {
+                // Computed in the first scope that needs them, then used for the other scopes too.
                 if candidates_by_pass.len() == pass {
                     candidates_by_pass.push(self.parsed.word_candidates(self.index, spell_check));
                 }

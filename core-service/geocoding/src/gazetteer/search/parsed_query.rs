@@ -208,7 +208,8 @@ impl ParsedQuery {
             || self.country.is_street_type(text)
     }
 
-    /// Ranges that start at a word and end within its part (as between commas), shortest first.
+    /// The word ranges that start at a word and stay within its part of the query, such as the text
+    /// between two commas; shortest first.
     fn ranges_from(
         &self,
         start: usize,

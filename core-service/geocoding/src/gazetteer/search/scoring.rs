@@ -10,15 +10,17 @@ use super::{
 
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
 
-/// Factors of the confidence: no town given, but one in the area has the street.
+/// Factors of the confidence: the query has neither the town nor the postcode of a street that was
+/// searched in the area.
 const NEAREST_TOWN: f64 = 0.9;
-/// No town given, and no town in the area has the street.
+/// The same for a street that was not searched in the area.
 const OUTSIDE_AREA: f64 = 0.7;
 /// The house number is interpolated.
 const INTERPOLATED: f64 = 0.9;
 
 impl Search<'_> {
-    /// The only address of the required precision, otherwise a partial match.
+    /// The only address of the required precision, otherwise a partial match. The streets elsewhere
+    /// match by name but not by place.
     pub(super) fn select(
         &self,
         mut matching: Vec<StreetCandidate>,
@@ -43,7 +45,7 @@ impl Search<'_> {
         }
         let best = found.iter().map(|found| found.precision).min();
         found.retain(|found| Some(found.precision) == best);
-        // Adds the same address in the town that the postcode belongs to.
+        // If the query's postcode is that of another place, adds the same address there.
         if let Some(other_postcode) = matching
             .first()
             .and_then(|candidate| candidate.other_postcode.as_ref())

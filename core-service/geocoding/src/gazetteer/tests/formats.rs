@@ -117,7 +117,7 @@ fn a_gzip_file_is_decompressed() {
 }
 
 #[test]
-fn an_invalid_file_is_rejected_and_leaves_the_index() {
+fn an_invalid_file_is_rejected_and_keeps_the_index() {
     let paris = paris();
     for (file, expected) in [
         ("", "file: is empty"),
@@ -130,6 +130,7 @@ fn an_invalid_file_is_rejected_and_leaves_the_index() {
             "{\"type\":\"Feature\"",
             "no address imported: 0 imported, 1 skipped: invalid (first in file, line 1)",
         ),
+        // Not gzip: U+008B is two bytes in UTF-8.
         ("\u{1f}\u{8b}", "the column lon is missing"),
     ] {
         let mut import = Import::begin(paris.path()).unwrap();

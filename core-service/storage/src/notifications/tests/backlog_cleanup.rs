@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{pages::Cursor, webhook_notifications::failed_after};
 
-/// The length of a long backlog, beyond one batch.
-const MORE: u64 = 3;
+/// How many notifications a long backlog has beyond one batch of the cleanup.
+const EXCESS: u64 = 3;
 
-/// The rest of two long backlogs after one batch, plus one retry.
-const LEFT: u64 = BATCH + 2 * MORE + 1;
+/// How many of two long backlogs and one retry are pending after one batch is cancelled.
+const LEFT: u64 = BATCH + 2 * EXCESS + 1;
 
 impl TestStore {
     async fn on_both_databases() -> Vec<Self> {
@@ -28,7 +28,7 @@ impl TestStore {
         let store_id = self.store_id;
         self.write(move |transaction| {
             Box::pin(async move {
-                let rows: Vec<_> = (0..BATCH + MORE)
+                let rows: Vec<_> = (0..BATCH + EXCESS)
                     .map(|_| notification::ActiveModel {
                         store_id: Set(store_id.0),
                         id: Set(NotificationId::new().0),
@@ -38,7 +38,7 @@ impl TestStore {
                         delivery_id: Set(DeliveryId::new().0),
                         state: Set(PENDING.to_owned()),
                         attempts: Set(0),
-                        resent_at_attempt: Set(0),
+                        attempts_at_resend: Set(0),
                         due_at: Set(NOW.into()),
                         lease_token: Set(None),
                         lease_expires_at: Set(None),
@@ -200,12 +200,12 @@ async fn a_long_backlog_is_cancelled_in_several_transactions_but_only_of_a_disab
         cancel_whole_backlog(&store.storage, webhook, NOW)
             .await
             .unwrap();
-        let all = BATCH + MORE;
+        let all = BATCH + EXCESS;
         assert_eq!(store.states(id).await, states([("pending", all)]));
 
         // Disabled by its client: one batch, as by its receiver.
         store.set_enabled(id, false, NOW).await;
-        let expected = states([("cancelled", BATCH), ("pending", MORE)]);
+        let expected = states([("cancelled", BATCH), ("pending", EXCESS)]);
         assert_eq!(store.states(id).await, expected);
         assert!(store.clean_up().await);
         assert_eq!(store.states(id).await, states([("cancelled", all)]));
@@ -214,7 +214,7 @@ async fn a_long_backlog_is_cancelled_in_several_transactions_but_only_of_a_disab
         store.insert_long_backlog(id).await;
         store.disable_without_cancelling(id).await;
         assert!(store.clean_up().await);
-        let expected = states([("cancelled", all + BATCH), ("pending", MORE)]);
+        let expected = states([("cancelled", all + BATCH), ("pending", EXCESS)]);
         assert_eq!(store.states(id).await, expected, "one batch at a time");
         assert!(store.clean_up().await);
         assert!(!store.clean_up().await);

@@ -23,7 +23,7 @@ async fn a_backlog_of_ten_thousand_does_not_delay_notifications_of_other_webhook
     let new = store.add_webhook().await;
     store.complete(3, later(60)).await;
 
-    let leased = store.claim_for(LONG, 128, later(60)).await;
+    let leased = store.claim_for(LONG_LEASE, 128, later(60)).await;
 
     // The limits in flight: 32 for a healthy webhook, one for a new one until it is healthy.
     assert_eq!(counts(&leased, &[backlogged, new]), [32, 1]);
@@ -35,7 +35,7 @@ async fn a_backlog_of_ten_thousand_does_not_delay_notifications_of_other_webhook
     store
         .report_all(&of_new, &Outcome::Delivered, later(60))
         .await;
-    let leased = store.claim_for(LONG, 128, later(60)).await;
+    let leased = store.claim_for(LONG_LEASE, 128, later(60)).await;
     assert_eq!(counts(&leased, &[backlogged, new]), [0, 2]);
 }
 
@@ -64,7 +64,7 @@ async fn leases_past_the_in_flight_window_do_not_count_for_healthy_receivers() {
             assert_eq!(store.claim_for(past_window, 64, NOW).await.len(), claimed);
             let is_any_claimable = is_any_claimable(store.storage.reader(), &budget(64), NOW).await;
             assert_eq!(is_any_claimable.unwrap(), more > 0, "{outcome:?}");
-            let leased = store.claim_for(LONG, 64, NOW).await;
+            let leased = store.claim_for(LONG_LEASE, 64, NOW).await;
             assert_eq!(leased.len(), more, "{outcome:?}");
         }
     }
@@ -75,18 +75,18 @@ async fn a_webhook_that_timed_out_gets_one_notification_at_a_time_until_it_is_fa
     let (store, webhook_id) = TestStore::with_a_webhook().await;
     store.make_healthy(NOW).await;
     store.complete(100, NOW).await;
-    let leased = store.claim_for(LONG, 128, NOW).await;
+    let leased = store.claim_for(LONG_LEASE, 128, NOW).await;
     assert_eq!(leased.len(), 32);
     store.report_all(&leased, &timed_out(), NOW).await;
 
-    let leased = store.claim_for(LONG, 128, NOW).await;
+    let leased = store.claim_for(LONG_LEASE, 128, NOW).await;
     assert_eq!(leased.len(), 1);
-    assert!(store.claim_for(LONG, 128, NOW).await.is_empty());
+    assert!(store.claim_for(LONG_LEASE, 128, NOW).await.is_empty());
     store.report_all(&leased, &server_error(), NOW).await;
 
     assert_eq!(store.row(webhook_id).await.was_slow, Some(false));
     assert_eq!(
-        store.claim_for(LONG, 128, NOW).await.len(),
+        store.claim_for(LONG_LEASE, 128, NOW).await.len(),
         32,
         "a fast error response is not slow"
     );
@@ -101,7 +101,7 @@ async fn a_slow_webhook_gets_one_notification_at_a_time_whatever_its_outcome() {
         let (store, webhook_id) = TestStore::with_a_webhook().await;
         store.make_healthy(NOW).await;
         store.complete(100, NOW).await;
-        let leased = store.claim_for(LONG, 128, NOW).await;
+        let leased = store.claim_for(LONG_LEASE, 128, NOW).await;
         assert_eq!(leased.len(), 32);
         let all: Vec<_> = leased
             .iter()
@@ -114,17 +114,17 @@ async fn a_slow_webhook_gets_one_notification_at_a_time_whatever_its_outcome() {
         assert_eq!(row.was_slow, Some(true), "{outcome:?}");
         let delivered = outcome == Outcome::Delivered;
         assert_eq!(row.failing_since.is_none(), delivered, "{outcome:?}");
-        let one = store.claim_for(LONG, 128, NOW).await;
+        let one = store.claim_for(LONG_LEASE, 128, NOW).await;
         assert_eq!(one.len(), 1, "{outcome:?}");
-        assert!(store.claim_for(LONG, 128, NOW).await.is_empty());
+        assert!(store.claim_for(LONG_LEASE, 128, NOW).await.is_empty());
         store
             .report_with_duration(slow, &[(&one[0], outcome.clone())], NOW)
             .await;
-        let one = store.claim_for(LONG, 128, NOW).await;
+        let one = store.claim_for(LONG_LEASE, 128, NOW).await;
         assert_eq!(one.len(), 1, "it is still slow");
         store.report_all(&one, &Outcome::Delivered, NOW).await;
         assert_eq!(store.row(webhook_id).await.was_slow, Some(false));
-        assert_eq!(store.claim_for(LONG, 128, NOW).await.len(), 32);
+        assert_eq!(store.claim_for(LONG_LEASE, 128, NOW).await.len(), 32);
     }
 }
 
@@ -155,11 +155,18 @@ async fn slow_webhooks_wait_for_their_budget_and_share_it_equally() {
             .await
             .unwrap()
     );
-    assert!(store.claim_within(budget(0), LONG, NOW).await.is_empty());
+    assert!(
+        store
+            .claim_within(budget(0), LONG_LEASE, NOW)
+            .await
+            .is_empty()
+    );
 
     let mut claimed = vec![0; 5];
     for round in 1..=5 {
-        let leased = store.claim_within(budget(2), LONG, later(round)).await;
+        let leased = store
+            .claim_within(budget(2), LONG_LEASE, later(round))
+            .await;
         assert_eq!(leased.len(), 2);
         for (claimed, more) in claimed.iter_mut().zip(counts(&leased, &ids)) {
             *claimed += more;
@@ -173,39 +180,39 @@ async fn slow_webhooks_wait_for_their_budget_and_share_it_equally() {
 #[tokio::test]
 async fn a_queue_position_is_set_while_notifications_are_pending() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
-    assert_eq!(store.position(webhook_id).await, None);
+    assert_eq!(store.queue_position(webhook_id).await, None);
     store.make_healthy(NOW).await;
-    assert_eq!(store.position(webhook_id).await, None);
+    assert_eq!(store.queue_position(webhook_id).await, None);
 
     store.complete(3, later(1)).await;
-    assert_eq!(store.position(webhook_id).await, Some(later(1)));
-    let leased = store.claim_for(LONG, 2, later(9)).await;
+    assert_eq!(store.queue_position(webhook_id).await, Some(later(1)));
+    let leased = store.claim_for(LONG_LEASE, 2, later(9)).await;
     assert_eq!(
-        store.position(webhook_id).await,
+        store.queue_position(webhook_id).await,
         Some(later(9)),
         "the end of the queue"
     );
     store
         .report_all(&leased[..1], &server_error(), later(9))
         .await;
-    let more = store.claim_for(LONG, 2, later(10)).await;
+    let more = store.claim_for(LONG_LEASE, 2, later(10)).await;
     assert_eq!(more.len(), 1);
     assert_eq!(
-        store.position(webhook_id).await,
+        store.queue_position(webhook_id).await,
         Some(later(14)),
         "the next attempt"
     );
 
     store.report_all(&more, &server_error(), later(7)).await;
     assert_eq!(
-        store.position(webhook_id).await,
+        store.queue_position(webhook_id).await,
         Some(later(12)),
         "an earlier next attempt"
     );
     store.complete(1, later(11)).await;
-    assert_eq!(store.position(webhook_id).await, Some(later(11)));
+    assert_eq!(store.queue_position(webhook_id).await, Some(later(11)));
     assert_eq!(store.claim(later(20)).await.len(), 3);
-    assert_eq!(store.position(webhook_id).await, None);
+    assert_eq!(store.queue_position(webhook_id).await, None);
 }
 
 #[tokio::test]

@@ -39,32 +39,32 @@ impl TestStore {
             + 'static,
         T: Send + 'static,
     {
-        let (done, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let (started, released) = (Arc::clone(&done), Arc::clone(&release));
+        let (first_done, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (done, released) = (Arc::clone(&first_done), Arc::clone(&release));
         let work = Arc::new((first, rest));
         let store = self.handle();
         let transaction = tokio::spawn(async move {
             store
                 .write(move |transaction| {
-                    let (started, released) = (Arc::clone(&started), Arc::clone(&released));
+                    let (done, released) = (Arc::clone(&done), Arc::clone(&released));
                     let work = Arc::clone(&work);
                     Box::pin(async move {
                         work.0(transaction).await?;
-                        started.add_permits(1);
+                        done.add_permits(1);
                         let _permit = released.acquire().await;
                         work.1(transaction).await
                     })
                 })
                 .await
         });
-        let _done = done.acquire().await.unwrap();
+        let _done = first_done.acquire().await.unwrap();
         OpenTransaction {
             release,
             transaction,
         }
     }
 
-    /// The same store, for another task.
+    /// The same store, to be moved into a spawned future.
     pub(super) fn handle(&self) -> Self {
         Self {
             _directory: None,
@@ -113,7 +113,7 @@ impl TestStore {
         let minute = Duration::from_mins(1);
         tokio::time::timeout(minute, waiting)
             .await
-            .expect("the transactions wait for locks at once");
+            .expect("the transactions should wait for locks within a minute");
     }
 
     /// How many transactions wait for locks.
@@ -166,7 +166,7 @@ pub(super) fn complete_one(
         let id = DeliveryId::new();
         let new = record_events(transaction, store_id, id, &events, now).await?;
         let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
-        insert(transaction, &new, LONG, now).await?;
+        insert(transaction, &new, LONG_LEASE, now).await?;
         Ok(())
     })
 }
@@ -185,10 +185,10 @@ async fn a_claim_keeps_the_queue_position_of_a_webhook_during_an_insert() {
     assert_eq!(store.claim(NOW).await.len(), 1, "it does not wait");
     inserting.commit().await;
 
-    assert_eq!(store.position(webhook_id).await, Some(NOW));
+    assert_eq!(store.queue_position(webhook_id).await, Some(NOW));
     assert_eq!(store.claim(NOW).await.len(), 1);
     assert!(store.claim(NOW).await.is_empty());
-    assert_eq!(store.position(webhook_id).await, None);
+    assert_eq!(store.queue_position(webhook_id).await, None);
 }
 
 /// Otherwise the notification would be pending forever.
@@ -200,7 +200,7 @@ async fn disabling_a_webhook_waits_for_an_insert_and_cancels_its_notifications()
     store.add_webhook().await;
     store.make_healthy(NOW).await;
     store.complete(3, NOW).await;
-    let leased = store.claim_for(LONG, 1, NOW).await;
+    let leased = store.claim_for(LONG_LEASE, 1, NOW).await;
 
     // Its position is set already: the insert only locks it.
     let inserting = store.begin_completing(NOW).await;
@@ -215,7 +215,7 @@ async fn disabling_a_webhook_waits_for_an_insert_and_cancels_its_notifications()
     assert_eq!(store.count("exhausted").await, 1);
 }
 
-/// Each transaction has locked its own notification and waits for the webhook, not for the other's.
+/// Each transaction has locked its own notification, and waits only for the lock of the webhook.
 #[tokio::test]
 async fn concurrent_outcomes_that_disable_a_webhook_do_not_deadlock() {
     const CONCURRENT: usize = 8;
@@ -227,7 +227,7 @@ async fn concurrent_outcomes_that_disable_a_webhook_do_not_deadlock() {
         store.add_webhook().await;
         store.make_healthy(NOW).await;
         store.complete(CONCURRENT + 1, NOW).await;
-        let leased = store.claim_for(LONG, 64, NOW).await;
+        let leased = store.claim_for(LONG_LEASE, 64, NOW).await;
         assert_eq!(leased.len(), CONCURRENT + 1);
         let report = async |leased: &Leased| {
             let gone = failed(Failure::Status, Some(410));
@@ -243,14 +243,15 @@ async fn concurrent_outcomes_that_disable_a_webhook_do_not_deadlock() {
     }
 }
 
-/// Another claim took them between the count and the lock, or they were pre-leased.
+/// The count changes because another claim takes notifications, or because some are pre-leased.
 #[tokio::test]
 async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
+    // A lease that expires so soon that its in-flight window has passed.
     let past_window = eligibility::LEASE_AFTER_WINDOW / 2;
     for (is_healthy, pre_leased, lease, claimed) in [
-        (true, 10, LONG, 22),
+        (true, 10, LONG_LEASE, 22),
         (true, 10, past_window, 32),
-        (false, 1, LONG, 0),
+        (false, 1, LONG_LEASE, 0),
         (false, 1, past_window, 0),
     ] {
         let Some(store) = TestStore::on_postgres().await else {
@@ -276,7 +277,7 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
             },
             move |transaction| {
                 let webhooks = claimable.lock().unwrap().clone();
-                let lease = (Uuid::now_v7(), LONG);
+                let lease = (Uuid::now_v7(), LONG_LEASE);
                 Box::pin(
                     async move { claim_from(transaction, &budget, webhooks, lease, NOW).await },
                 )
@@ -290,7 +291,11 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
         let count = u64::try_from(claim.claimed.len());
         assert_eq!(count, Ok(claimed), "{case}");
         assert_eq!(store.count("leased").await, pre_leased + claimed, "{case}");
-        assert_eq!(store.position(webhook_id).await, Some(NOW), "more is due");
+        assert_eq!(
+            store.queue_position(webhook_id).await,
+            Some(NOW),
+            "more is due"
+        );
         assert!(store.claim(NOW).await.is_empty(), "{case}");
     }
 }
@@ -310,7 +315,7 @@ async fn concurrent_claims_take_each_notification_once_within_the_in_flight_limi
     }
     let leased = {
         store.complete(1, NOW).await;
-        store.claim_for(LONG, 64, NOW).await
+        store.claim_for(LONG_LEASE, 64, NOW).await
     };
     store.report_all(&leased, &Outcome::Delivered, NOW).await;
     store.complete(80, NOW).await;
@@ -318,7 +323,7 @@ async fn concurrent_claims_take_each_notification_once_within_the_in_flight_limi
     let mut ids = std::collections::HashSet::new();
     let mut count = 0;
     loop {
-        let claims = (0..4).map(|_| store.claim_for(LONG, 64, NOW));
+        let claims = (0..4).map(|_| store.claim_for(LONG_LEASE, 64, NOW));
         let leased: Vec<_> = futures_util::future::join_all(claims)
             .await
             .into_iter()

@@ -122,7 +122,7 @@ async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
         [[delivered(), delivered()], [delivered(), delivered()]],
         [[delivered(), server_error()], [server_error(), gone()]],
     ] {
-        for (first_pair, locked) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        for (first_batch, locked) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let pair = WebhookPair::of(&store).await;
             pair.set_slow(locked).await;
             let outcomes = [&one, &other].map(Clone::clone);
@@ -131,19 +131,19 @@ async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
                 pair.store.report(&reports.collect::<Vec<_>>(), NOW).await
             };
 
-            let (first, second) = (report(first_pair), report(1 - first_pair));
+            let (first, second) = (report(first_batch), report(1 - first_batch));
             let counts = pair
                 .run_while_locked((pair.ids[locked], "NO KEY UPDATE"), first, second)
                 .await;
 
-            let case = format!("{one:?}, {other:?}, {first_pair} first, {locked} locked");
+            let case = format!("{one:?}, {other:?}, {first_batch} first, {locked} locked");
             assert_eq!(counts, (2, 2), "{case}");
             assert_eq!(store.retries(), 0, "{case}");
             assert_eq!(store.count("leased").await, 0, "{case}");
-            let gone = other.iter().map(|outcome| *outcome == gone());
-            for (id, gone) in pair.ids.into_iter().zip(gone) {
+            let disables = other.iter().map(|outcome| *outcome == gone());
+            for (id, is_disabled) in pair.ids.into_iter().zip(disables) {
                 let row = pair.store.row(id).await;
-                assert_eq!(row.disabled_at.is_some(), gone, "{case}");
+                assert_eq!(row.disabled_at.is_some(), is_disabled, "{case}");
             }
         }
     }
@@ -190,7 +190,7 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
             assert_eq!(counts, (2, 2), "{case}");
             assert_eq!(store.retries(), 0, "{case}");
             for id in pair.ids {
-                assert_eq!(pair.store.position(id).await, Some(now), "{case}");
+                assert_eq!(pair.store.queue_position(id).await, Some(now), "{case}");
             }
             let rest = pair.store.claim(now).await;
             pair.store.report_all(&rest, &Outcome::Delivered, now).await;

@@ -123,7 +123,7 @@ async fn expired_leases_are_released_without_waiting_for_outcomes() {
         .await;
 
     assert_eq!(released, 1);
-    assert_eq!(store.position(webhook_id).await, Some(NOW));
+    assert_eq!(store.queue_position(webhook_id).await, Some(NOW));
     assert_eq!(store.claim(NOW).await[0].1.id, other);
     assert_eq!(store.release_expired().await, 1, "the next run");
 }
@@ -172,8 +172,9 @@ async fn a_cancelled_notification_is_resent_while_its_outcome_is_reported() {
     }
 }
 
-/// A transaction that enqueues takes a shared lock, then updates the position. A transaction that
-/// waits to disable the webhook does not block the update.
+/// A transaction that enqueues takes a shared lock on the webhook's row, then moves the webhook
+/// forward in the queue. A transaction that waits to disable the webhook does not block the
+/// update.
 #[tokio::test]
 async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward() {
     let Some(store) = TestStore::on_postgres().await else {
@@ -187,6 +188,7 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
         } else {
             let first = &pair.leased[1][0];
             pair.store.report(&[(first, server_error())], NOW).await;
+            // Longer than `DISABLE_AFTER` since the first failure.
             (server_error(), later(6 * 86_400))
         };
 

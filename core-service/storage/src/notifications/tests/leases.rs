@@ -127,12 +127,13 @@ async fn of_two_outcomes_under_two_leases_the_one_under_the_current_lease_applie
 async fn lease_expiries_use_the_lease_clock_not_the_host_clock() {
     let (store, _) = TestStore::with_a_webhook().await;
     let minute = Duration::from_mins(1);
+    let ahead = Duration::from_hours(1);
     let host = || Clock::system().now().as_microsecond();
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap();
     store.complete(1, NOW).await;
-    let before = host() - micros(LONG);
+    let before = host() - micros(ahead);
     let leased = store.claim_for(minute, 10, NOW).await;
-    let after = host() - micros(LONG);
+    let after = host() - micros(ahead);
 
     let row = notification::Entity::find().one(store.storage.reader());
     let expiry = row.await.unwrap().unwrap().lease_expires_at.unwrap().0;
@@ -157,7 +158,7 @@ async fn leases_of_a_previous_process_are_renewed() {
     store.make_healthy(NOW).await;
     store.complete(2, NOW).await;
     let expired = store.claim_for(Duration::ZERO, 1, NOW).await;
-    let unexpired = store.claim_for(LONG * 10_000, 1, NOW).await;
+    let unexpired = store.claim_for(LONG_LEASE * 10_000, 1, NOW).await;
     let renew = async |lease| {
         store
             .storage
@@ -166,7 +167,7 @@ async fn leases_of_a_previous_process_are_renewed() {
             .unwrap()
     };
 
-    assert_eq!(renew(LONG).await, 2);
+    assert_eq!(renew(LONG_LEASE).await, 2);
     assert_eq!(store.release_expired().await, 0);
     store.report_all(&expired, &Outcome::Delivered, NOW).await;
 
@@ -197,7 +198,10 @@ async fn a_clock_jump_expires_no_lease_and_sends_nothing_early_or_twice() {
     store
         .report_all(&leased, &server_error(), later(hour))
         .await;
-    assert_eq!(store.position(webhook_id).await, Some(later(hour + 5)));
+    assert_eq!(
+        store.queue_position(webhook_id).await,
+        Some(later(hour + 5))
+    );
     assert!(store.claim(NOW).await.is_empty());
     let again = store.claim(later(hour + 5)).await;
     assert_eq!(again.len(), 1);
@@ -214,7 +218,7 @@ async fn a_released_notification_is_due_at_once() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
     store.complete(1, NOW).await;
     let leased = store.claim(NOW).await;
-    assert_eq!(store.position(webhook_id).await, None);
+    assert_eq!(store.queue_position(webhook_id).await, None);
     let tokens = [
         (leased[0].1.id, leased[0].0),
         (leased[0].1.id, Uuid::now_v7()),
@@ -255,7 +259,11 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
         .unwrap();
     assert!(!is_any_pending && !pre_leased[0].0.has_backlog);
 
-    assert_eq!(store.position(webhook_id).await, None, "no position is set");
+    assert_eq!(
+        store.queue_position(webhook_id).await,
+        None,
+        "not in the queue"
+    );
     assert!(store.claim(later(1_000_000)).await.is_empty());
     assert_eq!(store.release_expired().await, 1);
     assert_eq!(store.claim(NOW).await[0].1.id, pre_leased[0].0.id);
@@ -305,7 +313,7 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
         .storage
         .write(move |transaction| {
             let new: Vec<_> = new.iter().map(|new| (new.clone(), None)).collect();
-            Box::pin(async move { insert(transaction, &new, LONG, NOW).await })
+            Box::pin(async move { insert(transaction, &new, LONG_LEASE, NOW).await })
         })
         .await
         .unwrap();

@@ -45,7 +45,7 @@ use crate::{
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-const LONG: Duration = Duration::from_hours(1);
+const LONG_LEASE: Duration = Duration::from_hours(1);
 const DISABLE_AFTER: SignedDuration = SignedDuration::from_hours(5 * 24);
 
 fn later(seconds: i64) -> Timestamp {
@@ -122,7 +122,7 @@ impl TestStore {
             created_at: NOW,
             overlap_ends_at: None,
             disabled: None,
-            disabled_period: None,
+            last_disabled_period: None,
         };
         let id = webhook.id;
         self.storage
@@ -163,7 +163,7 @@ impl TestStore {
                         let id = DeliveryId::new();
                         let new = record_events(transaction, store_id, id, &events, now).await?;
                         let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
-                        insert(transaction, &new, LONG, now).await?;
+                        insert(transaction, &new, LONG_LEASE, now).await?;
                         count += new.len();
                     }
                     Ok::<_, Error>(count)
@@ -178,7 +178,7 @@ impl TestStore {
     }
 
     async fn claim(&self, now: Timestamp) -> Vec<Leased> {
-        self.claim_for(LONG, 10, now).await
+        self.claim_for(LONG_LEASE, 10, now).await
     }
 
     async fn claim_within(
@@ -314,7 +314,8 @@ impl TestStore {
             .unwrap()
     }
 
-    async fn position(&self, id: WebhookId) -> Option<Timestamp> {
+    /// The position of a webhook in the queue.
+    async fn queue_position(&self, id: WebhookId) -> Option<Timestamp> {
         self.row(id)
             .await
             .next_due_at

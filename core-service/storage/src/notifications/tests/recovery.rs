@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl TestStore {
-    /// The events missed in a long period, from the log after a number.
+    /// A page of the events missed in a long period, after a number in the log.
     async fn missed_events(&self, id: WebhookId, after: i64, limit: u64) -> MissedPage {
         let webhook = Webhook::try_from(self.row(id).await).unwrap();
         let period = (later(-1000), later(1000));
@@ -36,7 +36,7 @@ impl TestStore {
         self.storage
             .write(|transaction| {
                 Box::pin(async move {
-                    events::assign_numbers(transaction, (Uuid::nil(), LONG), 1000).await?;
+                    events::assign_numbers(transaction, (Uuid::nil(), LONG_LEASE), 1000).await?;
                     Ok::<_, Error>(())
                 })
             })
@@ -59,7 +59,7 @@ async fn a_missed_event_is_found_before_it_has_a_number_and_only_once() {
     let numbered = store.missed_events(webhook_id, 0, 100).await;
     assert_eq!((numbered.missed.len(), numbered.next_after), (2, Some(6)));
     store.enqueue(webhook_id, &numbered).await;
-    // A few at a time, after the same number.
+    // The events without a number, two at a time: all come after the last number.
     for (count, last) in [(2, Some(6)), (1, None), (0, None)] {
         let page = store.missed_events(webhook_id, 6, 2).await;
         assert_eq!((page.missed.len(), page.next_after), (count, last));

@@ -27,7 +27,8 @@ async fn old_finished_notifications_are_removed_with_their_attempts_in_batches()
         .await;
 
     assert_eq!(store.remove(NOW, 10).await, 0);
-    assert_eq!(store.remove(later(10), 10).await, 1);
+    let removed = store.remove(later(10), 10).await;
+    assert_eq!(removed, 1, "the notification that `make_healthy` delivered");
     assert_eq!(store.remove(later(11), 2).await, 2);
     assert_eq!(store.remove(later(11), 2).await, 1);
     assert_eq!(store.remove(later(1_000_000), 2).await, 0);

@@ -8,7 +8,7 @@ use super::*;
 fn slots_follow_local_time_across_clock_changes() {
     let night = time_slot(r#"["Su 00:00-04:00"]"#, "slot_length = \"30 minutes\"");
     for (zone, now, expected) in [
-        // From 02:00 to 03:00.
+        // The clock moves from 02:00 to 03:00.
         (
             "Europe/Paris",
             "2026-03-28T23:00",
@@ -21,7 +21,7 @@ fn slots_follow_local_time_across_clock_changes() {
                 "2026-03-29 03:30-04:00 30",
             ],
         ),
-        // From 03:00 to 02:00.
+        // The clock moves from 03:00 to 02:00.
         (
             "Europe/Paris",
             "2026-10-24T23:00",
@@ -36,7 +36,7 @@ fn slots_follow_local_time_across_clock_changes() {
                 "2026-10-25 03:30-04:00 30",
             ],
         ),
-        // From 02:00 to 03:00.
+        // The clock moves from 02:00 to 03:00.
         (
             "America/New_York",
             "2026-03-07T23:00",
@@ -49,7 +49,7 @@ fn slots_follow_local_time_across_clock_changes() {
                 "2026-03-08 03:30-04:00 30",
             ],
         ),
-        // From 02:00 to 02:30.
+        // The clock moves from 02:00 to 02:30.
         (
             "Australia/Lord_Howe",
             "2026-10-03T23:00",
@@ -63,7 +63,7 @@ fn slots_follow_local_time_across_clock_changes() {
                 "2026-10-04 03:30-04:00 30",
             ],
         ),
-        // From 02:00 to 01:30.
+        // The clock moves from 02:00 to 01:30.
         (
             "Australia/Lord_Howe",
             "2026-04-04T23:00",
@@ -78,6 +78,7 @@ fn slots_follow_local_time_across_clock_changes() {
                 "2026-04-05 03:30-04:00 30",
             ],
         ),
+        // No clock change.
         (
             "Asia/Kolkata",
             "2026-03-28T23:00",

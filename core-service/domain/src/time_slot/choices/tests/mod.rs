@@ -19,7 +19,7 @@ fn at(now: &str) -> Zoned {
     now.parse().unwrap()
 }
 
-/// Each choice in local time, as in the first form of `timeSlot`.
+/// Each choice in local time, in the short form of `timeSlot`.
 fn choices(time_slot: &TimeSlot, now: &str) -> Vec<String> {
     let now = at(now);
     time_slot
@@ -51,7 +51,7 @@ fn the_slots_of_two_days_are_offered_in_order() {
 }
 
 #[test]
-fn on_working_days_only_a_friday_offers_that_day_alone() {
+fn working_days_only_excludes_the_saturday_after_a_friday() {
     assert_eq!(
         choices(
             &daily("working_days_only = true"),
@@ -62,7 +62,7 @@ fn on_working_days_only_a_friday_offers_that_day_alone() {
 }
 
 #[test]
-fn a_slot_is_offered_until_its_cutoff_notice_or_start() {
+fn a_slot_is_offered_until_its_cutoff_or_its_notice_or_its_start() {
     for (more, now, expected) in [
         (
             "",

@@ -12,13 +12,13 @@ use tokio::sync::watch;
 const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Killed when it is dropped.
-pub(crate) struct Session {
+pub(crate) struct PsqlSession {
     psql: Child,
     /// Every line it has printed.
     printed: watch::Receiver<Vec<String>>,
 }
 
-impl Session {
+impl PsqlSession {
     pub(super) fn start(psql: &mut Command, statements: &str) -> Self {
         let mut psql = psql
             .args(["--tuples-only", "--no-align"])
@@ -49,7 +49,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for PsqlSession {
     fn drop(&mut self) {
         // Both fail if psql has already exited.
         let _ = self.psql.kill();

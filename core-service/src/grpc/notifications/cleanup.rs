@@ -19,24 +19,24 @@ const BATCH: u64 = 500;
 const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
 
 /// Cancels and removes notifications.
-pub(in crate::grpc) struct NotificationRetention {
+pub(in crate::grpc) struct NotificationCleanup {
     pub(in crate::grpc) storage: Arc<Storage>,
     pub(in crate::grpc) clock: Clock,
     pub(in crate::grpc) retention: SignedDuration,
 }
 
-impl NotificationRetention {
+impl NotificationCleanup {
     /// Cancels pending notifications of disabled webhooks and removes finished ones past their
-    /// retention with their attempts, until shutdown. Every core does so, and skips rows that
-    /// another core has locked.
+    /// retention with their attempts, until shutdown. Every core does so; removing skips rows that
+    /// another core has locked, cancelling waits for the webhook's lock.
     pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
-        let mut changes = self.clock.changes();
+        let mut clock_changes = self.clock.manual_changes();
         let mut pause = INTERVAL;
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
-                () = changes.next() => {}
+                () = clock_changes.next() => {}
             }
             let cancelled =
                 storage::notifications::cancel_backlog_batch(&self.storage, self.clock.now()).await;

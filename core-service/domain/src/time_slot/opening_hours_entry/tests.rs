@@ -8,7 +8,7 @@ fn slots(entry: &str, first: Date, days: i32, length: Option<i64>) -> Vec<String
     let parsed = OpeningHoursEntry::parse(entry, &Calendar::of("FR")).unwrap();
     let last = first.saturating_add(Span::new().days(days));
     parsed
-        .slots(Pattern::Actual, first..last, length)
+        .slots(Hours::AsWritten, first..last, length)
         .iter()
         .map(|slot| {
             format!(
@@ -82,15 +82,15 @@ fn ranges_are_merged_and_split_independently_of_the_first_day() {
 }
 
 #[test]
-fn closed_days_apply_but_not_to_the_weekly_pattern() {
+fn closed_days_apply_but_not_to_the_regular_week() {
     let entry = "Mo-Su 12:00-14:00; PH off; Dec 24-28 off; Mo[1] off";
     let parsed = OpeningHoursEntry::parse(entry, &Calendar::of("FR")).unwrap();
-    let day = |pattern, date: Date| {
+    let day = |hours, date: Date| {
         parsed
-            .slots(pattern, date..date.tomorrow().unwrap(), None)
+            .slots(hours, date..date.tomorrow().unwrap(), None)
             .len()
     };
-    for (closed, expected) in [
+    for (date, expected) in [
         (date(2026, 7, 14), 0),
         (date(2026, 7, 15), 1),
         (date(2026, 12, 24), 0),
@@ -98,8 +98,8 @@ fn closed_days_apply_but_not_to_the_weekly_pattern() {
         (date(2026, 6, 1), 0),
         (date(2026, 6, 8), 1),
     ] {
-        assert_eq!(day(Pattern::Actual, closed), expected, "{closed}");
-        assert_eq!(day(Pattern::Weekly, closed), 1, "{closed}");
+        assert_eq!(day(Hours::AsWritten, date), expected, "{date}");
+        assert_eq!(day(Hours::RegularWeek, date), 1, "{date}");
     }
     assert!(parsed.uses_holidays);
 }

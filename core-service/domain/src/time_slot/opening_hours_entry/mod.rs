@@ -24,10 +24,10 @@ const MINUTES_PER_DAY: i64 = 24 * 60;
 /// schema.org's opening hours cannot express them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OpeningHoursEntry {
-    /// As written, with the country's holidays.
-    actual: OpeningHours,
-    /// Without the rules about dates and holidays: the regular week.
-    weekly: OpeningHours,
+    /// With the country's holidays.
+    as_written: OpeningHours,
+    /// Without the rules about dates and holidays.
+    regular_week: OpeningHours,
     /// Whether any rule depends on public holidays.
     pub(super) uses_holidays: bool,
 }
@@ -35,9 +35,9 @@ pub(super) struct OpeningHoursEntry {
 /// Which opening hours to evaluate: the entry as written, or the regular week, which ignores
 /// closed days.
 #[derive(Clone, Copy)]
-pub(super) enum Pattern {
-    Actual,
-    Weekly,
+pub(super) enum Hours {
+    AsWritten,
+    RegularWeek,
 }
 
 /// An error at a byte offset of an entry.
@@ -69,15 +69,15 @@ impl OpeningHoursEntry {
             }
         }
         expression.rules = weekly_rules;
-        let weekly = expression
+        let regular_week = expression
             .to_string()
             .parse()
             .map_err(|_| parse_error(0, "it opens on no day of the week"))?;
 
         let context = Context::default().with_holidays(calendar.holidays());
         Ok(Self {
-            actual: parsed.with_context(context),
-            weekly,
+            as_written: parsed.with_context(context),
+            regular_week,
             uses_holidays,
         })
     }
@@ -86,15 +86,15 @@ impl OpeningHoursEntry {
     /// remainder shorter than a slot is dropped.
     pub(super) fn slots(
         &self,
-        pattern: Pattern,
+        hours: Hours,
         days: Range<Date>,
         length: Option<i64>,
     ) -> Vec<Range<DateTime>> {
-        let hours = match pattern {
-            Pattern::Actual => &self.actual,
-            Pattern::Weekly => &self.weekly,
+        let opening_hours = match hours {
+            Hours::AsWritten => &self.as_written,
+            Hours::RegularWeek => &self.regular_week,
         };
-        let mut slots: Vec<_> = ranges(hours, &days)
+        let mut slots: Vec<_> = ranges(opening_hours, &days)
             .into_iter()
             .flat_map(split_by_day)
             .flat_map(|range| split_by_length(range, length))

@@ -1,4 +1,4 @@
-//! A session: one stream of a dispatcher from its opening to its end.
+//! Serves a dispatcher stream from its opening to its end.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -15,18 +15,18 @@ use super::{
 
 use crate::error::Error;
 
-/// Serves sessions.
-pub(in crate::grpc) struct Sessions {
+/// Serves dispatcher streams.
+pub(in crate::grpc) struct StreamServer {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) test_sends: TestSends,
     pub(in crate::grpc) pusher: Pusher,
     pub(in crate::grpc) outcome_receiver: OutcomeReceiver,
     pub(in crate::grpc) leases: Arc<Leases>,
-    /// Ends the sessions.
+    /// Ends the streams.
     pub(in crate::grpc) shutdown: CancellationToken,
 }
 
-impl Sessions {
+impl StreamServer {
     /// Serves a stream until its dispatcher half-closes or disconnects, its client is no longer
     /// permitted, or core shuts down. It ends between claims, so that everything claimed is sent.
     pub(super) async fn serve(
@@ -61,7 +61,7 @@ impl Sessions {
         };
         let (received, pushed, watched) = tokio::join!(receiving, pushing, watching);
         // The leases in flight outlive the stream: their outcomes arrive on another one. The leases
-        // of what was not sent are released.
+        // of pre-leased notifications that were not sent are released.
         self.streams.close(&stream);
         pre_leased.close();
         let unsent = std::iter::from_fn(|| pre_leased.try_recv().ok());

@@ -8,7 +8,7 @@ use opening_hours_syntax::rules::{
     time::{Time, TimeSelector},
 };
 
-/// The effect of a rule on the pattern.
+/// The effect of a rule on the weekly pattern.
 pub(super) enum Effect {
     /// Opens or closes weekdays of every week.
     Weekly,
@@ -47,7 +47,7 @@ pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
         RuleKind::Closed if !whole_days => {
             reject("closes for part of certain days: close the whole day, \"Dec 24 off\"")
         }
-        RuleKind::Closed => match holidays(rule) {
+        RuleKind::Closed => match holiday_kind(rule) {
             Some(HolidayKind::School) => {
                 reject("names school holidays, which differ by region: list the dates under closed")
             }
@@ -75,7 +75,7 @@ fn is_weekly(rule: &RuleSequence) -> bool {
 }
 
 /// The kind of holiday in a rule; school holidays take precedence.
-fn holidays(rule: &RuleSequence) -> Option<HolidayKind> {
+fn holiday_kind(rule: &RuleSequence) -> Option<HolidayKind> {
     let kinds = rule
         .day_selector
         .weekday

@@ -46,7 +46,8 @@ const TOWNS: &[&str] = &[
     "Fontenay-aux-Bois",
     "Clairval",
 ];
-const KINDS: &[(&str, u32)] = &[
+/// With their weights in the random choice.
+const STREET_TYPES: &[(&str, u32)] = &[
     ("Rue", 60),
     ("Avenue", 10),
     ("Impasse", 8),
@@ -200,7 +201,7 @@ impl Region {
         region
     }
 
-    /// Formats as a CSV file of the French BAN.
+    /// Formats as a CSV file of the French address database (BAN).
     pub(crate) fn to_csv(&self) -> String {
         let mut csv =
             String::from("id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat\n");
@@ -249,14 +250,14 @@ impl Region {
     }
 
     fn name(&self, random: &mut Random) -> String {
-        let total: u32 = KINDS.iter().map(|(_, weight)| weight).sum();
-        let mut weight = u32::try_from(random.below(total as usize)).unwrap();
-        let kind = KINDS.iter().find(|(_, share)| {
-            let is_chosen = weight < *share;
-            weight = weight.saturating_sub(*share);
+        let total: u32 = STREET_TYPES.iter().map(|(_, weight)| weight).sum();
+        let mut remaining = u32::try_from(random.below(total as usize)).unwrap();
+        let chosen = STREET_TYPES.iter().find(|(_, weight)| {
+            let is_chosen = remaining < *weight;
+            remaining = remaining.saturating_sub(*weight);
             is_chosen
         });
-        let kind = kind.unwrap().0;
+        let kind = chosen.unwrap().0;
         let surname = &self.surnames[random.below(self.surnames.len())];
         let first_name = random.one_of(FIRST_NAMES);
         match random.below(100) {

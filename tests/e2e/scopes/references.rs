@@ -1,0 +1,295 @@
+//! What each scope may do with the resources that a request names: the caller's own, those of
+//! others, and those that do not exist. The list is checked against the proto files: a text field
+//! missing here fails the test.
+
+use std::collections::BTreeSet;
+
+use proto::iri::Collection::{
+    self, ApiClients, Deliveries, Events, Notifications, RetailPrices, Stores, Tasks, TimeSlots,
+    Webhooks,
+};
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use super::{
+    Requirement, SCOPES, call, contract::Contract, named_scope, requirement, resources::Resources,
+    tokens,
+};
+use crate::harness::{Database, Mismatches, Platform};
+
+/// Which resources an RPC finds by a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// With `admin`, and with `tasks:all` if the RPC requires it: of every store. With another
+    /// permitted scope: the caller's own.
+    Default,
+    /// The field itself requires `admin`.
+    AdminOnly,
+    /// Those of the caller's store, with every scope.
+    OwnStore,
+    /// The caller's own; any other value is one violation of the request among several.
+    Violation,
+    /// None: every value has the same response.
+    Ignored,
+}
+
+use Access::{AdminOnly, Default, Ignored, OwnStore, Violation};
+
+/// The text fields that name resources: the RPC, the path, and what is named.
+const REFERENCES: &[(&str, Collection)] = &[
+    ("Addresses/SearchAddresses store", Stores),
+    ("ApiClients/CreateApiClient store", Stores),
+    ("ApiClients/DisableApiClient name", ApiClients),
+    ("ApiClients/ListApiClients store", Stores),
+    ("ApiClients/RotateApiClientSecret name", ApiClients),
+    (
+        "Deliveries/AssertDelivery delivery.retail_price",
+        RetailPrices,
+    ),
+    ("Deliveries/CancelDelivery name", Deliveries),
+    (
+        "Deliveries/CreateDelivery delivery.retail_price",
+        RetailPrices,
+    ),
+    ("Deliveries/GetDelivery name", Deliveries),
+    ("Events/GetEvent name", Events),
+    ("Events/ListEvents store", Stores),
+    ("Notifications/Stream outcomes.name", Notifications),
+    (
+        "Notifications/Stream test_outcomes.outcome.name",
+        Notifications,
+    ),
+    ("PriceLists/ApplyPriceList store", Stores),
+    (
+        "PriceLists/ExplainPrice delivery.retail_price",
+        RetailPrices,
+    ),
+    ("PriceLists/ExplainPrice store", Stores),
+    ("PriceLists/GetPriceList store", Stores),
+    ("PriceLists/ListPriceLists store", Stores),
+    (
+        "RetailPrices/CalculateRetailPrice delivery.retail_price",
+        RetailPrices,
+    ),
+    ("RetailPrices/GetRetailPrice name", RetailPrices),
+    ("Stores/GetStore name", Stores),
+    ("Stores/UpdateStore name", Stores),
+    ("Tasks/CompleteTask name", Tasks),
+    ("Tasks/GetTask name", Tasks),
+    ("TimeSlots/ApplyTimeSlot store", Stores),
+    ("TimeSlots/GetDefaultTimeSlot store", Stores),
+    ("TimeSlots/GetTimeSlot name", TimeSlots),
+    ("TimeSlots/ListTimeSlotChoices name", TimeSlots),
+    ("Webhooks/ConfirmWebhookSecret name", Webhooks),
+    ("Webhooks/DeleteWebhook name", Webhooks),
+    ("Webhooks/DisableWebhook name", Webhooks),
+    ("Webhooks/EnableWebhook name", Webhooks),
+    ("Webhooks/GetWebhook name", Webhooks),
+    ("Webhooks/GetWebhookNotification name", Notifications),
+    ("Webhooks/ListWebhookNotifications webhook", Webhooks),
+    ("Webhooks/ListWebhooks store", Stores),
+    ("Webhooks/RecoverWebhook name", Webhooks),
+    ("Webhooks/ResendWebhookNotification name", Notifications),
+    ("Webhooks/RotateWebhookSecret name", Webhooks),
+    ("Webhooks/TestWebhook name", Webhooks),
+];
+
+/// The references with another access than the default.
+const EXCEPTIONS: &[(&str, Access)] = &[
+    ("Deliveries/AssertDelivery delivery.retail_price", Violation),
+    ("Deliveries/CreateDelivery delivery.retail_price", Violation),
+    ("Events/GetEvent name", OwnStore),
+    ("Events/ListEvents store", AdminOnly),
+    ("Notifications/Stream outcomes.name", Ignored),
+    ("Notifications/Stream test_outcomes.outcome.name", Ignored),
+    ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
+    (
+        "RetailPrices/CalculateRetailPrice delivery.retail_price",
+        Ignored,
+    ),
+    ("Webhooks/ListWebhooks store", AdminOnly),
+];
+
+/// The text fields that name no resource with an owner, whichever message has them.
+const OTHER_TEXTS: &str = "
+    accept_language address_country address_locality address_text after api_key api_secret
+    before comments contact_name country_code created_from created_until currency_code
+    definition description detail display_name dropoff_from dropoff_until event
+    external_reference field file_name key lease_token page_token place_name postal_code reason
+    response_body scopes states street_address tags telephone text time_slot time_zone
+    tls_version type url value zone
+";
+
+/// Fields that an RPC checks before it looks up what another field names.
+const CHECKED_FIRST: &[(&str, &str, &str)] = &[(
+    "Addresses/SearchAddresses",
+    "text",
+    "44 Rue de Rivoli, 75004 Paris",
+)];
+
+/// Whose resource a field names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    /// The caller or its store.
+    Caller,
+    /// Another client of the same store: only for what clients own.
+    Colleague,
+    /// Another store or its client.
+    Stranger,
+}
+
+#[derive(Debug)]
+enum Expected {
+    /// `PERMISSION_DENIED`, and one of these scopes is named.
+    Denied(&'static [&'static str]),
+    /// As if the resource did not exist, with this code.
+    Absent(Code),
+    /// As if the resource did not exist, whatever that is.
+    Ignored,
+    Allowed,
+}
+
+#[test]
+fn every_text_field_of_a_request_is_listed() {
+    let contract = Contract::read();
+    let (mut references, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for rpc in contract.rpcs() {
+        for path in contract.text_fields(rpc) {
+            let name = path.rsplit('.').next().unwrap();
+            if OTHER_TEXTS.split_whitespace().any(|other| other == name) {
+                others.insert(name.to_owned());
+            } else {
+                references.insert(format!("{rpc} {path}"));
+            }
+        }
+    }
+
+    let listed: Vec<_> = REFERENCES.iter().map(|(field, _)| *field).collect();
+    assert_eq!(references.into_iter().collect::<Vec<_>>(), listed);
+    for (field, _) in EXCEPTIONS {
+        assert!(listed.contains(field), "{field}");
+    }
+    let listed: Vec<_> = OTHER_TEXTS.split_whitespace().collect();
+    assert_eq!(others.into_iter().collect::<Vec<_>>(), listed);
+}
+
+/// A resource of others is treated exactly like one that does not exist.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_scope_covers_its_resources_and_no_others() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let operator = platform.operator().await;
+    let other_store = operator.create_store("Another shop").await;
+    let caller = operator.create_client(&platform.store, &SCOPES).await;
+    let colleague = operator.create_client(&platform.store, &SCOPES).await;
+    let stranger = operator.create_client(&other_store, &SCOPES).await;
+    let mut owners = Vec::new();
+    for (owner, store, client) in [
+        (Owner::Caller, &platform.store, &caller),
+        (Owner::Colleague, &platform.store, &colleague),
+        (Owner::Stranger, &other_store, &stranger),
+    ] {
+        owners.push((owner, Resources::create(&platform, store, client).await));
+    }
+    let contract = Contract::read();
+    let mut mismatches = Mismatches::default();
+
+    for (scope, token) in tokens(&platform, &caller).await {
+        for &(field, collection) in REFERENCES {
+            let (rpc, path) = field.split_once(' ').unwrap();
+            let send = async |name: String| {
+                let checked_first = CHECKED_FIRST.iter().filter(|(of, ..)| *of == rpc);
+                let mut fields: Vec<_> = checked_first
+                    .map(|(_, path, text)| (*path, *text))
+                    .collect();
+                fields.push((path, &name));
+                let request = contract.request(rpc, &fields);
+                Reply::new(call(&platform, rpc, request, Some(&token)).await, &name)
+            };
+            let absent = send(collection.name("01932e5c-9f4a-7000-8000-00000000000a")).await;
+            let mut replies = vec![(Owner::Nobody, absent.clone())];
+            for (owner, resources) in &owners {
+                if *owner != Owner::Colleague || matches!(collection, Webhooks | Notifications) {
+                    let name = resources.name_for(rpc, collection).await;
+                    replies.push((*owner, send(name).await));
+                }
+            }
+            for (owner, reply) in replies {
+                let expected = expected(field, scope, owner);
+                mismatches.check(
+                    format!("{field} of {owner:?} with {scope}"),
+                    reply.is(&expected, &absent),
+                    format!("got {reply:?}, expected {expected:?}"),
+                );
+            }
+        }
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
+
+fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
+    let (rpc, _) = field.split_once(' ').unwrap();
+    let exception = EXCEPTIONS.iter().find(|(listed, _)| *listed == field);
+    let access = exception.map_or(Default, |(_, access)| *access);
+    let (permitted, all_stores): (_, &[_]) = match requirement(rpc) {
+        _ if access == AdminOnly => (&["admin"][..], &["admin"]),
+        Requirement::Scope(scopes) => (*scopes, &["admin", "tasks:all"]),
+        Requirement::Token | Requirement::Nothing => (&SCOPES[..], &["admin"]),
+    };
+    if !permitted.contains(&scope) {
+        return Expected::Denied(permitted);
+    }
+    let covers_all_stores = all_stores.contains(&scope) && access != OwnStore;
+    match (access, owner) {
+        (Ignored, _) => Expected::Ignored,
+        (_, Owner::Caller) => Expected::Allowed,
+        (Violation, _) => Expected::Absent(Code::InvalidArgument),
+        (_, Owner::Colleague | Owner::Stranger) if covers_all_stores => Expected::Allowed,
+        _ => Expected::Absent(Code::NotFound),
+    }
+}
+
+/// A response, with the name in the request replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reply {
+    code: Code,
+    /// The scope that is missing.
+    scope: Option<String>,
+    error: String,
+}
+
+impl Reply {
+    fn new(response: Result<(), Status>, name: &str) -> Self {
+        let Err(status) = response else {
+            return Self {
+                code: Code::Ok,
+                scope: None,
+                error: String::new(),
+            };
+        };
+        let details = status.get_error_details();
+        let error = format!("{}: {details:?}", status.message());
+        Self {
+            code: status.code(),
+            scope: named_scope(&status),
+            error: error.replace(name, "<name>"),
+        }
+    }
+
+    /// `absent` is the reply to a name that does not exist.
+    fn is(&self, expected: &Expected, absent: &Self) -> bool {
+        let is_denied = matches!(self.code, Code::Unauthenticated | Code::PermissionDenied);
+        match expected {
+            Expected::Denied(scopes) => {
+                let scope = self.scope.as_deref();
+                self.code == Code::PermissionDenied
+                    && scope.is_some_and(|scope| scopes.contains(&scope))
+            }
+            Expected::Absent(code) => self.code == *code && self == absent,
+            Expected::Ignored => !is_denied && self == absent,
+            Expected::Allowed => !is_denied && self.code != Code::NotFound && self != absent,
+        }
+    }
+}
