@@ -57,6 +57,7 @@ mod disk_failures;
 mod documents;
 mod fsync;
 mod hanging_receivers;
+mod histories;
 mod kill_under_load;
 mod metrics;
 mod restarting;

@@ -1,0 +1,273 @@
+//! Random commands of concurrent clients while processes are killed: the history of each object is
+//! linearizable.
+//!
+//! A history holds each command with its invocation and its response, or without a response if the
+//! connection broke or the platform answered that it is unavailable. `linearizability` compares it
+//! with a sequential model of what the documents promise.
+
+mod answer;
+mod delivery;
+mod idempotency_key;
+mod linearizability;
+mod one_instant;
+mod platform;
+mod quote;
+mod register;
+mod time_slot;
+mod workload;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    delivery::Delivery,
+    idempotency_key::IdempotencyKey,
+    platform::Platform,
+    quote::Quote,
+    time_slot::TimeSlot,
+    workload::{CONCURRENT_OBJECTS, Checked, Choices, Workload, run},
+};
+use crate::{
+    ONE_AT_A_TIME,
+    all_in_one::AllInOne,
+    caller::Caller,
+    cluster::Cluster,
+    program::{self, PROGRAMS},
+    random::{Random, configured_duration},
+};
+
+/// The duration of a test, unless configured.
+const DEFAULT_DURATION: Duration = Duration::from_secs(8);
+
+/// The time in which enough must have happened to compare.
+const MAX_DURATION: Duration = Duration::from_mins(1);
+
+/// The maximum number of answers between two faults.
+const MAX_ANSWERS_BETWEEN_FAULTS: u64 = 120;
+
+/// How many times one fault terminates every connection.
+const TERMINATIONS: usize = 5;
+
+/// The least that a test must have seen: faults, answers, operations without an answer, and
+/// operations of each of [`KINDS`].
+const MIN_FAULTS: usize = 8;
+const MIN_ANSWERS: u64 = 400;
+const MIN_UNKNOWN: usize = 20;
+const MIN_OF_A_KIND: usize = 3;
+
+/// Every command with every answer that it can get.
+const KINDS: [&str; 21] = [
+    "delivery: cancel, done",
+    "delivery: cancel, task_done",
+    "delivery: complete, delivery_cancelled",
+    "delivery: complete, done",
+    "delivery: read delivery, done",
+    "delivery: read task, done",
+    "key: create, done",
+    "key: create, idempotency_key_reused",
+    "key: create, unknown",
+    "key: list, done",
+    "quote: assert, done",
+    "quote: assert, price_used",
+    "quote: cancel, done",
+    "quote: create, done",
+    "quote: create, price_used",
+    "quote: create, unknown",
+    "quote: list, done",
+    "slot: assert, done",
+    "slot: cancel, done",
+    "slot: create, done",
+    "slot: list, done",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_of_the_all_in_one_are_linearizable_when_it_is_killed() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut random = Random::seeded();
+    let mut platform = AllInOne::start().await;
+    let callers = (platform.shop().await, platform.dispatch_board().await);
+    apply_time_slot(&platform, &callers.0).await;
+    let mut test = HistoryTest::start(callers, &mut random).await;
+
+    while test.is_time_left() {
+        test.wait_before_fault(&mut random).await;
+        platform.server.kill();
+        platform.server.start().await;
+        test.faults += 1;
+    }
+
+    test.finish("SQLite").await;
+    assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
+}
+
+/// Replaces the time slots of the demo shop.
+async fn apply_time_slot(platform: &AllInOne, shop: &Caller) {
+    let client = shop.get("/api/me").await.unwrap();
+    let store = client["store"].as_str().unwrap();
+    let file = platform.directory.path().join("time-slot");
+    std::fs::write(&file, time_slot::DEFINITION).unwrap();
+    program::json(
+        program::command(&PROGRAMS.delivery)
+            .args(["time-slots", "apply"])
+            .arg(&file)
+            .args(["--store", store, "--json", "--data-dir"])
+            .arg(platform.directory.path().join("data")),
+    );
+}
+
+/// A fault of a cluster.
+#[derive(Clone, Copy)]
+enum Fault {
+    Gateway(usize),
+    Core(usize),
+    /// `kill -9` of the postmaster.
+    Postgres,
+    /// `pg_ctl stop -m immediate`.
+    PostgresImmediately,
+    /// Terminates every connection, several times.
+    Connections,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::Gateway(0),
+    Fault::Gateway(1),
+    Fault::Core(0),
+    Fault::Core(1),
+    Fault::Postgres,
+    Fault::PostgresImmediately,
+    Fault::Connections,
+];
+
+/// Every fault occurs at least once, in random order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    cluster.apply_time_slot(time_slot::DEFINITION);
+    let mut random = Random::seeded();
+    let callers = (cluster.shop().await, cluster.dispatch_board().await);
+    let mut test = HistoryTest::start(callers, &mut random).await;
+
+    let mut faults = Vec::new();
+    while test.is_time_left() {
+        test.wait_before_fault(&mut random).await;
+        if faults.is_empty() {
+            faults = random.shuffle(FAULTS.to_vec());
+        }
+        inject(&mut cluster, faults.pop().unwrap(), &test).await;
+        test.faults += 1;
+    }
+
+    test.finish("PostgreSQL").await;
+}
+
+/// Injects a fault and repairs it. The replica of a process must serve before it is restarted.
+async fn inject(cluster: &mut Cluster, fault: Fault, test: &HistoryTest) {
+    match fault {
+        Fault::Gateway(number) | Fault::Core(number) => {
+            let server = match fault {
+                Fault::Gateway(_) => &mut cluster.gateways[number],
+                _ => &mut cluster.cores[number],
+            };
+            server.kill();
+            test.platform.tally.wait_for_answers(10).await;
+            server.start().await;
+        }
+        Fault::Postgres => {
+            cluster.postgres.kill();
+            cluster.postgres.restart();
+        }
+        Fault::PostgresImmediately => {
+            cluster.postgres.stop_immediately();
+            cluster.postgres.restart();
+        }
+        Fault::Connections => {
+            for _ in 0..TERMINATIONS {
+                cluster.postgres.terminate_backends();
+                test.platform.tally.wait_for_answers(5).await;
+            }
+        }
+    }
+}
+
+/// Clients of objects of every kind.
+struct HistoryTest {
+    platform: Arc<Platform>,
+    running: JoinSet<Checked>,
+    finish: CancellationToken,
+    faults: usize,
+    started: Instant,
+}
+
+impl HistoryTest {
+    async fn start((shop, board): (Caller, Caller), random: &mut Random) -> Self {
+        let mut test = Self {
+            platform: Arc::new(Platform::new(shop, board).await),
+            running: JoinSet::new(),
+            finish: CancellationToken::new(),
+            faults: 0,
+            started: Instant::now(),
+        };
+        test.use_objects::<Delivery>(random);
+        test.use_objects::<IdempotencyKey>(random);
+        test.use_objects::<TimeSlot>(random);
+        test.use_objects::<Quote>(random);
+        test
+    }
+
+    fn use_objects<W: Workload + 'static>(&mut self, random: &mut Random) {
+        let choices = [(); CONCURRENT_OBJECTS].map(|()| Choices::draw(random));
+        let using = run::<W>(self.platform.clone(), choices, self.finish.clone());
+        self.running.spawn(using);
+    }
+
+    /// Whether the duration has not passed, or too little has happened yet.
+    fn is_time_left(&self) -> bool {
+        let elapsed = self.started.elapsed();
+        elapsed < configured_duration().unwrap_or(DEFAULT_DURATION)
+            || (!self.is_enough() && elapsed < MAX_DURATION)
+    }
+
+    fn is_enough(&self) -> bool {
+        let tally = &self.platform.tally;
+        self.faults >= MIN_FAULTS
+            && tally.answered() >= MIN_ANSWERS
+            && tally.unknown() >= MIN_UNKNOWN
+            && tally.missing(&KINDS, MIN_OF_A_KIND).is_empty()
+    }
+
+    async fn wait_before_fault(&self, random: &mut Random) {
+        let answers = 1 + random.below(MAX_ANSWERS_BETWEEN_FAULTS);
+        self.platform.tally.wait_for_answers(answers).await;
+    }
+
+    /// Checks every history, and that there was something to check.
+    async fn finish(mut self, platform: &str) {
+        self.finish.cancel();
+        let checked = std::mem::take(&mut self.running).join_all().await;
+        let sum = |count: fn(&Checked) -> usize| checked.iter().map(count).sum::<usize>();
+        let operations = sum(|checked| checked.operations);
+        let overlapping = sum(|checked| checked.overlapping);
+        let tally = &self.platform.tally;
+        let kinds: Vec<_> = checked.iter().map(Checked::to_string).collect();
+        crate::report(&format!(
+            "{platform}, {} faults, {operations} operations ({overlapping} overlap, {} without an \
+             answer); histories: {}",
+            self.faults,
+            tally.unknown(),
+            kinds.join(", "),
+        ));
+        let violations = checked.iter().flat_map(|checked| &checked.violations);
+        let violations: Vec<_> = violations.map(String::as_str).collect();
+        assert!(violations.is_empty(), "{}", violations.join("\n\n"));
+        assert!(2 * overlapping > operations);
+        assert!(self.is_enough(), "{tally}");
+    }
+}
