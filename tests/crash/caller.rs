@@ -22,13 +22,17 @@ use hyper::{
 };
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
+    rt::{TokioExecutor, TokioTimer},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Longer than the gateway's own timeout.
 const TIMEOUT: Duration = Duration::from_secs(40);
+
+/// How long an idle connection is kept. Shorter than the drain grace of a cluster's gateways: else a
+/// gateway that shuts down closes a connection just as a request is sent on it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 const DELIVERIES: &str = "/api/deliveries";
 
@@ -129,7 +133,10 @@ impl Caller {
             requests: Arc::default(),
             token: "".into(),
             credentials: Arc::new((basic, form)),
-            http: Client::builder(TokioExecutor::new()).build_http(),
+            http: Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .build_http(),
         };
         let issued = caller.request_token().await.unwrap();
         caller.token = issued["access_token"].as_str().unwrap().into();

@@ -108,7 +108,7 @@ async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
     }
 }
 
-/// The lease clock is PostgreSQL's, whatever time the hosts have.
+/// Leases expire by PostgreSQL's clock, not by the hosts'.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_behind() {
     let _alone = ONE_AT_A_TIME.lock().await;

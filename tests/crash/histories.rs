@@ -268,6 +268,7 @@ impl HistoryTest {
         let violations: Vec<_> = violations.map(String::as_str).collect();
         assert!(violations.is_empty(), "{}", violations.join("\n\n"));
         assert!(2 * overlapping > operations);
-        assert!(self.is_enough(), "{tally}");
+        let missing = tally.missing(&KINDS, MIN_OF_A_KIND);
+        assert!(self.is_enough(), "{missing:?} of {tally}");
     }
 }

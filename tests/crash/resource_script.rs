@@ -31,7 +31,7 @@ impl ResourceScript {
         let (printed, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // Fails once nobody waits for it.
+                // Fails once the receiver is dropped.
                 let _ = printed.send(line);
             }
         });

@@ -8,7 +8,7 @@ import requests
 TIMEOUT = 60
 
 ORDER = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"}}
-# Nobody listens there.
+# No process listens there.
 WEBHOOK = {"event": "delivery.completed", "url": "http://127.0.0.1:9/"}
 
 

@@ -146,7 +146,8 @@ impl Workload for Quote {
     }
 
     fn last_commands(&self) -> Vec<Command> {
-        vec![Command::Assert, Command::Create, Command::List]
+        // The quote may have expired by then.
+        vec![Command::List]
     }
 
     fn name(command: &Command) -> &'static str {

@@ -130,7 +130,7 @@ const CHECKED_FIRST: &[(&str, &str, &str)] = &[(
 /// Whose resource a field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Nobody,
+    None,
     /// The caller or its store.
     Caller,
     /// Another client of the same store: only for what clients own.
@@ -145,7 +145,7 @@ enum Expected {
     Denied(&'static [&'static str]),
     /// As if the resource did not exist, with this code.
     Absent(Code),
-    /// As if the resource did not exist, whatever that is.
+    /// Like a resource that does not exist, also if that succeeds.
     Ignored,
     Allowed,
 }
@@ -207,7 +207,7 @@ async fn every_scope_covers_its_resources_and_no_others() {
                 Reply::new(call(&platform, rpc, request, Some(&token)).await, &name)
             };
             let absent = send(collection.name("01932e5c-9f4a-7000-8000-00000000000a")).await;
-            let mut replies = vec![(Owner::Nobody, absent.clone())];
+            let mut replies = vec![(Owner::None, absent.clone())];
             for (owner, resources) in &owners {
                 if *owner != Owner::Colleague || matches!(collection, Webhooks | Notifications) {
                     let name = resources.name_for(rpc, collection).await;
