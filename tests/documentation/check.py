@@ -3,7 +3,7 @@
     python3 check.py <path of the program `delivery`>
 
 The platform is started on free ports over a new database. `openapi-spec-validator` validates the
-OpenAPI document; `PyLD` expands and compacts responses; `@api-platform/api-doc-parser` (see
+OpenAPI document; `PyLD` expands and compacts responses and looks up their names in the documentation; `@api-platform/api-doc-parser` (see
 package.json) finds every resource from the entrypoint; `schemathesis` generates valid and invalid
 requests from the OpenAPI document and checks the responses.
 """
@@ -62,10 +62,7 @@ def check(ready):
     print("the OpenAPI document is valid")
 
     seed = Seed(ready)
-    json_ld.check(base, [
-        "/api", "/api/settings", "/api/me", "/api/time_slots/choices", "/api/deliveries",
-        "/api/webhooks", "/api/events", "/api/docs.jsonld", *seed.examples(),
-    ], seed.shop.headers)
+    json_ld.check(seed)
     hydra(base)
     fuzz.run(base, document, ready, seed)
 

@@ -22,7 +22,6 @@ mod events;
 mod examples;
 mod idempotency;
 mod journey;
-mod json_ld;
 mod operator;
 mod retail_prices;
 mod scopes;
