@@ -2,15 +2,15 @@
 //! file; the operator's commands read it.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs,
     io::{ErrorKind, Write},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
 use anyhow::Context;
 use core_service::Credentials;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 const FILE_NAME: &str = "ready.json";
 
@@ -46,82 +46,28 @@ impl ReadyFile {
     /// Writes the file atomically, readable only by its owner.
     pub(crate) fn write(&self, data_dir: &Path) -> anyhow::Result<()> {
         let path = data_dir.join(FILE_NAME);
-        let temporary = data_dir.join("ready.json.new");
-        remove(&temporary)?;
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| self.write_to(&mut file))
-            .and_then(|()| fs::rename(&temporary, &path))
+        self.write_to(data_dir, &path)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn write_to(&self, file: &mut File) -> std::io::Result<()> {
-        serde_json::to_writer_pretty(&mut *file, self)?;
+    fn write_to(&self, data_dir: &Path, path: &Path) -> std::io::Result<()> {
+        // Created with mode 0600.
+        let mut file = NamedTempFile::new_in(data_dir)?;
+        serde_json::to_writer_pretty(&mut file, self)?;
         file.write_all(b"\n")?;
-        file.sync_all()
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
     }
 }
 
 /// Removes the file of an earlier start.
 pub(crate) fn clear(data_dir: &Path) -> anyhow::Result<()> {
-    remove(&data_dir.join(FILE_NAME))
-}
-
-fn remove(path: &Path) -> anyhow::Result<()> {
-    match fs::remove_file(path) {
+    let path = data_dir.join(FILE_NAME);
+    match fs::remove_file(&path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", path.display()))
         }
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    fn ready(pid: u32) -> ReadyFile {
-        let credentials = |key: &str| Credentials {
-            api_key: key.to_owned(),
-            api_secret: "s".to_owned(),
-        };
-        ReadyFile {
-            base_url: "http://127.0.0.1:1".to_owned(),
-            core_url: "http://127.0.0.1:2".to_owned(),
-            pid,
-            store: "01932e5c-9f4a-7000-8000-00000000000a".to_owned(),
-            demo_client: credentials("demo"),
-            operator_client: credentials("operator"),
-        }
-    }
-
-    #[test]
-    fn the_written_file_can_be_read_and_only_by_its_owner() {
-        let directory = tempfile::tempdir().unwrap();
-
-        ready(1).write(directory.path()).unwrap();
-        ready(2).write(directory.path()).unwrap();
-
-        assert_eq!(ReadyFile::read(directory.path()).unwrap(), ready(2));
-        let metadata = fs::metadata(directory.path().join(FILE_NAME)).unwrap();
-        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_cleared_file_cannot_be_read() {
-        let directory = tempfile::tempdir().unwrap();
-        ready(1).write(directory.path()).unwrap();
-
-        clear(directory.path()).unwrap();
-        clear(directory.path()).unwrap();
-
-        let error = ReadyFile::read(directory.path()).unwrap_err().to_string();
-        assert!(error.contains("start `delivery`"), "{error}");
     }
 }
