@@ -37,6 +37,7 @@ use crate::{
     all_in_one::AllInOne,
     caller::Caller,
     cluster::Cluster,
+    fault::{Fault, Faults},
     program::{self, PROGRAMS},
     random::{Random, configured_duration},
 };
@@ -50,8 +51,8 @@ const MAX_DURATION: Duration = Duration::from_mins(1);
 /// The maximum number of answers between two faults.
 const MAX_ANSWERS_BETWEEN_FAULTS: u64 = 120;
 
-/// How many times one fault terminates every connection.
-const TERMINATIONS: usize = 5;
+/// The number of answers before a fault is repaired.
+const ANSWERS_DURING_FAULT: u64 = 10;
 
 /// The least that a test must have seen: faults, answers, operations without an answer, and
 /// operations of each of [`KINDS`].
@@ -120,29 +121,6 @@ async fn apply_time_slot(platform: &AllInOne, shop: &Caller) {
     );
 }
 
-/// A fault of a cluster.
-#[derive(Clone, Copy)]
-enum Fault {
-    Gateway(usize),
-    Core(usize),
-    /// `kill -9` of the postmaster.
-    Postgres,
-    /// `pg_ctl stop -m immediate`.
-    PostgresImmediately,
-    /// Terminates every connection, several times.
-    Connections,
-}
-
-const FAULTS: [Fault; 7] = [
-    Fault::Gateway(0),
-    Fault::Gateway(1),
-    Fault::Core(0),
-    Fault::Core(1),
-    Fault::Postgres,
-    Fault::PostgresImmediately,
-    Fault::Connections,
-];
-
 /// Every fault occurs at least once, in random order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed() {
@@ -155,46 +133,19 @@ async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed()
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
     let mut test = HistoryTest::start(callers, &mut random).await;
 
-    let mut faults = Vec::new();
+    let mut faults = Faults::of(Fault::OF_REQUESTS.to_vec());
     while test.is_time_left() {
         test.wait_before_fault(&mut random).await;
-        if faults.is_empty() {
-            faults = random.shuffle(FAULTS.to_vec());
-        }
-        inject(&mut cluster, faults.pop().unwrap(), &test).await;
+        let fault = faults.next(&mut random);
+        let wait = async |_| {
+            let tally = &test.platform.tally;
+            tally.wait_for_answers(ANSWERS_DURING_FAULT).await;
+        };
+        fault.inject(&mut cluster, wait).await;
         test.faults += 1;
     }
 
     test.finish("PostgreSQL").await;
-}
-
-/// Injects a fault and repairs it. The replica of a process must serve before it is restarted.
-async fn inject(cluster: &mut Cluster, fault: Fault, test: &HistoryTest) {
-    match fault {
-        Fault::Gateway(number) | Fault::Core(number) => {
-            let server = match fault {
-                Fault::Gateway(_) => &mut cluster.gateways[number],
-                _ => &mut cluster.cores[number],
-            };
-            server.kill();
-            test.platform.tally.wait_for_answers(10).await;
-            server.start().await;
-        }
-        Fault::Postgres => {
-            cluster.postgres.kill();
-            cluster.postgres.restart();
-        }
-        Fault::PostgresImmediately => {
-            cluster.postgres.stop_immediately();
-            cluster.postgres.restart();
-        }
-        Fault::Connections => {
-            for _ in 0..TERMINATIONS {
-                cluster.postgres.terminate_backends();
-                test.platform.tally.wait_for_answers(5).await;
-            }
-        }
-    }
 }
 
 /// Clients of objects of every kind.

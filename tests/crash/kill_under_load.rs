@@ -1,7 +1,10 @@
 //! Kills at random moments under load: nothing acknowledged is lost, and every completion is
 //! notified.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::MutexGuard;
 
@@ -11,6 +14,7 @@ use crate::{
     caller::Caller,
     cluster::{Cluster, EXPIRE_LEASES},
     event_log::{EventLog, Follower},
+    fault::{Fault, Faults},
     load::Load,
     oracle::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
     random::{Random, configured_duration},
@@ -51,33 +55,6 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
 
-/// A fault of a cluster.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Gateway(usize),
-    Core(usize),
-    Dispatcher(usize),
-    /// `kill -9` of the postmaster.
-    Postgres,
-    /// `pg_ctl stop -m immediate`.
-    PostgresImmediately,
-    /// Terminates every connection, several times.
-    Connections,
-}
-
-const FAULTS: [Fault; 9] = [
-    Fault::Gateway(0),
-    Fault::Gateway(1),
-    Fault::Core(0),
-    Fault::Core(1),
-    Fault::Postgres,
-    Fault::PostgresImmediately,
-    Fault::Connections,
-    // A killed dispatcher leaves leases of a minute.
-    Fault::Dispatcher(0),
-    Fault::Dispatcher(1),
-];
-
 /// Every fault occurs at least once, in random order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_services_lose_nothing_when_any_of_them_is_killed() {
@@ -89,15 +66,16 @@ async fn the_services_lose_nothing_when_any_of_them_is_killed() {
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
     let mut test = KillTest::start(callers, cluster.shop().await, &mut random).await;
 
-    let mut faults = Vec::new();
-    while test.is_time_left() || test.outages.0.len() < FAULTS.len() {
+    let kinds = [Fault::OF_REQUESTS, Fault::OF_NOTIFICATIONS].concat();
+    let min_faults = kinds.len();
+    let mut faults = Faults::of(kinds);
+    while test.is_time_left() || test.outages.0.len() < min_faults {
         test.wait_before_fault(&mut random).await;
-        let fault = faults.pop().unwrap_or_else(|| {
-            faults = random.shuffle(FAULTS.to_vec());
-            faults.pop().unwrap()
-        });
-        let outage = inject(&mut cluster, fault, &test.load, &test.receiver).await;
-        test.recovered(&format!("{fault:?}"), outage).await;
+        let fault = faults.next(&mut random);
+        let outage = Cell::new(Duration::ZERO);
+        let wait = async |since| outage.set(test.outage_after(fault, since).await);
+        fault.inject(&mut cluster, wait).await;
+        test.recovered(&format!("{fault:?}"), outage.get()).await;
     }
 
     test.verify(
@@ -143,6 +121,20 @@ impl KillTest {
     async fn wait_before_fault(&self, random: &mut Random) {
         let requests = 1 + random.below(MAX_REQUESTS_BETWEEN_KILLS);
         self.load.wait_for_successes(requests).await;
+    }
+
+    /// The time to the next successful request; after the kill of a dispatcher, to the next
+    /// notification.
+    async fn outage_after(&self, fault: Fault, since: Instant) -> Duration {
+        if !Fault::OF_NOTIFICATIONS.contains(&fault) {
+            return self.load.first_success_after(since).await;
+        }
+        let before = self.receiver.received().total;
+        let has_received = self
+            .receiver
+            .wait(RECOVERY_TIMEOUT, |received| received.total > before);
+        assert!(has_received.await);
+        since.elapsed()
     }
 
     /// Records an outage, and checks the event log after it.
@@ -191,53 +183,6 @@ impl KillTest {
         tokio::time::sleep(LEASE_TIMEOUT).await;
         let _alone = ONE_AT_A_TIME.lock().await;
         assert_eq!(verify(Duration::ZERO).await, figures);
-    }
-}
-
-/// Injects a fault and repairs it; returns the time to the next successful request or notification.
-/// A process with a replica is restarted only then: the replica must serve until then.
-async fn inject(cluster: &mut Cluster, fault: Fault, load: &Load, receiver: &Receiver) -> Duration {
-    let injected = Instant::now();
-    match fault {
-        Fault::Gateway(number) | Fault::Core(number) => {
-            let server = match fault {
-                Fault::Gateway(_) => &mut cluster.gateways[number],
-                _ => &mut cluster.cores[number],
-            };
-            server.kill();
-            let outage = load.first_success_after(injected).await;
-            server.start().await;
-            outage
-        }
-        Fault::Dispatcher(number) => {
-            let server = &mut cluster.dispatchers[number];
-            server.kill();
-            let before = receiver.received().total;
-            assert!(
-                receiver
-                    .wait(RECOVERY_TIMEOUT, |received| received.total > before)
-                    .await
-            );
-            let outage = injected.elapsed();
-            server.start().await;
-            outage
-        }
-        Fault::Postgres | Fault::PostgresImmediately => {
-            match fault {
-                Fault::Postgres => cluster.postgres.kill(),
-                _ => cluster.postgres.stop_immediately(),
-            }
-            cluster.postgres.restart();
-            load.first_success_after(injected).await
-        }
-        Fault::Connections => {
-            for _ in 0..5 {
-                cluster.postgres.terminate_backends();
-                load.wait_for_successes(5).await;
-            }
-            cluster.postgres.terminate_backends();
-            load.first_success_after(Instant::now()).await
-        }
     }
 }
 

@@ -12,6 +12,7 @@ mod cluster;
 mod disk;
 mod dispatcher;
 mod event_log;
+mod fault;
 mod health;
 mod load;
 mod oracle;
