@@ -211,7 +211,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use domain::{api_client::SecretHash, id::ApiClientId};
+    use domain::{
+        api_secrets::{ApiSecrets, SecretHash},
+        id::ApiClientId,
+    };
 
     const ISSUER: &str = "http://127.0.0.1:8080";
 
@@ -241,8 +244,7 @@ mod tests {
             store_id: None,
             display_name: "Shop".to_owned(),
             api_key: "the-key".to_owned(),
-            secret_hash: SecretHash::of("secret"),
-            previous_secret: None,
+            secrets: ApiSecrets::new(SecretHash::of("secret")),
             scopes: Scopes::parse("deliveries tasks").unwrap(),
             default_address: None,
             created_at: at(0),

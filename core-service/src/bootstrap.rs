@@ -2,7 +2,8 @@
 //! to create all others, and the webhook dispatcher.
 
 use domain::{
-    api_client::{ApiClient, Scope, Scopes, SecretHash},
+    api_client::{ApiClient, Scope, Scopes},
+    api_secrets::{ApiSecrets, SecretHash},
     id::{ApiClientId, StoreId},
 };
 use jiff::Timestamp;
@@ -84,8 +85,7 @@ pub(crate) fn new_client(
         store_id,
         display_name: display_name.to_owned(),
         api_key: credentials.api_key.clone(),
-        secret_hash: SecretHash::of(&credentials.api_secret),
-        previous_secret: None,
+        secrets: ApiSecrets::new(SecretHash::of(&credentials.api_secret)),
         scopes: Scopes::new(scopes.iter().copied()),
         default_address: None,
         created_at: now,

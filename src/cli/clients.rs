@@ -50,12 +50,17 @@ enum Command {
         #[arg(value_parser = id::api_client)]
         id: String,
     },
-    /// Rotate the secret of an API client; the old one stays valid for a day
+    /// Rotate the secret of an API client and print the new one, which is shown only once
     ///
-    /// Prints the new secret, which is shown only once.
+    /// Each replaced secret stays valid for its own overlap. At most 5 are valid at a time: until
+    /// the first of them expires, a rotation requires --overlap 0.
     RotateSecret {
         #[arg(value_parser = id::api_client)]
         id: String,
+        /// Seconds for which the old secret stays valid, by default a day; 0 if it is compromised,
+        /// which invalidates all replaced secrets
+        #[arg(long, value_name = "SECONDS")]
+        overlap: Option<u32>,
     },
 }
 
@@ -93,10 +98,10 @@ impl Clients {
                 let request = core.request(DisableApiClientRequest { name: id });
                 clients.disable_api_client(request).await
             }
-            Command::RotateSecret { id } => {
+            Command::RotateSecret { id, overlap } => {
                 let request = core.request(RotateApiClientSecretRequest {
                     name: id,
-                    overlap_seconds: None,
+                    overlap_seconds: overlap,
                 });
                 clients.rotate_api_client_secret(request).await
             }

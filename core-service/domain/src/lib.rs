@@ -4,6 +4,7 @@
 
 pub mod address;
 pub mod api_client;
+pub mod api_secrets;
 pub mod before;
 pub mod coverage;
 pub mod definition;

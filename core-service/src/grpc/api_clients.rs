@@ -1,12 +1,14 @@
 //! API clients: creates, lists and disables them and rotates their secrets, for operators.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use domain::{
-    api_client::{ApiClient, Scope, Scopes, SecretHash},
+    api_client::{ApiClient, Scope, Scopes},
+    api_secrets::{ApiSecrets, DEFAULT_OVERLAP, MAX_OVERLAP, SecretHash},
     id::ApiClientId,
     violation::Violations,
 };
+use jiff::SignedDuration;
 use process::{clock::Clock, random};
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
@@ -17,10 +19,6 @@ use super::{
 use storage::Storage;
 
 use crate::error::Error;
-
-/// How long the old secret remains valid after a rotation, in seconds: default and maximum.
-const DEFAULT_OVERLAP: u32 = 24 * 60 * 60;
-const MAX_OVERLAP: u32 = 7 * DEFAULT_OVERLAP;
 
 pub(super) struct ApiClients {
     pub(super) authenticator: Arc<Authenticator>,
@@ -102,21 +100,24 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
-        let overlap = request.overlap_seconds.unwrap_or(DEFAULT_OVERLAP);
+        let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
+            SignedDuration::from_secs(seconds.into())
+        });
         if overlap > MAX_OVERLAP {
             let mut violations = Violations::new();
             violations.add(
                 "overlap_seconds",
                 "OUT_OF_RANGE",
-                format!("must be at most {MAX_OVERLAP}, not {overlap}"),
+                format!(
+                    "must be at most {}, not {}",
+                    MAX_OVERLAP.as_secs(),
+                    overlap.as_secs()
+                ),
             );
             return Err(Error::Invalid(violations).into());
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
-        let until = now
-            .checked_add(Duration::from_secs(overlap.into()))
-            .map_err(|error| Error::Bug(error.to_string()))?;
         let client = self
             .change_client(&request.name, move |client| {
                 if client.disabled_at.is_some() {
@@ -125,8 +126,11 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                         message: "the client is disabled; create a new one".to_owned(),
                     });
                 }
-                client.rotate_secret(hash, until, now);
-                Ok(())
+                let rotated = client.secrets.rotate(hash, overlap, now);
+                rotated.map_err(|error| Error::Conflict {
+                    reason: "TOO_MANY_SECRETS",
+                    message: error.to_string(),
+                })
             })
             .await?;
         Ok(Response::new(messages::api_client(&client, Some(secret))))
@@ -192,8 +196,7 @@ impl ApiClients {
             store_id: store.map(|store| store.id),
             display_name,
             api_key: random::token::<16>(),
-            secret_hash: SecretHash::of(&secret),
-            previous_secret: None,
+            secrets: ApiSecrets::new(SecretHash::of(&secret)),
             scopes: Scopes::new(scopes),
             default_address,
             created_at: self.clock.now(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::api_client::SecretHash;
+use domain::api_secrets::SecretHash;
 use process::clock::Clock;
 use tonic::{Request, Response, Status};
 

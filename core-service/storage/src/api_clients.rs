@@ -1,9 +1,11 @@
 //! API clients.
 
 use domain::{
-    api_client::{ApiClient, Scopes, SecretHash},
+    api_client::{ApiClient, Scopes},
+    api_secrets::{ApiSecrets, ReplacedSecret, SecretHash},
     id::{ApiClientId, StoreId},
 };
+use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
     sea_query::OnConflict,
@@ -94,15 +96,13 @@ pub async fn update(connection: &impl ConnectionTrait, client: &ApiClient) -> Re
 }
 
 fn row(client: &ApiClient) -> ActiveModel {
-    let previous = client.previous_secret;
     ActiveModel {
         id: Set(client.id.0),
         store_id: Set(client.store_id.map(|id| id.0)),
         display_name: Set(client.display_name.clone()),
         api_key: Set(client.api_key.clone()),
-        secret_hash: Set(client.secret_hash.0.to_vec()),
-        previous_secret_hash: Set(previous.map(|(hash, _)| hash.0.to_vec())),
-        previous_secret_expires_at: Set(previous.map(|(_, expires_at)| expires_at.into())),
+        secret_hash: Set(client.secrets.current().0.to_vec()),
+        replaced_secrets: Set(pack(client.secrets.replaced())),
         scopes: Set(client.scopes.to_string()),
         default_address: Set(client.default_address.clone().map(Into::into)),
         created_at: Set(client.created_at.into()),
@@ -114,15 +114,14 @@ impl TryFrom<Model> for ApiClient {
     type Error = Error;
 
     fn try_from(row: Model) -> Result<Self, Self::Error> {
-        let previous_hash = row.previous_secret_hash.map(secret_hash).transpose()?;
-        let previous_expiry = instant::optional(row.previous_secret_expires_at)?;
+        let replaced = unpack(&row.replaced_secrets)
+            .ok_or_else(|| Error::inconsistent("api_clients", "truncated replaced secrets"))?;
         Ok(Self {
             id: ApiClientId(row.id),
             store_id: row.store_id.map(StoreId),
             display_name: row.display_name,
             api_key: row.api_key,
-            secret_hash: secret_hash(row.secret_hash)?,
-            previous_secret: previous_hash.zip(previous_expiry),
+            secrets: ApiSecrets::from_stored(secret_hash(row.secret_hash)?, replaced),
             scopes: Scopes::parse(&row.scopes)
                 .map_err(|error| Error::inconsistent("api_clients", error))?,
             default_address: row.default_address.map(TryInto::try_into).transpose()?,
@@ -132,6 +131,30 @@ impl TryFrom<Model> for ApiClient {
     }
 }
 
+/// Packs replaced secrets into one value: each the hash, then the expiry in microseconds (8 bytes).
+fn pack(replaced: &[ReplacedSecret]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    for secret in replaced {
+        packed.extend(secret.hash.0);
+        packed.extend(secret.expires_at.as_microsecond().to_be_bytes());
+    }
+    packed
+}
+
+fn unpack(mut packed: &[u8]) -> Option<Vec<ReplacedSecret>> {
+    let mut replaced = Vec::new();
+    while !packed.is_empty() {
+        let (hash, rest) = packed.split_first_chunk()?;
+        let (expiry, rest) = rest.split_first_chunk()?;
+        replaced.push(ReplacedSecret {
+            hash: SecretHash(*hash),
+            expires_at: Timestamp::from_microsecond(i64::from_be_bytes(*expiry)).ok()?,
+        });
+        packed = rest;
+    }
+    Some(replaced)
+}
+
 fn secret_hash(bytes: Vec<u8>) -> Result<SecretHash, Error> {
     bytes.try_into().map(SecretHash).map_err(|_| {
         Error::inconsistent(
@@ -139,4 +162,23 @@ fn secret_hash(bytes: Vec<u8>) -> Result<SecretHash, Error> {
             "a secret hash of a length other than 32 bytes",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_secrets_are_unpacked_unchanged() {
+        let secret = |number: u8| ReplacedSecret {
+            hash: SecretHash([number; 32]),
+            expires_at: Timestamp::from_microsecond(-1 - i64::from(number)).unwrap(),
+        };
+        for secrets in [vec![], vec![secret(1)], vec![secret(1), secret(255)]] {
+            assert_eq!(unpack(&pack(&secrets)), Some(secrets));
+        }
+        let packed = pack(&[secret(1)]);
+        assert_eq!(unpack(&packed[..39]), None);
+        assert_eq!(unpack(&packed[1..]), None);
+    }
 }

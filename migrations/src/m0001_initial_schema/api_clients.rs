@@ -4,8 +4,7 @@
 use sea_orm_migration::prelude::*;
 
 use crate::columns::{
-    bytes, id, index, instant, optional_bytes, optional_id, optional_instant, optional_json, table,
-    text,
+    bytes, id, index, instant, optional_id, optional_instant, optional_json, table, text,
 };
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
@@ -19,8 +18,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 text("display_name"),
                 text("api_key"),
                 bytes("secret_hash"),
-                optional_bytes("previous_secret_hash"),
-                optional_instant("previous_secret_expires_at"),
+                bytes("replaced_secrets"),
                 text("scopes"),
                 optional_json("default_address"),
                 instant("created_at"),

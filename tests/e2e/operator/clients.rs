@@ -111,7 +111,7 @@ on_both_databases! {
         assert_eq!(token_status(platform, &key, &new).await, 200);
     }
 
-    async fn after_two_rotations_in_a_day_the_oldest_and_the_newest_secret_are_valid(platform: &Platform) {
+    async fn every_replaced_secret_is_valid_until_its_own_overlap_ends(platform: &Platform) {
         let created = create(platform).await;
         let (id, key, first) =
             (text(&created["id"]), text(&created["api_key"]), text(&created["api_secret"]));
@@ -134,9 +134,77 @@ on_both_databases! {
                 text(&created["store"])
             )
         );
-        assert_eq!(token_status(platform, &key, &first).await, 200);
-        assert_eq!(token_status(platform, &key, &second).await, 401);
-        assert_eq!(token_status(platform, &key, third).await, 200);
+        for (elapsed, expected) in [
+            (SignedDuration::ZERO, [200, 200, 200]),
+            (DAY - SECOND - SECOND, [200, 200, 200]),
+            (SECOND, [401, 200, 200]),
+            (SECOND, [401, 401, 200]),
+        ] {
+            platform.advance(elapsed);
+            for (secret, expected) in [first.as_str(), &second, third].into_iter().zip(expected) {
+                assert_eq!(token_status(platform, &key, secret).await, expected, "{elapsed}");
+            }
+        }
+    }
+
+    async fn an_overlap_of_0_ends_all_replaced_secrets(platform: &Platform) {
+        let created = create(platform).await;
+        let (id, key, first) =
+            (text(&created["id"]), text(&created["api_key"]), text(&created["api_secret"]));
+        let rotate = async |overlap: &str| {
+            let command = ["clients", "rotate-secret", &id, "--overlap", overlap];
+            text(&platform.run_delivery_json(&command).await["api_secret"])
+        };
+
+        let second = rotate("60").await;
+        let third = rotate("0").await;
+
+        for (secret, expected) in [(&first, 401), (&second, 401), (&third, 200)] {
+            assert_eq!(token_status(platform, &key, secret).await, expected);
+        }
+        let fourth = rotate("60").await;
+        platform.advance(SECOND * 60);
+        for (secret, expected) in [(&third, 401), (&fourth, 200)] {
+            assert_eq!(token_status(platform, &key, secret).await, expected);
+        }
+        let too_long = ["clients", "rotate-secret", &id, "--overlap=604801"];
+        let rejected = platform.run_delivery_as(&platform.operator_client, &too_long).await;
+        assert_eq!(rejected.status.code(), Some(1));
+        assert_eq!(stderr(&rejected), "--overlap: must be at most 604800, not 604801\n");
+    }
+
+    /// A rotation never shortens the overlap of an earlier one: beyond the limit it is refused.
+    async fn a_rotation_is_refused_while_five_replaced_secrets_are_valid(platform: &Platform) {
+        let created = create(platform).await;
+        let (id, key) = (text(&created["id"]), text(&created["api_key"]));
+        let rotate = ["clients", "rotate-secret", &id];
+        let mut secrets = vec![text(&created["api_secret"])];
+        for _ in 0..5 {
+            secrets.push(text(&platform.run_delivery_json(&rotate).await["api_secret"]));
+            platform.advance(SECOND);
+        }
+
+        let refused = platform.run_delivery_as(&platform.operator_client, &rotate).await;
+
+        assert_eq!(refused.status.code(), Some(1));
+        assert_eq!(
+            stderr(&refused),
+            "5 replaced secrets of this client are still valid: rotate after \
+             2020-04-03T09:00:00Z, when the first of them expires, or with an overlap of 0, which \
+             invalidates all of them at once\n"
+        );
+        for secret in &secrets {
+            assert_eq!(token_status(platform, &key, secret).await, 200);
+        }
+        platform.advance(DAY - SECOND * 5);
+        let seventh = text(&platform.run_delivery_json(&rotate).await["api_secret"]);
+        assert_eq!(token_status(platform, &key, &secrets[0]).await, 401);
+        for secret in secrets[1..].iter().chain([&seventh]) {
+            assert_eq!(token_status(platform, &key, secret).await, 200);
+        }
+        let eighth = platform.run_delivery_json(&[&rotate[..], &["--overlap=0"]].concat()).await;
+        assert_eq!(token_status(platform, &key, &seventh).await, 401);
+        assert_eq!(token_status(platform, &key, &text(&eighth["api_secret"])).await, 200);
     }
 
     async fn invalid_client_arguments_are_reported_by_flag(platform: &Platform) {

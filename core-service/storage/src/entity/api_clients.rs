@@ -15,8 +15,8 @@ pub(crate) mod api_client {
         pub display_name: String,
         pub api_key: String,
         pub secret_hash: Vec<u8>,
-        pub previous_secret_hash: Option<Vec<u8>>,
-        pub previous_secret_expires_at: Option<Instant>,
+        /// Each the hash (32 bytes) and the expiry (8 bytes), oldest first.
+        pub replaced_secrets: Vec<u8>,
         pub scopes: String,
         #[sea_orm(column_type = "JsonBinary", nullable)]
         pub default_address: Option<AddressJson>,

@@ -1,0 +1,203 @@
+//! An API client's secrets: the current one, and the replaced ones, each valid until the overlap
+//! of its own rotation ends.
+
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// How long a replaced secret stays valid: the default and the upper limit.
+pub const DEFAULT_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
+pub const MAX_OVERLAP: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Limit of replaced secrets that are valid at the same time.
+const MAX_REPLACED: usize = 5;
+
+/// The stored SHA-256 of an API secret. The secret has 256 random bits, so a slow hash would add
+/// no protection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl SecretHash {
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// Compares in constant time.
+    pub fn matches(&self, secret: &str) -> bool {
+        self.0.ct_eq(&Self::of(secret).0).into()
+    }
+}
+
+/// A replaced secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplacedSecret {
+    pub hash: SecretHash,
+    pub expires_at: Timestamp,
+}
+
+/// The secrets of an API client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiSecrets {
+    current: SecretHash,
+    /// Oldest first; some may have expired.
+    replaced: Vec<ReplacedSecret>,
+}
+
+/// Another rotation would end the overlap of an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{MAX_REPLACED} replaced secrets of this client are still valid: rotate after {first_expiry}, \
+     when the first of them expires, or with an overlap of 0, which invalidates all of them at once"
+)]
+pub struct TooManySecrets {
+    first_expiry: Timestamp,
+}
+
+impl ApiSecrets {
+    /// A single secret.
+    pub fn new(current: SecretHash) -> Self {
+        Self {
+            current,
+            replaced: Vec::new(),
+        }
+    }
+
+    /// The secrets of a database row.
+    pub fn from_stored(current: SecretHash, replaced: Vec<ReplacedSecret>) -> Self {
+        Self { current, replaced }
+    }
+
+    pub fn current(&self) -> SecretHash {
+        self.current
+    }
+
+    /// Oldest first; some may have expired.
+    pub fn replaced(&self) -> &[ReplacedSecret] {
+        &self.replaced
+    }
+
+    /// Whether a secret is valid at `now`. Takes as long for each secret.
+    pub fn accept(&self, secret: &str, now: Timestamp) -> bool {
+        let replaced = self.replaced.iter().fold(false, |valid, replaced| {
+            valid | (replaced.hash.matches(secret) && now < replaced.expires_at)
+        });
+        self.current.matches(secret) | replaced
+    }
+
+    /// Replaces the current secret, which stays valid for `overlap`; earlier ones keep their own
+    /// expiry. An overlap of zero, for a compromised secret, invalidates all replaced ones. Fails
+    /// if too many replaced secrets are still valid.
+    pub fn rotate(
+        &mut self,
+        new: SecretHash,
+        overlap: SignedDuration,
+        now: Timestamp,
+    ) -> Result<(), TooManySecrets> {
+        if overlap.is_zero() {
+            self.replaced.clear();
+            self.current = new;
+            return Ok(());
+        }
+        self.replaced.retain(|replaced| now < replaced.expires_at);
+        let first_expiry = self
+            .replaced
+            .iter()
+            .map(|replaced| replaced.expires_at)
+            .min();
+        if let Some(first_expiry) = first_expiry
+            && self.replaced.len() >= MAX_REPLACED
+        {
+            return Err(TooManySecrets { first_expiry });
+        }
+        self.replaced.push(ReplacedSecret {
+            hash: std::mem::replace(&mut self.current, new),
+            expires_at: now.checked_add(overlap).unwrap_or(Timestamp::MAX),
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hour: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hour)
+    }
+
+    fn hours(hours: i64) -> SignedDuration {
+        SignedDuration::from_hours(hours)
+    }
+
+    /// Rotates to the next letter at an hour.
+    #[track_caller]
+    fn rotate(secrets: &mut ApiSecrets, new: &str, overlap: i64, hour: i64) {
+        let rotated = secrets.rotate(SecretHash::of(new), hours(overlap), at(hour));
+        assert_eq!(rotated, Ok(()), "{new}");
+    }
+
+    /// The letters that are valid at an hour.
+    fn valid(secrets: &ApiSecrets, hour: i64) -> String {
+        let is_valid = |letter: &char| secrets.accept(&letter.to_string(), at(hour));
+        ('a'..='z').filter(is_valid).collect()
+    }
+
+    #[test]
+    fn a_secret_is_compared_as_written() {
+        let secrets = ApiSecrets::new(SecretHash::of("secret"));
+
+        assert!(secrets.accept("secret", at(0)));
+        for wrong in ["Secret", "secret ", ""] {
+            assert!(!secrets.accept(wrong, at(0)), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn each_replaced_secret_is_valid_until_its_own_overlap_ends() {
+        let mut secrets = ApiSecrets::new(SecretHash::of("a"));
+        rotate(&mut secrets, "b", 24, 0);
+        rotate(&mut secrets, "c", 10, 1);
+        rotate(&mut secrets, "d", 24, 2);
+
+        for (hour, expected) in [
+            (2, "abcd"),
+            (10, "abcd"),
+            (11, "acd"),
+            (23, "acd"),
+            (24, "cd"),
+            (26, "d"),
+        ] {
+            assert_eq!(valid(&secrets, hour), expected, "{hour}");
+        }
+    }
+
+    #[test]
+    fn an_overlap_of_zero_invalidates_all_replaced_secrets() {
+        let mut secrets = ApiSecrets::new(SecretHash::of("a"));
+        rotate(&mut secrets, "b", 24, 0);
+
+        rotate(&mut secrets, "c", 0, 1);
+
+        assert_eq!(secrets, ApiSecrets::new(SecretHash::of("c")));
+    }
+
+    #[test]
+    fn a_rotation_is_refused_while_the_limit_of_replaced_secrets_is_valid() {
+        let mut secrets = ApiSecrets::new(SecretHash::of("a"));
+        for (hour, new) in (0..).zip(["b", "c", "d", "e"]) {
+            rotate(&mut secrets, new, 24, hour);
+        }
+        rotate(&mut secrets, "f", 10, 4);
+        let full = secrets.clone();
+
+        let refused = secrets.rotate(SecretHash::of("g"), hours(1), at(13));
+
+        let first_expiry = at(14);
+        assert_eq!(refused, Err(TooManySecrets { first_expiry }));
+        assert_eq!(secrets, full);
+        rotate(&mut secrets, "g", 1, 14);
+        assert_eq!(valid(&secrets, 14), "abcdfg");
+        rotate(&mut secrets, "h", 0, 14);
+        assert_eq!(valid(&secrets, 14), "h");
+    }
+}
