@@ -33,8 +33,8 @@ enum Command {
         /// Display name
         #[arg(long)]
         name: String,
-        /// Scopes, separated by spaces: deliveries, tasks; for the platform's own programs also
-        /// tasks:all, notifications, admin
+        /// Scopes, separated by spaces: deliveries, tasks; for the platform's own programs, which
+        /// have no store: tasks:all, notifications, admin
         #[arg(long)]
         scopes: String,
         #[command(flatten)]

@@ -93,6 +93,10 @@ const RPCS: &[(&str, Requirement)] = &[
 
 const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];
 
+/// The scopes of a store's client, and those of the platform's own programs.
+const STORE_SCOPES: &[&str] = SCOPES.split_at(2).0;
+const INTERNAL_SCOPES: &[&str] = SCOPES.split_at(2).1;
+
 /// Timeout for a response, an error or the first message of a stream.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -107,8 +111,8 @@ fn every_rpc_of_the_contract_is_listed() {
 async fn every_rpc_requires_a_token_with_its_scope() {
     let platform = Platform::start(Database::sqlite()).await;
     let operator = platform.operator().await;
-    let credentials = operator.create_client(&platform.store, &SCOPES).await;
-    let tokens = tokens(&platform, &credentials).await;
+    let shop = operator.create_client(&platform.store, STORE_SCOPES).await;
+    let tokens = tokens(&platform, &shop).await;
     let mut mismatches = Mismatches::default();
 
     for (rpc, required) in RPCS {
@@ -156,10 +160,20 @@ fn requirement(rpc: &str) -> &'static Requirement {
     requirement
 }
 
-/// A token of the client for each scope.
-async fn tokens(platform: &Platform, credentials: &Credentials) -> BTreeMap<&'static str, String> {
+/// A token for each scope: of a store's client, or of a program of the platform.
+async fn tokens(platform: &Platform, shop: &Credentials) -> BTreeMap<&'static str, String> {
+    let program = platform
+        .operator()
+        .await
+        .create_client("", INTERNAL_SCOPES)
+        .await;
     let mut tokens = BTreeMap::new();
     for scope in SCOPES {
+        let credentials = if STORE_SCOPES.contains(&scope) {
+            shop
+        } else {
+            &program
+        };
         let client = platform.client_for(credentials, &[scope]).await;
         tokens.insert(scope, client.token().to_owned());
     }
@@ -233,9 +247,11 @@ fn rejection(response: &Result<(), Status>) -> Option<(Code, String)> {
 }
 
 fn is_rejected(response: &Result<(), Status>) -> bool {
-    // IssueToken requires no token, but rejects the credentials of an empty message.
+    // IssueToken requires no token, but rejects the credentials of an empty message. A program of
+    // the platform has no store whose resources it could access.
     rejection(response).is_some_and(|(code, reason)| {
-        matches!(code, Code::Unauthenticated | Code::PermissionDenied) && reason != "INVALID_CLIENT"
+        matches!(code, Code::Unauthenticated | Code::PermissionDenied)
+            && !matches!(reason.as_str(), "INVALID_CLIENT" | "NO_STORE")
     })
 }
 

@@ -44,6 +44,8 @@ impl Scope {
     }
 
     /// Whether a client with this scope must belong to a store, whose resources the scope covers.
+    /// The other scopes are internal: they cover all stores, so that a client with one of them must
+    /// not belong to a store.
     pub const fn requires_store(self) -> bool {
         matches!(self, Self::Deliveries | Self::Tasks)
     }
@@ -175,9 +177,9 @@ impl ApiClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api_secrets::SecretHash;
 
     fn client(scopes: &str) -> ApiClient {
-    use crate::api_secrets::SecretHash;
         ApiClient {
             id: ApiClientId::new(),
             store_id: None,

@@ -161,8 +161,22 @@ impl ApiClients {
             validation::display_name("display_name", &request.display_name, &mut violations);
         let mut scopes = Vec::new();
         for (index, name) in request.scopes.iter().enumerate() {
-            let parsed = name.parse::<Scope>();
-            scopes.extend(violations.check(format!("scopes[{index}]"), "UNKNOWN_SCOPE", parsed));
+            let field = format!("scopes[{index}]");
+            let parsed = violations.check(&field, "UNKNOWN_SCOPE", name.parse::<Scope>());
+            if !request.store.is_empty()
+                && let Some(scope) = parsed
+                && !scope.requires_store()
+            {
+                violations.add(
+                    field,
+                    "INTERNAL_SCOPE",
+                    format!(
+                        "{scope} is only for the platform's own programs: omit it, or create a \
+                         separate client without a store for such a program"
+                    ),
+                );
+            }
+            scopes.extend(parsed);
         }
         if request.scopes.is_empty() {
             violations.add("scopes", "REQUIRED", "at least one is required");

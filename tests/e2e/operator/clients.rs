@@ -207,6 +207,29 @@ on_both_databases! {
         assert_eq!(token_status(platform, &key, &text(&eighth["api_secret"])).await, 200);
     }
 
+    /// Internal scopes cover the data of all stores.
+    async fn a_client_of_a_store_has_no_internal_scopes(platform: &Platform) {
+        let create = |scopes| {
+            ["clients", "create", "--store", &platform.store, "--name=Website", scopes]
+        };
+        for (scopes, internal) in [
+            ("--scopes=admin", &["admin"][..]),
+            ("--scopes=deliveries tasks:all notifications", &["tasks:all", "notifications"]),
+        ] {
+            let arguments = create(scopes);
+            let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+
+            assert_eq!(rejected.status.code(), Some(1));
+            let line = |scope: &&str| format!(
+                "--scopes: {scope} is only for the platform's own programs: omit it, or create a \
+                 separate client without a store for such a program\n"
+            );
+            assert_eq!(stderr(&rejected), internal.iter().map(line).collect::<String>());
+        }
+        let clients = platform.run_delivery_json(&["clients", "list", "--store", &platform.store]).await;
+        assert_eq!(clients.as_array().unwrap().len(), 1, "the demo shop's");
+    }
+
     async fn invalid_client_arguments_are_reported_by_flag(platform: &Platform) {
         let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
         for (arguments, expected) in [

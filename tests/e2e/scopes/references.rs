@@ -12,8 +12,8 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::{
-    Requirement, SCOPES, call, contract::Contract, named_scope, requirement, resources::Resources,
-    tokens,
+    INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call, contract::Contract, named_scope,
+    requirement, resources::Resources, tokens,
 };
 use crate::harness::{Database, Mismatches, Platform};
 
@@ -143,6 +143,8 @@ enum Owner {
 enum Expected {
     /// `PERMISSION_DENIED`, and one of these scopes is named.
     Denied(&'static [&'static str]),
+    /// `PERMISSION_DENIED`, because the caller is a program of the platform.
+    NoStore,
     /// As if the resource did not exist, with this code.
     Absent(Code),
     /// Like a resource that does not exist, also if that succeeds.
@@ -180,9 +182,9 @@ async fn every_scope_covers_its_resources_and_no_others() {
     let platform = Platform::start(Database::sqlite()).await;
     let operator = platform.operator().await;
     let other_store = operator.create_store("Another shop").await;
-    let caller = operator.create_client(&platform.store, &SCOPES).await;
-    let colleague = operator.create_client(&platform.store, &SCOPES).await;
-    let stranger = operator.create_client(&other_store, &SCOPES).await;
+    let caller = operator.create_client(&platform.store, STORE_SCOPES).await;
+    let colleague = operator.create_client(&platform.store, STORE_SCOPES).await;
+    let stranger = operator.create_client(&other_store, STORE_SCOPES).await;
     let mut owners = Vec::new();
     for (owner, store, client) in [
         (Owner::Caller, &platform.store, &caller),
@@ -244,6 +246,7 @@ fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
     let covers_all_stores = all_stores.contains(&scope) && access != OwnStore;
     match (access, owner) {
         (Ignored, _) => Expected::Ignored,
+        _ if INTERNAL_SCOPES.contains(&scope) && !covers_all_stores => Expected::NoStore,
         (_, Owner::Caller) => Expected::Allowed,
         (Violation, _) => Expected::Absent(Code::InvalidArgument),
         (_, Owner::Colleague | Owner::Stranger) if covers_all_stores => Expected::Allowed,
@@ -286,6 +289,9 @@ impl Reply {
                 let scope = self.scope.as_deref();
                 self.code == Code::PermissionDenied
                     && scope.is_some_and(|scope| scopes.contains(&scope))
+            }
+            Expected::NoStore => {
+                self.code == Code::PermissionDenied && self.scope.is_none() && self == absent
             }
             Expected::Absent(code) => self.code == *code && self == absent,
             Expected::Ignored => !is_denied && self == absent,
