@@ -27,10 +27,31 @@ enum Command {
     /// Apply a definition as the store's default time slot
     Apply(Apply),
     /// Check a definition without applying it
+    #[command(after_help = TIME_SLOT_HELP)]
     Check(Check),
     /// Show the store's default time slot
     Show(StoreFlag),
 }
+
+const TIME_SLOT_HELP: &str = "\
+A time slot is TOML:
+  name = \"Tour\"
+  opening_hours = [\"Mo-Fr 09:00-12:00\"]   OpenStreetMap's syntax; each entry is a slot
+  interval = \"2 days\"                    how far ahead a slot may start
+
+and optionally:
+  prior_notice = \"1 hour\"                how long before its start a slot must be booked
+  same_day_cutoff = \"11:00\"              after it, no more slots of today
+  previous_day_cutoff = \"18:00\"          after it, no more slots of tomorrow
+  working_days_only = true               no weekends and public holidays of the store's country
+  slot_length = \"1 hour\"                 divides each entry of opening_hours
+  closed = [\"2026-12-24/2026-12-28\"]     dates without slots
+  capacity = 10                          deliveries per slot; implies slots = \"offered\"
+  slots = \"any\"                          which times shops may send:
+                                           any: every timeSlot and every before
+                                           offered: as timeSlot only offered slots; every before,
+                                             which no capacity limits
+                                           required: only an offered slot as the dropoff's timeSlot";
 
 impl TimeSlots {
     pub(crate) async fn run(self) -> anyhow::Result<()> {

@@ -107,8 +107,8 @@ impl Planner {
         }
         let availability = self.slots.availability(store, freshness).await?;
         if let Some(availability) = &availability {
-            availability.check("pickup", &pickup.times, &now, &mut violations);
-            availability.check("dropoff", &dropoff.times, &now, &mut violations);
+            availability.check_pickup(&pickup.times, &now, &mut violations);
+            availability.check_dropoff(&dropoff.times, &now, &mut violations);
         }
         let booking =
             availability.and_then(|availability| availability.booking(dropoff.times.slot));

@@ -61,7 +61,7 @@ impl Slots {
         match self.availability(store, Freshness::Current).await {
             Ok(Some(availability)) => {
                 let now = self.clock.now().to_zoned(store.time_zone.clone());
-                availability.check("dropoff", &times, &now, &mut violations);
+                availability.check_dropoff(&times, &now, &mut violations);
             }
             Ok(None) => {}
             Err(error) => return error,
@@ -78,8 +78,31 @@ impl SlotAvailability {
         self.time_slot.choices(now, |window| self.booked(window))
     }
 
+    /// Checks the times of a pickup, which needs no window.
+    pub(super) fn check_pickup(&self, times: &TaskTimes, now: &Zoned, violations: &mut Violations) {
+        self.check_window("pickup", times, now, violations);
+    }
+
+    /// Checks the times of a dropoff, which must have a window if the store requires one.
+    pub(super) fn check_dropoff(
+        &self,
+        times: &TaskTimes,
+        now: &Zoned,
+        violations: &mut Violations,
+    ) {
+        if times.slot.is_none()
+            && let Some(missing) = self
+                .time_slot
+                .missing_slot(now, |window| self.booked(window))
+        {
+            let missing = missing.to_string();
+            violations.add("dropoff.time_slot", "TIME_SLOT_REQUIRED", missing);
+        }
+        self.check_window("dropoff", times, now, violations);
+    }
+
     /// Checks a requested window if the store accepts only offered ones.
-    pub(super) fn check(
+    fn check_window(
         &self,
         task: &str,
         times: &TaskTimes,

@@ -5,6 +5,7 @@ mod capacity;
 mod choices;
 mod delivering;
 mod labels;
+mod required;
 
 use jiff::Timestamp;
 use serde_json::Value;

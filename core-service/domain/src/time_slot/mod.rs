@@ -18,7 +18,7 @@ use jiff::civil::{Date, Time};
 
 pub use calendar_duration::CalendarDuration;
 pub use opening_hours_specification::OpeningHoursSpecification;
-pub use rejection::{Reason, Rejection};
+pub use rejection::{MissingSlot, Reason, Rejection};
 
 use calendar::Calendar;
 use opening_hours_entry::OpeningHoursEntry;
@@ -39,8 +39,20 @@ pub struct TimeSlot {
     closed: Vec<RangeInclusive<Date>>,
     /// At least 1.
     capacity: Option<u32>,
-    offered_only: bool,
+    slot_policy: SlotPolicy,
     calendar: Calendar,
+}
+
+/// Which times of a task a store accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SlotPolicy {
+    /// Any window, and any `before` without a window.
+    #[default]
+    Any,
+    /// Only choices as windows, but any `before`.
+    Offered,
+    /// As `Offered`; a dropoff must name a choice.
+    Required,
 }
 
 impl TimeSlot {
@@ -69,6 +81,6 @@ impl TimeSlot {
 
     /// Whether a window that is not offered is rejected. A capacity implies it.
     pub fn offered_only(&self) -> bool {
-        self.offered_only || self.capacity.is_some()
+        self.slot_policy != SlotPolicy::Any || self.capacity.is_some()
     }
 }

@@ -42,6 +42,14 @@ pub enum Reason {
     Full(u32),
 }
 
+/// A dropoff without a window, of a store that requires one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is required: the store delivers in the slots that it offers; {}", next_slot(.next_text.as_deref()))]
+pub struct MissingSlot {
+    /// The first offered window.
+    pub(super) next_text: Option<String>,
+}
+
 fn next_slot(next: Option<&str>) -> String {
     next.map_or_else(
         || "no slot can be booked now".to_owned(),

@@ -109,7 +109,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .write_only()
             .request_schema(r#"{"type": ["string", "null"]}"#)
             .description("The `value` of a time slot choice, or a date and a time range; instead \
-                of `before`."),
+                of `before`. A store may accept only choices, and may require one in a dropoff."),
         Field::new("doneAfter", Instant)
             .writable()
             .request_schema(TIME_SCHEMA)

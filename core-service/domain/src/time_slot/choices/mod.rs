@@ -10,7 +10,7 @@ use jiff::{
 };
 
 use super::{
-    Reason, Rejection, TimeSlot,
+    MissingSlot, Reason, Rejection, SlotPolicy, TimeSlot,
     opening_hours_entry::Hours,
     window::{self, first_instant},
 };
@@ -87,6 +87,20 @@ impl TimeSlot {
             reason,
             next_text: next.map(|next| window::text(next, &limits.zone)),
             next,
+        })
+    }
+
+    /// Why a dropoff can't be booked without a window at `now`; `None` if none is required.
+    pub fn missing_slot(
+        &self,
+        now: &Zoned,
+        booked: impl Fn(TimeWindow) -> u32,
+    ) -> Option<MissingSlot> {
+        (self.slot_policy == SlotPolicy::Required).then(|| MissingSlot {
+            next_text: self
+                .choices(now, booked)
+                .first()
+                .map(|next| window::text(*next, now.time_zone())),
         })
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use jiff::civil::{Date, Time};
 use toml::de::DeValue;
 
-use crate::time_slot::CalendarDuration;
+use crate::time_slot::{CalendarDuration, SlotPolicy};
 
 const MAX_NAME: usize = 100;
 const MAX_QUOTED: usize = 40;
@@ -62,13 +62,14 @@ pub(super) fn time_of_day(text: &str) -> Result<Time, String> {
         .ok_or_else(|| format!("{} is not a time of day: write \"11:00\"", quoted(text)))
 }
 
-/// The key `slots`: whether a window that is not offered is rejected.
-pub(super) fn offered_only(text: &str) -> Result<bool, String> {
+/// The key `slots`.
+pub(super) fn slot_policy(text: &str) -> Result<SlotPolicy, String> {
     match text {
-        "any" => Ok(false),
-        "offered" => Ok(true),
+        "any" => Ok(SlotPolicy::Any),
+        "offered" => Ok(SlotPolicy::Offered),
+        "required" => Ok(SlotPolicy::Required),
         other => Err(format!(
-            "{} is not a value: write \"any\" or \"offered\"",
+            "{} is not a value: write \"any\", \"offered\" or \"required\"",
             quoted(other)
         )),
     }

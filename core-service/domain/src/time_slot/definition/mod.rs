@@ -101,7 +101,9 @@ impl<'t> Reader<'t> {
         let previous_day_cutoff = self.string("previous_day_cutoff", fields::time_of_day);
         let closed = self.closed();
         let capacity = self.capacity();
-        let offered_only = self.string("slots", fields::offered_only).unwrap_or(false);
+        let slot_policy = self
+            .string("slots", fields::slot_policy)
+            .unwrap_or_default();
 
         Some(TimeSlot {
             display_name: name?,
@@ -114,7 +116,7 @@ impl<'t> Reader<'t> {
             slot_length,
             closed,
             capacity,
-            offered_only,
+            slot_policy,
             calendar,
         })
     }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use proptest::{prelude::*, test_runner::TestRunner};
 
 use super::*;
-use crate::time_slot::CalendarDuration;
+use crate::time_slot::{CalendarDuration, SlotPolicy};
 
 const SAMPLE: &str = r#"
 name = "Tour"
@@ -40,8 +40,7 @@ fn every_key_is_read() {
             date(2027, 1, 2)..=date(2027, 1, 2),
         ],
         capacity: Some(10),
-        // The key `slots` only: the method of the same name considers the capacity too.
-        offered_only: false,
+        slot_policy: SlotPolicy::Any,
         calendar: calendar.clone(),
     };
 
@@ -55,6 +54,7 @@ fn a_capacity_implies_that_only_offered_slots_are_accepted() {
         ("", false),
         ("slots = \"any\"", false),
         ("slots = \"offered\"", true),
+        ("slots = \"required\"", true),
         ("capacity = 1", true),
         ("capacity = 1\nslots = \"any\"", true),
     ] {
@@ -100,7 +100,7 @@ slots = "some"
             "8:11: closed: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
             "8:25: closed: the last date is before the first",
             "9:12: capacity: write a whole number from 1 to 1000000",
-            "10:9: slots: \"some\" is not a value: write \"any\" or \"offered\"",
+            "10:9: slots: \"some\" is not a value: write \"any\", \"offered\" or \"required\"",
         ]
     );
 }

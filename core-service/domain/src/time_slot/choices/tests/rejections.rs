@@ -11,6 +11,37 @@ fn rejection(time_slot: &TimeSlot, slot: &str, now: &str) -> Option<String> {
 }
 
 #[test]
+fn a_dropoff_without_a_window_is_rejected_only_if_one_is_required() {
+    let now = at("2020-04-02T11:30[Europe/Paris]");
+    for (more, booked, expected) in [
+        ("", 0, None),
+        ("slots = \"offered\"", 0, None),
+        ("capacity = 1", 0, None),
+        (
+            "slots = \"required\"",
+            0,
+            Some("the next available slot is 2020-04-02 12:00-14:00"),
+        ),
+        (
+            "slots = \"required\"\ncapacity = 1",
+            1,
+            Some("no slot can be booked now"),
+        ),
+    ] {
+        let missing = daily(more).missing_slot(&now, |_| booked);
+
+        let expected = expected.map(|next| {
+            format!("is required: the store delivers in the slots that it offers; {next}")
+        });
+        assert_eq!(
+            missing.map(|missing| missing.to_string()),
+            expected,
+            "{more}"
+        );
+    }
+}
+
+#[test]
 fn a_rejection_has_a_reason_and_the_next_available_slot() {
     let now = "2020-04-02T11:30[Europe/Paris]";
     for (more, slot, reason) in [
