@@ -73,7 +73,7 @@ error_codes! {
         title: "No price for this delivery",
         meaning: "The store's price list has no price for the delivery.",
         cause: "The store has no price list, no rule of it matches, or the price is too large or below zero; \
-                `calculation` gives the reason for each rule.",
+                `calculation` gives the reason for each rule, or says that there is no list.",
         solution: "Change the delivery (distance, time, packages), or ask the platform's operator to complete the store's price list.",
     }
     PRICE_MISMATCH = BAD_REQUEST, retryable: false, {

@@ -13,6 +13,7 @@ use domain::{
     violation::Violations,
     zone::Zones,
 };
+use iso_currency::Currency;
 use std::sync::Arc;
 
 use super::freshness::{ApplyCounter, Freshness, FreshnessCache};
@@ -102,7 +103,7 @@ impl Definitions {
         };
         // After the list, which may name a zone applied just before it.
         let (zones_version, zones) = self.read_zones().await?;
-        let list = parse_price_list(&stored.definition, &zones)
+        let list = parse_price_list(&stored.definition, &zones, None)
             .await?
             .map_err(|mistakes| invalid_stored_definition("price list", store_id, &mistakes))?;
         let list = Arc::new(list);
@@ -209,13 +210,15 @@ impl Definitions {
     }
 }
 
-/// Parses a price list on a blocking thread, because a long one takes a while.
+/// Parses a price list on a blocking thread, because a long one takes a while. One to be applied
+/// must be in the store's currency.
 pub(super) async fn parse_price_list(
     definition: &str,
     zones: &Zones,
+    store_currency: Option<Currency>,
 ) -> Result<Result<PriceList, Vec<Mistake>>, Error> {
     let (definition, zones) = (definition.to_owned(), zones.clone());
-    tokio::task::spawn_blocking(move || PriceList::parse(&definition, &zones))
+    tokio::task::spawn_blocking(move || PriceList::parse_in(store_currency, &definition, &zones))
         .await
         .map_err(|error| Error::Bug(error.to_string()))
 }

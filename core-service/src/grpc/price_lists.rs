@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::api_client::Scope;
+use domain::{api_client::Scope, price_list::Calculation};
 use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
@@ -40,7 +40,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let store = lookup::store(&self.storage, &request.store).await?;
         let definition = request.definition;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
-        let list = definitions::parse_price_list(&definition, &zones)
+        let list = definitions::parse_price_list(&definition, &zones, Some(store.currency))
             .await?
             .map_err(definitions::invalid)?;
 
@@ -79,7 +79,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
 
         let definition = request.into_inner().definition;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
-        let list = definitions::parse_price_list(&definition, &zones)
+        let list = definitions::parse_price_list(&definition, &zones, None)
             .await?
             .map_err(definitions::invalid)?;
 
@@ -108,7 +108,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             .map_err(Error::from)?
             .ok_or_else(|| no_list(&request.store))?;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
-        let warnings = definitions::parse_price_list(&stored.definition, &zones)
+        let warnings = definitions::parse_price_list(&stored.definition, &zones, None)
             .await?
             .map(|list| list.warnings().to_vec())
             .unwrap_or_default();
@@ -163,14 +163,16 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             .plan(&shop, plan_request, QuoteLookup::NotGiven)
             .await?;
 
-        let list = planned
-            .price_list
-            .as_ref()
-            .ok_or_else(|| no_list(&request.store))?;
-        let calculation = list.calculate(&planned.plan, &store.display_name, &planned.now);
+        let (currency, calculation) = match &planned.price_list {
+            Some(list) => (
+                list.currency(),
+                list.calculate(&planned.plan, &store.display_name, &planned.now),
+            ),
+            None => (store.currency, Calculation::without_list()),
+        };
         Ok(Response::new(proto::PriceExplanation {
             price: calculation.price.map(messages::price),
-            currency_code: list.currency().code().to_owned(),
+            currency_code: currency.code().to_owned(),
             distance_meters: planned.plan.route.distance_meters,
             duration_seconds: planned.plan.route.duration_seconds,
             distance_source: messages::distance_source(planned.plan.route.source).into(),

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use domain::{api_client::Scope, price_list::RuleOutcome};
+use domain::{
+    api_client::Scope,
+    price_list::{Calculation, RuleOutcome},
+};
 use tonic::{Request, Response, Status};
 
 use super::{
@@ -52,7 +55,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         )
         .await?;
 
-        let no_list = || Error::PriceNotCalculated { rules: Vec::new() };
+        let no_list = || not_calculated(&Calculation::without_list().outcomes);
         let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;
         let calculation = price_list.calculate(&planned.plan, &store.display_name, &planned.now);
         let price = calculation

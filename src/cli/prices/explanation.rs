@@ -51,7 +51,7 @@ pub(crate) fn print(json: bool, explained: PriceExplanation) -> anyhow::Result<(
             decimal(price.amount, &currency),
             decimal(price.tax, &currency)
         ),
-        None => "none: no rule of the price list matches".to_owned(),
+        None => "none".to_owned(),
     };
     output::text(&format!(
         "\nprice     {price}\ndistance  {} m ({})\nduration  {} s\n",

@@ -204,6 +204,13 @@ on_both_databases! {
             (response.status, &response.json["hydra:description"]),
             (400, &json!("The delivery price could not be calculated."))
         );
+        let no_list = json!([{
+            "rule": "(no price list)",
+            "matched": false,
+            "reason": "the store has no price list",
+            "amount": 0,
+        }]);
+        assert_eq!(response.json["calculation"], no_list);
         without_price_list.create_delivery(draft()).await;
     }
 

@@ -174,6 +174,77 @@ fn a_list_is_checked_before_it_is_applied() {
     );
 }
 
+/// A list in another currency would charge shops in a currency that they do not take.
+#[test]
+fn a_list_in_another_currency_than_the_stores_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path();
+    let _running = AllInOne::start(data_dir, &[]);
+    let store = create_store(data_dir, "USD");
+    let list = LIST.replace("in_zone(dropoff.address, \"Town\")", "true");
+    let file = write(data_dir, "list.toml", &list.replace("2000", "20000"));
+    let apply = ["prices", "apply", &file, "--store", &store];
+
+    let rejected = run_delivery(data_dir, &apply);
+    assert_eq!(rejected.status.code(), Some(1));
+    assert_eq!(
+        stderr(&rejected),
+        format!(
+            "{file}:1:12: the store's currency is USD, not EUR: write the list in USD, or change \
+             the store's currency first\n\
+             {file}:2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)\n"
+        )
+    );
+    let checked = run_delivery(data_dir, &["prices", "show", "--store", &store]);
+    assert_eq!(checked.status.code(), Some(1), "none is stored");
+
+    let file = write(data_dir, "list.toml", &list);
+    let apply = ["prices", "apply", &file, "--store", &store];
+    run_delivery_json(data_dir, &["stores", "set", &store, "--currency", "EUR"]);
+    run_delivery_json(data_dir, &apply);
+}
+
+#[test]
+fn explain_says_that_a_store_has_no_price_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path();
+    let _running = AllInOne::start(data_dir, &[]);
+    let store = create_store(data_dir, "JPY");
+    let draft = json!({
+        "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
+        "dropoff": {
+            "address": { "streetAddress": "There", "latLng": [48.8558, 2.3551] },
+            "before": "tomorrow 13:00",
+        },
+    });
+    let payload = write(data_dir, "payload.json", &draft.to_string());
+    let explain = ["prices", "explain", "--store", &store, &payload];
+
+    assert_eq!(
+        run_delivery_json(data_dir, &explain),
+        json!({
+            "price": null,
+            "currency": "JPY",
+            "distance": 231,
+            "duration": 55,
+            "distance_source": "straight_line",
+            "calculation": [{
+                "rule": "(no price list)", "matched": false, "amount": 0,
+                "reason": "the store has no price list",
+            }],
+        })
+    );
+    assert_eq!(
+        stdout(data_dir, &explain),
+        "rule             matched  amount  reason\n\
+         (no price list)  no       0       the store has no price list\n\
+         \n\
+         price     none\n\
+         distance  231 m (straight_line)\n\
+         duration  55 s\n"
+    );
+}
+
 #[test]
 fn every_version_of_a_price_list_can_be_shown() {
     let directory = tempfile::tempdir().unwrap();
@@ -206,6 +277,13 @@ fn every_version_of_a_price_list_can_be_shown() {
     };
     assert_eq!(String::from_utf8_lossy(&shown("2").stdout), list(700));
     assert_eq!(shown("4").status.code(), Some(1));
+}
+
+/// Creates a store with a currency; returns its id.
+fn create_store(data_dir: &Path, currency: &str) -> String {
+    let create = ["stores", "create", "--name=Shop", "--currency", currency];
+    let store = run_delivery_json(data_dir, &create);
+    store["id"].as_str().unwrap().to_owned()
 }
 
 fn write(directory: &Path, name: &str, text: &str) -> String {

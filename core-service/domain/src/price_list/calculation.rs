@@ -28,6 +28,21 @@ pub struct Calculation {
     pub outcomes: Vec<RuleOutcome>,
 }
 
+impl Calculation {
+    /// The calculation of a store without a price list.
+    pub fn without_list() -> Self {
+        Self {
+            price: None,
+            outcomes: vec![RuleOutcome {
+                rule: "(no price list)".to_owned(),
+                matched: false,
+                reason: "the store has no price list".to_owned(),
+                amount: 0,
+            }],
+        }
+    }
+}
+
 /// The outcome of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleOutcome {

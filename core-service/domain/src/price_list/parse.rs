@@ -41,11 +41,25 @@ const STACK_BYTES: usize = 64 * 1024 * 1024;
 impl PriceList {
     /// Parses and checks a definition (TOML), and returns all its errors.
     pub fn parse(text: &str, zones: &Zones) -> Result<Self, Vec<Mistake>> {
-        price_list(text, zones)
+        Self::parse_in(None, text, zones)
+    }
+
+    /// As [`PriceList::parse`]. A list in another currency than that of the store, if it is given,
+    /// is an error.
+    pub fn parse_in(
+        store_currency: Option<Currency>,
+        text: &str,
+        zones: &Zones,
+    ) -> Result<Self, Vec<Mistake>> {
+        price_list(text, zones, store_currency)
     }
 }
 
-fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mistake>> {
+fn price_list(
+    text: &str,
+    zones: &Zones,
+    store_currency: Option<Currency>,
+) -> Result<PriceList, Vec<Mistake>> {
     if text.len() > MAX_LENGTH {
         let message = format!(
             "a price list is at most {MAX_LENGTH} bytes long, this one {}",
@@ -57,8 +71,9 @@ fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mistake>> {
         toml::from_str(text).map_err(|error| vec![Mistake::of_toml(text, &error)])?;
     let parsed = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let parsing =
-            thread.spawn_scoped(scope, || Parser::new(text, zones).price_list(definition));
+        let parsing = thread.spawn_scoped(scope, || {
+            Parser::new(text, zones, store_currency).price_list(definition)
+        });
         parsing.map(|parsing| {
             parsing
                 .join()
@@ -74,15 +89,18 @@ fn price_list(text: &str, zones: &Zones) -> Result<PriceList, Vec<Mistake>> {
 struct Parser<'a> {
     text: &'a str,
     zones: &'a Zones,
+    /// The currency that the list must have.
+    store_currency: Option<Currency>,
     env: Arc<Env>,
     mistakes: Vec<Mistake>,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, zones: &'a Zones) -> Self {
+    fn new(text: &'a str, zones: &'a Zones, store_currency: Option<Currency>) -> Self {
         Self {
             text,
             zones,
+            store_currency,
             // Macros are disabled, so that conditions cannot loop.
             env: Arc::new(Env::default().with_stdlib()),
             mistakes: Vec::new(),
@@ -139,15 +157,25 @@ impl<'a> Parser<'a> {
     }
 
     fn currency(&mut self, code: &Spanned<String>) -> Option<Currency> {
-        let currency = Currency::from_code(code.get_ref());
-        if currency.is_none() {
+        let Some(currency) = Currency::from_code(code.get_ref()) else {
             let message = format!(
                 "\"{}\" is not an ISO 4217 code such as \"EUR\"",
                 code.get_ref()
             );
             self.mistake(code.span(), message);
+            return None;
+        };
+        if let Some(store_currency) = self.store_currency
+            && store_currency != currency
+        {
+            let (list, store) = (currency.code(), store_currency.code());
+            let message = format!(
+                "the store's currency is {store}, not {list}: write the list in {store}, or change \
+                 the store's currency first"
+            );
+            self.mistake(code.span(), message);
         }
-        currency
+        Some(currency)
     }
 
     fn tax_rate(&mut self, rate: &Spanned<i64>) -> Option<TaxRate> {

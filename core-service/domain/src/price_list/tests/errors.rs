@@ -244,6 +244,25 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
 }
 
 #[test]
+fn a_list_in_another_currency_than_the_stores_is_rejected() {
+    let mistakes = |store| {
+        let parsed = PriceList::parse_in(store, BANDS, &Zones::default());
+        let mistakes = parsed.err().unwrap_or_default();
+        mistakes.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+
+    for store in [None, Some(Currency::EUR)] {
+        assert_eq!(mistakes(store), [""; 0], "{store:?}");
+    }
+    assert_eq!(
+        mistakes(Some(Currency::USD)),
+        [
+            "2:12: the store's currency is USD, not EUR: write the list in USD, or change the store's currency first"
+        ]
+    );
+}
+
+#[test]
 fn invalid_prices_are_rejected() {
     for (strategy, price, message) in [
         ("first", "4.99", "a whole number of minor units"),
