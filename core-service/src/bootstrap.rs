@@ -42,32 +42,75 @@ pub struct Bootstrapped {
 }
 
 /// Creates the master key, the schema and the first signing key unless they exist, and two new API
-/// clients. Only hashes of their secrets are stored.
-pub async fn bootstrap(config: &Config) -> Result<Bootstrapped, StartError> {
+/// clients. Only hashes of their secrets are stored. Fails if the platform has an operator's client
+/// already, unless it is to get another one (`again`).
+pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, StartError> {
     let storage = Storage::connect(&config.database_url()?).await?;
     let secret_box = open_secret_box(&storage, &config.master_key_file, true).await?;
-    let clock = Clock::system();
-    let now = clock.now();
+    let now = Clock::system().now();
     // The encrypted signing key ties the master key to this database.
     read_or_create_signing_keys(&storage, &secret_box, &config.public_url, now)
         .await
         .map_err(StartError::SigningKeys)?;
-    let create_client = async |role| {
-        let credentials = Credentials {
-            api_key: random::token::<16>(),
-            api_secret: random::token::<32>(),
-        };
-        create(&storage, new_client(role, None, &credentials, now))
-            .await
-            .map_err(StartError::Bootstrap)?;
-        Ok::<_, StartError>(credentials)
+
+    let credentials = || Credentials {
+        api_key: random::token::<16>(),
+        api_secret: random::token::<32>(),
     };
     let bootstrapped = Bootstrapped {
-        operator_client: create_client(OPERATOR).await?,
-        dispatcher_client: create_client(DISPATCHER).await?,
+        operator_client: credentials(),
+        dispatcher_client: credentials(),
     };
+    let clients = [
+        new_client(OPERATOR, None, &bootstrapped.operator_client, now),
+        new_client(DISPATCHER, None, &bootstrapped.dispatcher_client, now),
+    ];
+    let existing = create_unless_set_up(&storage, clients, again)
+        .await
+        .map_err(StartError::Bootstrap)?;
     storage.close().await?;
+
+    let enabled = existing.iter().find(|client| client.disabled_at.is_none());
+    if let Some(operator) = enabled.or(existing.first()) {
+        if !again {
+            return Err(StartError::SetUp {
+                api_key: operator.api_key.clone(),
+            });
+        }
+        let existing: Vec<_> = existing.iter().map(|client| &*client.api_key).collect();
+        tracing::warn!(
+            api_key = bootstrapped.operator_client.api_key,
+            existing = existing.join(" "),
+            "another operator's client was created; disable those that are no longer used (delivery clients disable)"
+        );
+    }
     Ok(bootstrapped)
+}
+
+/// Creates API clients, unless there are operators' clients and it is not done `again`. Returns the
+/// operators' clients before, oldest first, disabled ones included.
+async fn create_unless_set_up(
+    storage: &Storage,
+    clients: [ApiClient; 2],
+    again: bool,
+) -> Result<Vec<ApiClient>, Error> {
+    storage
+        .write(move |transaction| {
+            let clients = clients.clone();
+            Box::pin(async move {
+                // Concurrent bootstraps wait for each other: there is a key that both lock.
+                storage::signing_keys::lock(transaction).await?;
+                let mut operators = storage::api_clients::list_of_platform(transaction).await?;
+                operators.retain(|client| client.scopes.contains(Scope::Admin));
+                if again || operators.is_empty() {
+                    for client in &clients {
+                        storage::api_clients::insert(transaction, client).await?;
+                    }
+                }
+                Ok(operators)
+            })
+        })
+        .await
 }
 
 pub(crate) const OPERATOR: (&str, &[Scope]) = ("Operator", &[Scope::TasksAll, Scope::Admin]);

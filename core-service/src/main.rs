@@ -26,6 +26,10 @@ enum Command {
     /// Create the master key, the schema and the first API clients (operator and dispatcher), and
     /// print the credentials of the clients as JSON. They cannot be printed again.
     Bootstrap {
+        /// Create two more clients for a platform that has been set up, because the operator's
+        /// secret is lost. Existing clients stay valid: disable the lost ones afterwards.
+        #[arg(long)]
+        again: bool,
         #[command(flatten)]
         config: Config,
     },
@@ -50,8 +54,8 @@ async fn main() -> std::process::ExitCode {
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
-        Some(Command::Bootstrap { config }) => {
-            let clients = bootstrap(&config).await?;
+        Some(Command::Bootstrap { again, config }) => {
+            let clients = bootstrap(&config, again).await?;
             #[expect(clippy::print_stdout, reason = "the output of the command")]
             {
                 println!("{}", serde_json::to_string_pretty(&clients)?);

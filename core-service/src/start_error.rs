@@ -50,6 +50,10 @@ pub enum StartError {
     Router(#[from] OsrmError),
     #[error("cannot create the first API clients")]
     Bootstrap(#[source] Error),
+    #[error(
+        "this platform has been set up already, with the operator's client {api_key}: use its secret, or create further clients for operators and dispatchers with core-service bootstrap --again if that secret is lost"
+    )]
+    SetUp { api_key: String },
     #[error("cannot serve gRPC")]
     Serve(#[from] tonic::transport::Error),
     #[error("cannot serve gRPC reflection")]

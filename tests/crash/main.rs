@@ -51,6 +51,7 @@ use documentation::Documentation;
 use response::Response;
 
 mod across_cores;
+mod bootstrap;
 mod clock;
 mod credit_refill;
 mod database_outage;

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
     sync::LazyLock,
 };
 
@@ -79,8 +79,12 @@ pub(crate) fn command(path: &Path) -> Command {
 
 /// Runs a program until it exits and returns the JSON document it prints.
 pub(crate) fn json(command: &mut Command) -> Value {
-    let output = command.output().unwrap();
+    parse(&command.output().unwrap())
+}
+
+/// The JSON document that a program printed.
+pub(crate) fn parse(output: &Output) -> Value {
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {errors}");
+    assert!(output.status.success(), "{errors}");
     serde_json::from_slice(&output.stdout).unwrap()
 }

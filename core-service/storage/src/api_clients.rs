@@ -71,6 +71,16 @@ pub async fn list(
     rows.into_iter().map(ApiClient::try_from).collect()
 }
 
+/// The clients that belong to no store, oldest first.
+pub async fn list_of_platform(connection: &impl ConnectionTrait) -> Result<Vec<ApiClient>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.is_null())
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(ApiClient::try_from).collect()
+}
+
 pub async fn insert(connection: &impl ConnectionTrait, client: &ApiClient) -> Result<(), Error> {
     Entity::insert(row(client))
         .exec_without_returning(connection)

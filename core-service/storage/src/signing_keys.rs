@@ -1,7 +1,7 @@
 //! The encrypted keys that sign access tokens.
 
 use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder};
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
 use super::{
     ConnectionTrait, Error,
@@ -32,6 +32,16 @@ pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<StoredSigning
             })
         })
         .collect()
+}
+
+/// Locks all keys until the transaction ends.
+pub async fn lock(transaction: &impl ConnectionTrait) -> Result<(), Error> {
+    Entity::find()
+        .order_by_asc(Column::Id)
+        .lock_exclusive()
+        .all(transaction)
+        .await?;
+    Ok(())
 }
 
 pub async fn insert(

@@ -1,0 +1,91 @@
+//! `core-service bootstrap`: once for a platform, again only on request.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+use crate::{
+    postgres::Postgres,
+    program::{self, PROGRAMS},
+};
+
+#[test]
+fn a_platform_over_sqlite_is_bootstrapped_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = format!(
+        "sqlite://{}?mode=rwc",
+        directory.path().join("sqlite").display()
+    );
+
+    assert_bootstrapped_once(directory.path(), &database);
+}
+
+#[test]
+fn a_platform_over_postgresql_is_bootstrapped_once() {
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+
+    assert_bootstrapped_once(directory.path(), &postgres.url());
+}
+
+fn assert_bootstrapped_once(directory: &Path, database_url: &str) {
+    let bootstrap = |more: &[&str]| {
+        let mut command = program::command(&PROGRAMS.core);
+        command
+            .arg("bootstrap")
+            .args(["--database-url", database_url, "--master-key-file"])
+            .arg(directory.join("master.key"))
+            .args(more);
+        command
+    };
+
+    // Concurrent: one of them sets the platform up, the other says that it is set up.
+    let mut outputs = run_concurrently([bootstrap(&[]), bootstrap(&[])]);
+    outputs.sort_by_key(|output| output.status.code());
+    let [first, second] = outputs;
+    let first = program::parse(&first);
+    let refused = |output: &Output| {
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.stdout, b"");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            format!(
+                "core-service: this platform has been set up already, with the operator's client \
+                 {}: use its secret, or create further clients for operators and dispatchers with \
+                 core-service bootstrap --again if that secret is lost\n",
+                api_key(&first)
+            )
+        );
+    };
+    refused(&second);
+    refused(&bootstrap(&[]).output().unwrap());
+
+    let again = bootstrap(&["--again"]).output().unwrap();
+    let second = program::parse(&again);
+    assert_ne!(api_key(&second), api_key(&first));
+    let log = String::from_utf8_lossy(&again.stderr);
+    for part in [
+        "WARN",
+        "another operator's client was created",
+        api_key(&first),
+        api_key(&second),
+        "delivery clients disable",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+}
+
+fn run_concurrently(commands: [Command; 2]) -> [Output; 2] {
+    commands
+        .map(|mut command| std::thread::spawn(move || command.output().unwrap()))
+        .map(|thread| thread.join().unwrap())
+}
+
+fn api_key(clients: &Value) -> &str {
+    clients["operator_client"]["api_key"].as_str().unwrap()
+}
