@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use core_client::{CoreConfig, CoreUrl, Cores};
 use delivery::{Credentials, DEFAULT_DATA_DIR, ready::ReadyFile};
+use process::random;
 use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
     Request,
@@ -47,6 +48,13 @@ pub(crate) struct Access {
     #[command(flatten)]
     core: CoreConfig,
 
+    /// Key of a command to repeat: if the command has taken effect, it only prints the same output
+    ///
+    /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Commands that
+    /// change nothing ignore it.
+    #[arg(long, value_name = "KEY", global = true)]
+    idempotency_key: Option<String>,
+
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -55,6 +63,8 @@ pub(crate) struct Access {
 /// A connected core, with an access token.
 pub(crate) struct Core {
     pub(crate) channel: Channel,
+    /// Of the command's write, if it has one.
+    pub(super) idempotency_key: String,
     bearer: MetadataValue<Ascii>,
 }
 
@@ -80,7 +90,12 @@ impl Access {
         let bearer = format!("Bearer {}", token.access_token)
             .parse()
             .context("core returned an invalid access token")?;
-        Ok(Core { channel, bearer })
+        let given = self.idempotency_key.clone();
+        Ok(Core {
+            channel,
+            idempotency_key: given.unwrap_or_else(random::token::<16>),
+            bearer,
+        })
     }
 
     fn target(&self) -> anyhow::Result<(CoreUrl, Credentials)> {

@@ -67,7 +67,7 @@ enum Command {
 impl Clients {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut clients = ApiClientsClient::new(core.channel.clone());
+        let clients = || ApiClientsClient::new(core.channel.clone());
         let json = self.access.json;
 
         let client = match self.command {
@@ -77,37 +77,50 @@ impl Clients {
                 scopes,
                 address,
             } => {
-                let request = core.request(CreateApiClientRequest {
+                let message = CreateApiClientRequest {
                     store: store.unwrap_or_default(),
                     display_name: name,
                     scopes: scopes.split_whitespace().map(str::to_owned).collect(),
                     default_address: address.draft(),
-                });
-                clients.create_api_client(request).await
+                    idempotency: None,
+                };
+                core.write(message, call_error, async |request| {
+                    clients().create_api_client(request).await
+                })
+                .await
             }
             Command::List { store } => {
                 let request = core.request(ListApiClientsRequest {
                     store: store.unwrap_or_default(),
                 });
-                let listed = clients.list_api_clients(request).await;
+                let listed = clients().list_api_clients(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
                 let clients: Vec<_> = listed.api_clients.into_iter().map(Client::from).collect();
                 return output::many(json, &clients);
             }
             Command::Disable { id } => {
-                let request = core.request(DisableApiClientRequest { name: id });
-                clients.disable_api_client(request).await
+                let message = DisableApiClientRequest {
+                    name: id,
+                    idempotency: None,
+                };
+                core.write(message, call_error, async |request| {
+                    clients().disable_api_client(request).await
+                })
+                .await
             }
             Command::RotateSecret { id, overlap } => {
-                let request = core.request(RotateApiClientSecretRequest {
+                let message = RotateApiClientSecretRequest {
                     name: id,
                     overlap_seconds: overlap,
-                });
-                clients.rotate_api_client_secret(request).await
+                    idempotency: None,
+                };
+                core.write(message, call_error, async |request| {
+                    clients().rotate_api_client_secret(request).await
+                })
+                .await
             }
         };
-        let client = client.map_err(|status| call_error(&status))?.into_inner();
-        output::one(json, &Client::from(client))
+        output::one(json, &Client::from(client?))
     }
 }
 

@@ -35,19 +35,22 @@ enum Command {
 impl Keys {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut keys = SigningKeysClient::new(core.channel.clone());
+        let keys = || SigningKeysClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
             Command::Rotate => {
-                let request = core.request(RotateSigningKeyRequest {});
-                let created = keys.rotate_signing_key(request).await;
-                let created = created.map_err(|status| call_error(&status))?.into_inner();
+                let message = RotateSigningKeyRequest { idempotency: None };
+                let created = core
+                    .write(message, call_error, async |request| {
+                        keys().rotate_signing_key(request).await
+                    })
+                    .await?;
                 output::one(json, &Key::from(created))
             }
             Command::List => {
                 let request = core.request(ListSigningKeysRequest {});
-                let listed = keys.list_signing_keys(request).await;
+                let listed = keys().list_signing_keys(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
                 let keys: Vec<_> = listed.signing_keys.into_iter().map(Key::from).collect();
                 output::many(json, &keys)

@@ -15,6 +15,7 @@ mod stores;
 mod tasks;
 mod time_slots;
 mod webhooks;
+mod write;
 mod zones;
 
 use std::ffi::{OsStr, OsString};
@@ -37,6 +38,9 @@ Examples:
 The operator's commands call the all-in-one that runs on --data-dir (by default ./delivery-data).
 With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
 DELIVERY_OPERATOR_SECRET.
+
+A command that changes something has an idempotency key. If core does not confirm the change, the
+command retries it once; then it prints how to repeat it without doing it twice.
 
 Exit status: 0 success, 1 failure (the reason is on stderr), 2 invalid usage.";
 

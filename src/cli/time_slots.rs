@@ -56,30 +56,35 @@ and optionally:
 impl TimeSlots {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut time_slots = TimeSlotsClient::new(core.channel.clone());
+        let time_slots = || TimeSlotsClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
             Command::Apply(Apply { file, store }) => {
-                let request = core.request(ApplyTimeSlotRequest {
+                let message = ApplyTimeSlotRequest {
                     store,
                     definition: definition::read(&file)?,
-                });
-                let applied = time_slots.apply_time_slot(request).await;
-                let applied = applied.map_err(|status| definition_error(&file, &status))?;
-                print(json, applied.into_inner())
+                    idempotency: None,
+                };
+                let explain = |status: &_| definition_error(&file, status);
+                let applied = core
+                    .write(message, explain, async |request| {
+                        time_slots().apply_time_slot(request).await
+                    })
+                    .await?;
+                print(json, applied)
             }
             Command::Check(Check { file }) => {
                 let request = core.request(CheckTimeSlotRequest {
                     definition: definition::read(&file)?,
                 });
-                let checked = time_slots.check_time_slot(request).await;
+                let checked = time_slots().check_time_slot(request).await;
                 checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &[])
             }
             Command::Show(StoreFlag { store }) => {
                 let request = core.request(GetDefaultTimeSlotRequest { store });
-                let found = time_slots.get_default_time_slot(request).await;
+                let found = time_slots().get_default_time_slot(request).await;
                 print(
                     json,
                     found.map_err(|status| call_error(&status))?.into_inner(),

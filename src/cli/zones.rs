@@ -51,42 +51,42 @@ struct File {
 impl Zones {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut zones = ZonesClient::new(core.channel.clone());
+        let zones = || ZonesClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
             Command::Apply(File { file }) => {
-                let request = core.request(ApplyZonesRequest {
+                let message = ApplyZonesRequest {
                     definition: definition::read(&file)?,
-                });
-                let applied = zones.apply_zones(request).await;
-                let applied = applied.map_err(|status| definition_error(&file, &status))?;
-                let rows: Vec<_> = applied
-                    .into_inner()
-                    .zones
-                    .into_iter()
-                    .map(Row::from)
-                    .collect();
+                    idempotency: None,
+                };
+                let explain = |status: &_| definition_error(&file, status);
+                let applied = core
+                    .write(message, explain, async |request| {
+                        zones().apply_zones(request).await
+                    })
+                    .await?;
+                let rows: Vec<_> = applied.zones.into_iter().map(Row::from).collect();
                 output::many(json, &rows)
             }
             Command::Check(File { file }) => {
                 let request = core.request(CheckZonesRequest {
                     definition: definition::read(&file)?,
                 });
-                let checked = zones.check_zones(request).await;
+                let checked = zones().check_zones(request).await;
                 checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &[])
             }
             Command::List => {
                 let request = core.request(GetZonesRequest { display_name: None });
-                let found = zones.get_zones(request).await;
+                let found = zones().get_zones(request).await;
                 let found = found.map_err(|status| call_error(&status))?.into_inner();
                 let rows: Vec<_> = found.zones.into_iter().map(Row::from).collect();
                 output::many(json, &rows)
             }
             Command::Show { name } => {
                 let request = core.request(GetZonesRequest { display_name: name });
-                let found = zones.get_zones(request).await;
+                let found = zones().get_zones(request).await;
                 print(
                     json,
                     found.map_err(|status| call_error(&status))?.into_inner(),

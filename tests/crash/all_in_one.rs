@@ -2,9 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
+use delivery::Credentials;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -12,7 +13,7 @@ use crate::{
     caller::Caller,
     cluster::credentials,
     disk::Disk,
-    program::PROGRAMS,
+    program::{self, PROGRAMS},
     server::{Server, reserve_addr},
 };
 
@@ -98,27 +99,45 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
         printed.trim_end().to_owned()
     }
 
-    /// The output of a program run where the data directory is mounted.
-    fn run(&self, command: &[&str]) -> String {
+    /// A program to be run where the data directory is mounted.
+    pub(crate) fn command(&self, command: &[&str]) -> Command {
         let command = self
             .runner
             .iter()
             .map(String::as_str)
             .chain(command.iter().copied());
         let command: Vec<_> = command.collect();
-        let output = Command::new(command[0])
-            .args(&command[1..])
-            .output()
-            .unwrap();
+        let mut first = program::command(Path::new(command[0]));
+        first.args(&command[1..]);
+        first
+    }
+
+    /// The output of a program run where the data directory is mounted.
+    fn run(&self, command: &[&str]) -> String {
+        let output = self.command(command).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {errors}");
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs an operator's command.
+    pub(crate) fn operator(&self, arguments: &[&str]) -> Output {
+        let program = PROGRAMS.delivery.to_str().unwrap();
+        let data_dir = format!("--data-dir={}", self.data_dir.to_str().unwrap());
+        self.command(&[&[program], arguments, &[&data_dir]].concat())
+            .output()
+            .unwrap()
+    }
+
+    /// Any client.
+    pub(crate) async fn caller_for(&self, credentials: &Credentials, scopes: &str) -> Caller {
+        let base_url = self.ready()["base_url"].as_str().unwrap().to_owned();
+        Caller::authorized(&[base_url], credentials, scopes).await
+    }
+
     async fn caller(&self, client: &str, scopes: &str) -> Caller {
-        let ready = self.ready();
-        let base_url = ready["base_url"].as_str().unwrap().to_owned();
-        Caller::authorized(&[base_url], &credentials(&ready[client]), scopes).await
+        self.caller_for(&credentials(&self.ready()[client]), scopes)
+            .await
     }
 
     fn ready(&self) -> Value {

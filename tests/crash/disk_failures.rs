@@ -7,10 +7,10 @@ use crate::{
     ONE_AT_A_TIME, SLACK,
     all_in_one::AllInOne,
     caller::{Caller, Failure},
-    cluster::EXPIRE_LEASES,
+    cluster::{EXPIRE_LEASES, credentials},
     disk::Disk,
     load::Load,
-    oracle,
+    oracle, program,
     receiver::Receiver,
 };
 
@@ -65,6 +65,40 @@ async fn a_frozen_disk_rejects_writes_serves_reads_and_loses_nothing() {
         first_failed_after < ERROR_TIMEOUT + SLACK,
         "{first_failed_after:?}"
     );
+}
+
+/// An operator's command whose commit hangs: nothing tells whether it is stored, so that its
+/// repetition must neither create a second client nor lose the secret of the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_during_a_frozen_disk_is_repeated_with_its_key_and_takes_effect_once() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some((mut platform, mut disk)) = AllInOne::start_on_a_small_disk().await else {
+        return;
+    };
+    let create = ["clients", "create", "--name=Night shift", "--scopes=admin"];
+
+    disk.freeze();
+    let unconfirmed = platform.operator(&create);
+    disk.thaw();
+
+    assert_eq!(unconfirmed.status.code(), Some(1), "{unconfirmed:?}");
+    let printed = String::from_utf8_lossy(&unconfirmed.stderr);
+    let command = printed.trim_end().lines().last().unwrap();
+    assert!(command.contains("--idempotency-key="), "{printed}");
+    let command = format!("{command} --json");
+    let repeated = [(); 2].map(|()| program::json(&mut platform.command(&["sh", "-c", &command])));
+    assert_eq!(repeated[0], repeated[1]);
+    let clients = program::parse(&platform.operator(&["clients", "list", "--json"]));
+    let named = clients.as_array().unwrap().iter();
+    assert_eq!(
+        named
+            .filter(|client| client["name"] == "Night shift")
+            .count(),
+        1
+    );
+    let credentials = credentials(&repeated[0]);
+    platform.caller_for(&credentials, "admin").await;
+    assert!(platform.server.terminate().await.success());
 }
 
 /// Injects a disk fault under load and repairs it; returns the time until the first error, and the

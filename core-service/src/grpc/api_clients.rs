@@ -14,7 +14,10 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    address_geocoder::AddressGeocoder, authenticator::Authenticator, lookup, messages, validation,
+    address_geocoder::AddressGeocoder,
+    authenticator::Authenticator,
+    idempotency::{Idempotency, RequestKey},
+    lookup, messages, validation,
 };
 use storage::Storage;
 
@@ -24,6 +27,7 @@ pub(super) struct ApiClients {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) geocoder: Arc<AddressGeocoder>,
 }
 
@@ -36,19 +40,28 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let (client, secret) = self.new_client(request.into_inner()).await?;
+        let mut request = request.into_inner();
+        let idempotency = request.idempotency.take();
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "CreateApiClient", idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let (client, secret) = self.new_client(request).await?;
 
         let reply = messages::api_client(&client, Some(secret));
-        self.storage
-            .write(move |transaction| {
-                let client = client.clone();
+        let created = self
+            .idempotency
+            .write(request_key, move |transaction| {
+                let (client, reply) = (client.clone(), reply.clone());
                 Box::pin(async move {
                     storage::api_clients::insert(transaction, &client).await?;
-                    Ok::<_, Error>(())
+                    Ok(reply)
                 })
             })
             .await?;
-        Ok(Response::new(reply))
+        Ok(created)
     }
 
     async fn list_api_clients(
@@ -82,14 +95,22 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
+        let request = request.into_inner();
+        let client = (Collection::ApiClients, request.name.as_str());
+        let request_key = self.idempotency.read_key_on(
+            &caller,
+            "DisableApiClient",
+            client,
+            request.idempotency,
+        )?;
         let now = self.clock.now();
-        let client = self
-            .change_client(&request.into_inner().name, move |client| {
+        let disabled = self
+            .change_client(request_key, &request.name, None, move |client| {
                 client.disabled_at.get_or_insert(now);
                 Ok(())
             })
             .await?;
-        Ok(Response::new(messages::api_client(&client, None)))
+        Ok(disabled)
     }
 
     async fn rotate_api_client_secret(
@@ -100,6 +121,13 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
+        let client = (Collection::ApiClients, request.name.as_str());
+        let request_key = self.idempotency.read_key_on(
+            &caller,
+            "RotateApiClientSecret",
+            client,
+            request.idempotency,
+        )?;
         let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
             SignedDuration::from_secs(seconds.into())
         });
@@ -118,8 +146,9 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
-        let client = self
-            .change_client(&request.name, move |client| {
+        let new_secret = Some(secret);
+        let rotated = self
+            .change_client(request_key, &request.name, new_secret, move |client| {
                 if client.disabled_at.is_some() {
                     return Err(Error::Conflict {
                         reason: "CLIENT_DISABLED",
@@ -133,7 +162,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                 })
             })
             .await?;
-        Ok(Response::new(messages::api_client(&client, Some(secret))))
+        Ok(rotated)
     }
 
     async fn get_current_api_client(
@@ -219,35 +248,38 @@ impl ApiClients {
         Ok((client, secret))
     }
 
+    /// Changes a client under a lock, and returns it with its new secret if there is one.
     async fn change_client(
         &self,
+        request_key: RequestKey,
         name: &str,
+        secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
-    ) -> Result<ApiClient, Error> {
+    ) -> Result<Response<proto::ApiClient>, Error> {
         let not_found = Error::NotFound {
             name: name.to_owned(),
         };
         let Some(id) = Collection::ApiClients.id(name) else {
             return Err(not_found);
         };
+        let id = ApiClientId(id);
         let changed = self
-            .storage
-            .write(move |transaction| {
-                let change = change.clone();
+            .idempotency
+            .write(request_key, move |transaction| {
+                let (secret, change) = (secret.clone(), change.clone());
                 Box::pin(async move {
-                    let id = ApiClientId(id);
-                    let Some(mut client) =
-                        storage::api_clients::find_and_lock(transaction, id).await?
-                    else {
-                        return Ok::<_, Error>(None);
-                    };
+                    let client = storage::api_clients::find_and_lock(transaction, id).await?;
+                    let mut client = client.ok_or_else(|| Error::NotFound {
+                        name: Collection::ApiClients.name(id),
+                    })?;
                     change(&mut client)?;
                     storage::api_clients::update(transaction, &client).await?;
-                    Ok(Some(client))
+                    Ok(messages::api_client(&client, secret))
                 })
             })
-            .await?;
+            .await;
+        // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        changed.ok_or(not_found)
+        changed
     }
 }

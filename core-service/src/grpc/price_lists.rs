@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::{api_client::Scope, price_list::Calculation};
 use process::clock::Clock;
+use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
@@ -11,6 +12,7 @@ use super::{
     caller::Caller,
     definitions::{self, Definitions},
     freshness::Freshness,
+    idempotency::Idempotency,
     lookup, messages,
     planning::{PlanRequest, Planner},
     quotes::QuoteLookup,
@@ -23,6 +25,7 @@ pub(super) struct PriceLists {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) definitions: Arc<Definitions>,
     pub(super) planner: Arc<Planner>,
 }
@@ -37,6 +40,13 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
+        let store = (Collection::Stores, request.store.as_str());
+        let request_key =
+            self.idempotency
+                .read_key_on(&caller, "ApplyPriceList", store, request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
         let store = lookup::store(&self.storage, &request.store).await?;
         let definition = request.definition;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
@@ -45,10 +55,11 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             .map_err(definitions::invalid)?;
 
         let (store_id, now) = (store.id, self.clock.now());
-        let stored = self
-            .storage
-            .write(move |transaction| {
-                let definition = definition.clone();
+        let warnings = list.warnings().to_vec();
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| {
+                let (definition, warnings) = (definition.clone(), warnings.clone());
                 Box::pin(async move {
                     storage::stores::lock(transaction, store_id).await?;
                     let version =
@@ -60,14 +71,12 @@ impl proto::price_lists_server::PriceLists for PriceLists {
                         created_at: now,
                     };
                     storage::price_lists::insert(transaction, &stored).await?;
-                    Ok::<_, Error>(stored)
+                    Ok(price_list(stored, &warnings))
                 })
             })
             .await;
         self.definitions.invalidate();
-        let stored = stored?;
-
-        Ok(Response::new(price_list(stored, list.warnings())))
+        Ok(applied?)
     }
 
     async fn check_price_list(
@@ -196,7 +205,7 @@ fn no_list(store: &str) -> Error {
 
 fn price_list(stored: StoredPriceList, warnings: &[String]) -> proto::PriceList {
     proto::PriceList {
-        store: proto::iri::Collection::Stores.name(stored.store_id),
+        store: Collection::Stores.name(stored.store_id),
         version: u32::try_from(stored.version).unwrap_or(u32::MAX),
         definition: stored.definition,
         create_time: Some(messages::timestamp(stored.created_at)),

@@ -10,7 +10,7 @@ use process::clock::Clock;
 use proto::{iri::Collection, signing_key};
 use tonic::{Request, Response, Status};
 
-use super::{authenticator::Authenticator, key_ring::KeyRing, messages};
+use super::{authenticator::Authenticator, idempotency::Idempotency, key_ring::KeyRing, messages};
 use storage::{Storage, signing_keys::StoredSigningKey};
 
 use crate::error::Error;
@@ -19,6 +19,7 @@ pub(super) struct SigningKeys {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) key_ring: Arc<KeyRing>,
 }
 
@@ -31,37 +32,38 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
+        let idempotency = request.into_inner().idempotency;
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "RotateSigningKey", idempotency)?;
         let now = self.clock.now();
         let key = self.key_ring.generate(now)?;
 
-        let id = key.id.clone();
-        let keys = self
-            .storage
-            .write(move |transaction| {
+        let created = self
+            .idempotency
+            .write(request_key, move |transaction| {
                 let key = key.clone();
                 Box::pin(async move {
                     storage::signing_keys::insert(transaction, &key).await?;
-                    let mut keys = Vec::new();
+                    let mut created = None;
                     for (stored, lifecycle) in
                         lifecycles(storage::signing_keys::list(transaction).await?)
                     {
-                        if lifecycle.state(now).is_some() {
-                            keys.push((stored.id, lifecycle));
-                        } else {
-                            storage::signing_keys::delete(transaction, &stored.id).await?;
+                        match lifecycle.state(now) {
+                            Some(state) if stored.id == key.id => {
+                                created = Some(message(&key.id, &lifecycle, state));
+                            }
+                            Some(_) => {}
+                            None => storage::signing_keys::delete(transaction, &stored.id).await?,
                         }
                     }
-                    Ok::<_, Error>(keys)
+                    created
+                        .ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))
                 })
             })
             .await?;
         self.key_ring.load().await?;
-        let key = keys
-            .into_iter()
-            .find(|(other, _)| *other == id)
-            .and_then(|(id, lifecycle)| Some(message(&id, &lifecycle, lifecycle.state(now)?)))
-            .ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))?;
-        Ok(Response::new(key))
+        Ok(created)
     }
 
     async fn list_signing_keys(

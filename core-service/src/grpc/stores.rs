@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     address_geocoder::AddressGeocoder, authenticator::Authenticator, definitions::Definitions,
-    freshness::Freshness, lookup, messages, validation,
+    freshness::Freshness, idempotency::Idempotency, lookup, messages, validation,
 };
 
 use storage::Storage;
@@ -69,6 +69,7 @@ pub(super) struct Stores {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) definitions: Arc<Definitions>,
     pub(super) geocoder: Arc<AddressGeocoder>,
     /// Defaults of new stores.
@@ -86,6 +87,12 @@ impl proto::stores_server::Stores for Stores {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "CreateStore", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
         let mut store = Store {
             id: StoreId::new(),
             display_name: String::new(),
@@ -104,20 +111,21 @@ impl proto::stores_server::Stores for Stores {
             currency_code: request.currency_code,
             country_code: request.country_code,
             service_area: request.service_area,
+            idempotency: None,
         };
         self.changes(changes, &store).await?.apply(&mut store);
 
-        let reply = messages::store(&store);
-        self.storage
-            .write(move |transaction| {
+        let created = self
+            .idempotency
+            .write(request_key, move |transaction| {
                 let store = store.clone();
                 Box::pin(async move {
                     storage::stores::insert(transaction, &store).await?;
-                    Ok::<_, Error>(())
+                    Ok(messages::store(&store))
                 })
             })
             .await?;
-        Ok(Response::new(reply))
+        Ok(created)
     }
 
     async fn get_store(
@@ -164,33 +172,38 @@ impl proto::stores_server::Stores for Stores {
         let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let request = request.into_inner();
+        let mut request = request.into_inner();
+        let store = (Collection::Stores, request.name.as_str());
+        let idempotency = request.idempotency.take();
+        let request_key =
+            self.idempotency
+                .read_key_on(&caller, "UpdateStore", store, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
         let store = lookup::store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
         let store_id = store.id;
         let updated = self
-            .storage
-            .write(move |transaction| {
+            .idempotency
+            .write(request_key, move |transaction| {
                 let changes = changes.clone();
                 Box::pin(async move {
                     // Read again under the lock: other fields may have changed meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;
-                    let Some(mut store) = store else {
-                        return Ok::<_, Error>(None);
-                    };
+                    let mut store = store.ok_or_else(|| Error::NotFound {
+                        name: Collection::Stores.name(store_id),
+                    })?;
                     changes.apply(&mut store);
                     storage::stores::update(transaction, &store).await?;
-                    Ok(Some(store))
+                    Ok(messages::store(&store))
                 })
             })
-            .await?;
-        let updated = updated.ok_or_else(|| Error::NotFound {
-            name: Collection::Stores.name(store_id),
-        })?;
-        let reply = messages::store(&updated);
+            .await;
+        // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        Ok(Response::new(reply))
+        Ok(updated?)
     }
 }
 

@@ -23,6 +23,7 @@ use super::{
     authenticator::Authenticator,
     definitions::{self, Definitions},
     freshness::Freshness,
+    idempotency::Idempotency,
     lookup, messages,
     slot_availability::Slots,
 };
@@ -34,6 +35,7 @@ pub(super) struct TimeSlots {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) definitions: Arc<Definitions>,
     pub(super) slots: Arc<Slots>,
     /// Language of labels for clients without a supported preference.
@@ -97,6 +99,13 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
+        let store = (Collection::Stores, request.store.as_str());
+        let request_key =
+            self.idempotency
+                .read_key_on(&caller, "ApplyTimeSlot", store, request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
         let store = lookup::store(&self.storage, &request.store).await?;
         let time_slot = TimeSlot::parse(&request.definition, store.country.as_str())
             .map_err(definitions::invalid)?;
@@ -108,10 +117,12 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             definition: request.definition,
             updated_at: self.clock.now(),
         };
-        let stored = self
-            .storage
-            .write(move |transaction| {
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| {
                 let mut stored = stored.clone();
+                let (time_slot, now) = (time_slot.clone(), now.clone());
                 Box::pin(async move {
                     storage::stores::lock(transaction, stored.store_id).await?;
                     let existing =
@@ -120,15 +131,12 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
                         stored.id = existing.id;
                     }
                     storage::time_slots::save(transaction, &stored).await?;
-                    Ok::<_, Error>(stored)
+                    Ok(message(stored, &time_slot, &now))
                 })
             })
             .await;
         self.definitions.invalidate();
-        let stored = stored?;
-
-        let now = self.clock.now().to_zoned(store.time_zone.clone());
-        Ok(Response::new(message(stored, &time_slot, &now)))
+        Ok(applied?)
     }
 
     async fn check_time_slot(

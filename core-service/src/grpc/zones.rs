@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status};
 use super::{
     authenticator::Authenticator,
     definitions::{self, Definitions},
+    idempotency::{Idempotency, RequestKey},
     messages,
 };
 use storage::{Storage, zones::StoredZones};
@@ -26,6 +27,7 @@ pub(super) struct Zones {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
     pub(super) definitions: Arc<Definitions>,
 }
 
@@ -38,16 +40,23 @@ impl proto::zones_server::Zones for Zones {
         let caller = self.authenticator.authenticate(request.metadata()).await?;
         caller.require(Scope::Admin)?;
 
-        let zones = parse(&request.into_inner().definition)?;
+        let request = request.into_inner();
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "ApplyZones", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let zones = parse(&request.definition)?;
         let mut attempts = 1;
         loop {
-            match self.apply(zones.clone()).await {
+            match self.apply(request_key, zones.clone()).await {
                 Err(Error::Storage(error))
                     if error.is_unique_violation() && attempts < MAX_ATTEMPTS =>
                 {
                     attempts += 1;
                 }
-                applied => return Ok(Response::new(zone_set(&applied?))),
+                applied => return Ok(applied?),
             }
         }
     }
@@ -95,11 +104,15 @@ impl proto::zones_server::Zones for Zones {
 
 impl Zones {
     /// Merges zones into the current ones as the next version.
-    async fn apply(&self, zones: zone::Zones) -> Result<StoredZones, Error> {
+    async fn apply(
+        &self,
+        request_key: RequestKey,
+        zones: zone::Zones,
+    ) -> Result<Response<proto::ZoneSet>, Error> {
         let now = self.clock.now();
         let applied = self
-            .storage
-            .write(move |transaction| {
+            .idempotency
+            .write(request_key, move |transaction| {
                 let zones = zones.clone();
                 Box::pin(async move {
                     let current = storage::zones::find_current(transaction).await?;
@@ -114,7 +127,7 @@ impl Zones {
                         created_at: now,
                     };
                     storage::zones::insert(transaction, &stored).await?;
-                    Ok(stored)
+                    Ok(zone_set(&stored))
                 })
             })
             .await;

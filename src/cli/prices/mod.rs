@@ -95,19 +95,22 @@ At most 500 rules, and 4096 bytes per condition.";
 impl Prices {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut price_lists = PriceListsClient::new(core.channel.clone());
+        let price_lists = || PriceListsClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
             Command::Apply(Apply { file, store }) => {
-                let request = core.request(ApplyPriceListRequest {
+                let message = ApplyPriceListRequest {
                     store,
                     definition: definition::read(&file)?,
-                });
-                let applied = price_lists.apply_price_list(request).await;
-                let applied = applied
-                    .map_err(|status| definition_error(&file, &status))?
-                    .into_inner();
+                    idempotency: None,
+                };
+                let explain = |status: &_| definition_error(&file, status);
+                let applied = core
+                    .write(message, explain, async |request| {
+                        price_lists().apply_price_list(request).await
+                    })
+                    .await?;
                 definition::warn(&file, &applied.warnings);
                 print(json, applied)
             }
@@ -115,7 +118,7 @@ impl Prices {
                 let request = core.request(CheckPriceListRequest {
                     definition: definition::read(&file)?,
                 });
-                let checked = price_lists.check_price_list(request).await;
+                let checked = price_lists().check_price_list(request).await;
                 let checked = checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &checked.into_inner().warnings)
             }
@@ -124,7 +127,7 @@ impl Prices {
                 version,
             }) => {
                 let request = core.request(GetPriceListRequest { store, version });
-                let found = price_lists.get_price_list(request).await;
+                let found = price_lists().get_price_list(request).await;
                 print(
                     json,
                     found.map_err(|status| call_error(&status))?.into_inner(),
@@ -132,7 +135,7 @@ impl Prices {
             }
             Command::History(StoreFlag { store }) => {
                 let request = core.request(ListPriceListsRequest { store });
-                let listed = price_lists.list_price_lists(request).await;
+                let listed = price_lists().list_price_lists(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
                 let versions: Vec<_> = listed.price_lists.iter().map(Version::from).collect();
                 output::many(json, &versions)
@@ -150,7 +153,7 @@ impl Prices {
                     delivery: Some(delivery),
                     violations: collector.to_proto(),
                 });
-                let explained = price_lists.explain_price(request).await;
+                let explained = price_lists().explain_price(request).await;
                 let explained = explained.map_err(|status| payload_error(&collector, &status))?;
                 explanation::print(json, explained.into_inner())
             }

@@ -90,38 +90,43 @@ struct RegionFlags {
 impl Stores {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut stores = StoresClient::new(core.channel.clone());
+        let stores = || StoresClient::new(core.channel.clone());
         let json = self.access.json;
 
-        let response = match self.command {
+        let store = match self.command {
             Command::Create {
                 name,
                 address,
                 region,
             } => {
-                let request = core.request(CreateStoreRequest {
+                let message = CreateStoreRequest {
                     display_name: name,
                     default_address: address.draft(),
                     time_zone: region.timezone,
                     currency_code: region.currency,
                     country_code: region.country,
                     service_area: region.service_area,
-                });
-                stores.create_store(request).await
+                    idempotency: None,
+                };
+                core.write(message, call_error, async |request| {
+                    stores().create_store(request).await
+                })
+                .await?
             }
             Command::List => {
                 let request = core.request(ListStoresRequest {});
-                let listed = stores.list_stores(request).await;
+                let listed = stores().list_stores(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
                 let stores: Vec<_> = listed.stores.into_iter().map(Store::from).collect();
                 return output::many(json, &stores);
             }
             Command::Show { id } => {
                 let request = core.request(GetStoreRequest { name: id });
-                stores.get_store(request).await
+                let found = stores().get_store(request).await;
+                found.map_err(|status| call_error(&status))?.into_inner()
             }
             Command::Set { id, changes } => {
-                let request = core.request(UpdateStoreRequest {
+                let message = UpdateStoreRequest {
                     name: id,
                     display_name: changes.name,
                     default_address: changes.address.draft(),
@@ -129,11 +134,14 @@ impl Stores {
                     currency_code: changes.region.currency,
                     country_code: changes.region.country,
                     service_area: changes.region.service_area,
-                });
-                stores.update_store(request).await
+                    idempotency: None,
+                };
+                core.write(message, call_error, async |request| {
+                    stores().update_store(request).await
+                })
+                .await?
             }
         };
-        let store = response.map_err(|status| call_error(&status))?.into_inner();
         output::one(json, &Store::from(store))
     }
 }

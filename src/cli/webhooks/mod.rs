@@ -96,13 +96,13 @@ enum Command {
 impl Webhooks {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut webhooks = WebhooksClient::new(core.channel.clone());
+        let webhooks = || WebhooksClient::new(core.channel.clone());
         let json = self.access.json;
 
         let webhook = match self.command {
             Command::List { store } => {
                 let request = core.request(ListWebhooksRequest { store });
-                let listed = webhooks.list_webhooks(request).await;
+                let listed = webhooks().list_webhooks(request).await;
                 let listed = listed.map_err(|status| call_error(&status))?.into_inner();
                 let webhooks: Vec<_> = listed.webhooks.into_iter().map(Webhook::from).collect();
                 return output::many(json, &webhooks);
@@ -115,19 +115,20 @@ impl Webhooks {
                     with_attempts: true,
                     ..ListWebhookNotificationsRequest::default()
                 };
-                return list_notifications(json, &core, webhooks, request).await;
+                return list_notifications(json, &core, webhooks(), request).await;
             }
-            Command::Resend { id } => {
-                let request = core.request(ResendWebhookNotificationRequest {
-                    name: id,
-                    idempotency: None,
-                });
-                let sent = webhooks.resend_webhook_notification(request).await;
-                let sent = sent.map_err(|status| call_error(&status))?.into_inner();
+            Command::Resend { id: name } => {
+                let idempotency = None;
+                let message = ResendWebhookNotificationRequest { name, idempotency };
+                let sent = core
+                    .write(message, call_error, async |request| {
+                        webhooks().resend_webhook_notification(request).await
+                    })
+                    .await?;
                 return output::one(json, &Notification::from(sent));
             }
             Command::Recover { id, since } => {
-                let request = core.request(RecoverWebhookRequest {
+                let message = RecoverWebhookRequest {
                     name: id,
                     since: Some(prost_types::Timestamp {
                         seconds: since.as_second(),
@@ -135,50 +136,58 @@ impl Webhooks {
                     }),
                     violations: Vec::new(),
                     idempotency: None,
-                });
-                let recovery = webhooks.recover_webhook(request).await;
-                let recovery = recovery.map_err(|status| call_error(&status))?.into_inner();
+                };
+                let recovery = core
+                    .write(message, call_error, async |request| {
+                        webhooks().recover_webhook(request).await
+                    })
+                    .await?;
                 return output::one(json, &Recovery::from(recovery));
             }
             Command::Test { id } => {
                 let request = core.request(TestWebhookRequest { name: id });
-                let tested = webhooks.test_webhook(request).await;
+                let tested = webhooks().test_webhook(request).await;
                 let tested = tested.map_err(|status| call_error(&status))?.into_inner();
                 return output::one(json, &TestResult::from(tested));
             }
             Command::RotateSecret { id, overlap } => {
-                let request = core.request(RotateWebhookSecretRequest {
+                let message = RotateWebhookSecretRequest {
                     name: id,
                     overlap_seconds: overlap,
                     violations: Vec::new(),
                     idempotency: None,
-                });
-                webhooks.rotate_webhook_secret(request).await
+                };
+                core.write(message, call_error, async |request| {
+                    webhooks().rotate_webhook_secret(request).await
+                })
+                .await
             }
-            Command::ConfirmSecret { id } => {
-                let request = core.request(ConfirmWebhookSecretRequest {
-                    name: id,
-                    idempotency: None,
-                });
-                webhooks.confirm_webhook_secret(request).await
+            Command::ConfirmSecret { id: name } => {
+                let idempotency = None;
+                let message = ConfirmWebhookSecretRequest { name, idempotency };
+                core.write(message, call_error, async |request| {
+                    webhooks().confirm_webhook_secret(request).await
+                })
+                .await
             }
-            Command::Enable { id } => {
-                let request = core.request(EnableWebhookRequest {
-                    name: id,
-                    idempotency: None,
-                });
-                webhooks.enable_webhook(request).await
+            Command::Enable { id: name } => {
+                let idempotency = None;
+                let message = EnableWebhookRequest { name, idempotency };
+                core.write(message, call_error, async |request| {
+                    webhooks().enable_webhook(request).await
+                })
+                .await
             }
-            Command::Disable { id } => {
-                let request = core.request(DisableWebhookRequest {
-                    name: id,
-                    idempotency: None,
-                });
-                webhooks.disable_webhook(request).await
+            Command::Disable { id: name } => {
+                let idempotency = None;
+                let message = DisableWebhookRequest { name, idempotency };
+                core.write(message, call_error, async |request| {
+                    webhooks().disable_webhook(request).await
+                })
+                .await
             }
         };
-        let webhook = webhook.map_err(|status| call_error(&status))?.into_inner();
-        output::one(json, &Webhook::from(webhook))
+        output::one(json, &Webhook::from(webhook?))
     }
 }
 

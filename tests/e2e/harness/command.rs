@@ -28,7 +28,7 @@ impl Platform {
         credentials: &Credentials,
         arguments: &[&str],
     ) -> Output {
-        run(&self.core_url, credentials, arguments).await
+        run_operator_command(&self.core_url, credentials, arguments).await
     }
 }
 
@@ -36,13 +36,19 @@ impl Replica {
     /// The output of `delivery <arguments> --json`.
     pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json"]].concat();
-        let printed =
-            successful_output(run(self.core_url(), self.operator_client(), &arguments).await);
+        let printed = successful_output(
+            run_operator_command(self.core_url(), self.operator_client(), &arguments).await,
+        );
         serde_json::from_str(&printed).unwrap()
     }
 }
 
-async fn run(core_url: &str, credentials: &Credentials, arguments: &[&str]) -> Output {
+/// Runs `delivery <arguments>` against a core.
+pub(crate) async fn run_operator_command(
+    core_url: &str,
+    credentials: &Credentials,
+    arguments: &[&str],
+) -> Output {
     let mut command = command();
     command
         .args(arguments)

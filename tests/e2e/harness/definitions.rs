@@ -42,6 +42,7 @@ impl Definitions {
         let request = ApplyTimeSlotRequest {
             store: store.to_owned(),
             definition: definition.to_owned(),
+            idempotency: None,
         };
         let applied = TimeSlotsClient::new(self.channel.clone())
             .apply_time_slot(grpc::with_token(&self.token, request))
@@ -52,6 +53,7 @@ impl Definitions {
     pub(crate) async fn apply_zones(&self, definition: &str) -> Result<ZoneSet, Status> {
         let request = ApplyZonesRequest {
             definition: definition.to_owned(),
+            idempotency: None,
         };
         let applied = ZonesClient::new(self.channel.clone())
             .apply_zones(grpc::with_token(&self.token, request))
@@ -78,6 +80,7 @@ impl Definitions {
         let request = ApplyPriceListRequest {
             store: store.to_owned(),
             definition: definition.to_owned(),
+            idempotency: None,
         };
         let applied = PriceListsClient::new(self.channel.clone())
             .apply_price_list(grpc::with_token(&self.token, request))

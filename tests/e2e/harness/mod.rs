@@ -28,6 +28,7 @@ pub(crate) mod definitions;
 mod documentation;
 pub(crate) mod grpc;
 pub(crate) mod json_schema;
+mod lossy_core;
 mod misbehaving_receiver;
 mod mismatches;
 mod operator;
@@ -44,8 +45,10 @@ mod sql;
 mod webhook_receiver;
 
 pub(crate) use api_client::ApiClient;
+pub(crate) use command::run_operator_command;
 pub(crate) use courier::Courier;
 pub(crate) use documentation::Documentation;
+pub(crate) use lossy_core::LossyCore;
 pub(crate) use misbehaving_receiver::MisbehavingReceiver;
 pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;

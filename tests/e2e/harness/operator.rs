@@ -59,6 +59,7 @@ impl Operator {
                 display_name: "A program".to_owned(),
                 scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
                 default_address,
+                idempotency: None,
             }))
             .await
             .unwrap()
@@ -83,7 +84,10 @@ impl Operator {
             .find(|client| client.api_key == credentials.api_key)
             .unwrap();
         clients
-            .disable_api_client(self.request(DisableApiClientRequest { name: client.name }))
+            .disable_api_client(self.request(DisableApiClientRequest {
+                name: client.name,
+                idempotency: None,
+            }))
             .await
             .unwrap();
     }
@@ -94,6 +98,7 @@ impl Operator {
             .apply_time_slot(self.request(ApplyTimeSlotRequest {
                 store: store.to_owned(),
                 definition: definition.to_owned(),
+                idempotency: None,
             }))
             .await
             .unwrap();
@@ -105,6 +110,7 @@ impl Operator {
             .apply_price_list(self.request(ApplyPriceListRequest {
                 store: store.to_owned(),
                 definition: definition.to_owned(),
+                idempotency: None,
             }))
             .await
             .unwrap();
@@ -115,6 +121,7 @@ impl Operator {
         ZonesClient::new(self.channel.clone())
             .apply_zones(self.request(ApplyZonesRequest {
                 definition: definition.to_owned(),
+                idempotency: None,
             }))
             .await
             .unwrap();

@@ -1,0 +1,168 @@
+//! Writes: each has an idempotency key, with which the command retries it, and the operator can
+//! repeat it.
+
+use std::{error::Error as _, time::Duration};
+
+use prost::Message;
+use proto::Idempotency;
+use sha2::{Digest, Sha256};
+use tonic::{Code, Request, Response, Status};
+
+use crate::cli::access::Core;
+
+/// How long to wait before the second attempt.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// A request that can have an idempotency key.
+pub(crate) trait Write: Message + Clone {
+    fn set_idempotency(&mut self, idempotency: Idempotency);
+}
+
+macro_rules! writes {
+    ($($request:ident),+ $(,)?) => {$(
+        impl Write for proto::$request {
+            fn set_idempotency(&mut self, idempotency: Idempotency) {
+                self.idempotency = Some(idempotency);
+            }
+        }
+    )+};
+}
+
+writes!(
+    ApplyPriceListRequest,
+    ApplyTimeSlotRequest,
+    ApplyZonesRequest,
+    ConfirmWebhookSecretRequest,
+    CreateApiClientRequest,
+    CreateStoreRequest,
+    DisableApiClientRequest,
+    DisableWebhookRequest,
+    EnableWebhookRequest,
+    RecoverWebhookRequest,
+    ResendWebhookNotificationRequest,
+    RotateApiClientSecretRequest,
+    RotateSigningKeyRequest,
+    RotateWebhookSecretRequest,
+    UpdateStoreRequest,
+);
+
+impl Core {
+    /// Executes a write, and a second time with the same idempotency key if its outcome is unknown.
+    /// If it still is, the error has the command that repeats the write; any other error is
+    /// explained by `explain`.
+    pub(crate) async fn write<M: Write, R>(
+        &self,
+        mut message: M,
+        explain: impl Fn(&Status) -> anyhow::Error,
+        call: impl AsyncFn(Request<M>) -> Result<Response<R>, Status>,
+    ) -> anyhow::Result<R> {
+        message.set_idempotency(Idempotency {
+            key: self.idempotency_key.clone(),
+            request_hash: Sha256::digest(message.encode_to_vec()).to_vec(),
+        });
+        let mut response = call(self.request(message.clone())).await;
+        if response.as_ref().is_err_and(is_outcome_unknown) {
+            tokio::time::sleep(RETRY_DELAY).await;
+            response = call(self.request(message)).await;
+        }
+        match response {
+            Ok(response) => {
+                if response.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    eprintln!(
+                        "note: an earlier attempt of this command took effect; this is its output"
+                    );
+                }
+                Ok(response.into_inner())
+            }
+            Err(status) if is_outcome_unknown(&status) => Err(anyhow::anyhow!(
+                "{}\nIt is not known whether the command took effect. Repeat it with its \
+                 idempotency key within 7 days: it takes effect once, and prints the same \
+                 output:\n{}",
+                explain(&status),
+                repetition(&self.idempotency_key)
+            )),
+            Err(status) => Err(explain(&status)),
+        }
+    }
+}
+
+/// Whether core may have executed a write that failed with this status.
+fn is_outcome_unknown(status: &Status) -> bool {
+    // A status with a source is tonic's: core's response did not arrive.
+    status.source().is_some()
+        || matches!(
+            status.code(),
+            Code::Unavailable
+                | Code::DeadlineExceeded
+                | Code::Cancelled
+                | Code::Aborted
+                | Code::Unknown
+        )
+}
+
+/// This command with its idempotency key, for a shell.
+fn repetition(key: &str) -> String {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    repeated(arguments.collect(), key)
+}
+
+fn repeated(mut arguments: Vec<String>, key: &str) -> String {
+    const FLAG: &str = "--idempotency-key";
+    if !arguments.iter().any(|argument| argument.starts_with(FLAG)) {
+        arguments.push(format!("{FLAG}={key}"));
+    }
+    shlex::try_join(arguments.iter().map(String::as_str))
+        .expect("the arguments of a process contain no NUL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_command_has_its_key_once_and_is_quoted_for_a_shell() {
+        let words = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(ToString::to_string);
+            shlex::split(&repeated(arguments.collect(), "k 1")).unwrap()
+        };
+
+        let name = "L'Épicerie \"$1\"";
+        assert_eq!(
+            words(&["delivery", "stores", "create", "--name", name]),
+            [
+                "delivery",
+                "stores",
+                "create",
+                "--name",
+                name,
+                "--idempotency-key=k 1"
+            ]
+        );
+        for given in [
+            &["--idempotency-key=k 1"][..],
+            &["--idempotency-key", "k 1"],
+        ] {
+            assert_eq!(words(given), given);
+        }
+    }
+
+    #[test]
+    fn the_outcome_is_unknown_unless_core_refuses() {
+        for (code, expected) in [
+            (Code::Unavailable, true),
+            (Code::Aborted, true),
+            (Code::InvalidArgument, false),
+            (Code::FailedPrecondition, false),
+            (Code::ResourceExhausted, false),
+            (Code::Internal, false),
+        ] {
+            assert_eq!(
+                is_outcome_unknown(&Status::new(code, "")),
+                expected,
+                "{code}"
+            );
+        }
+        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(is_outcome_unknown(&Status::from_error(Box::new(reset))));
+    }
+}
