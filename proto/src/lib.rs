@@ -1,6 +1,8 @@
-//! The contract between the services: the generated package `delivery.v1`, resource names and IRIs.
+//! The contract between the services: the generated package `delivery.v1`, resource names, IRIs and
+//! limits.
 
 pub mod iri;
+pub mod limits;
 pub mod public_url;
 mod v1;
 

@@ -1,6 +1,7 @@
 //! Reads the members of a JSON body, and collects violations instead of failing at the first:
 //! core adds its own, and the client gets all of them in one response.
 
+use proto::limits::NumberRange;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -251,10 +252,38 @@ impl<'v> Object<'v> {
     ) -> Option<i64> {
         let value = self.get(member)?;
         let integer = as_integer(value);
-        if integer.is_none() {
-            violations.add_wrong_type(self.path(field), "a whole number", value);
+        match value {
+            Value::Number(number) if integer.is_none() => {
+                let description = format!("must be a whole number, not {number}");
+                violations.add(self.path(field), "WRONG_TYPE", description);
+            }
+            _ if integer.is_none() => {
+                violations.add_wrong_type(self.path(field), "a whole number", value);
+            }
+            _ => {}
         }
         integer
+    }
+
+    /// Like `integer`, for a field with a range. Core checks the range; only a number that the
+    /// message cannot have is rejected here, in the same words.
+    pub(crate) fn integer_in<T: TryFrom<i64>>(
+        &self,
+        member: &str,
+        range: &NumberRange,
+        violations: &mut ViolationCollector,
+    ) -> Option<T> {
+        let value = self.get(member)?;
+        let is_whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
+        if !is_whole {
+            self.integer(member, member, violations);
+            return None;
+        }
+        let number = as_integer(value).and_then(|number| T::try_from(number).ok());
+        if number.is_none() {
+            violations.add(self.path(member), "OUT_OF_RANGE", range.rejection(value));
+        }
+        number
     }
 }
 

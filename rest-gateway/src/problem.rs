@@ -63,15 +63,15 @@ pub(crate) fn render(
     let documented = error_codes::find(code)
         .filter(|known| known.status == default.status)
         .unwrap_or(default);
-    let detail = match error {
-        Error::Invalid { violations, .. } => join_messages(violations),
-        _ => error.to_string(),
-    };
-    let violations = match error {
-        Error::Invalid { violations, .. } => Some(violations.as_slice()),
+    let violations: Option<Vec<_>> = match error {
+        Error::Invalid { violations, .. } => Some(violations.iter().map(in_one_line).collect()),
         _ => None,
     };
-    let (ld_context, ld_type) = match violations {
+    let detail = match &violations {
+        Some(violations) => join_messages(violations),
+        None => error.to_string(),
+    };
+    let (ld_context, ld_type) = match &violations {
         Some(_) => (
             "/api/contexts/ConstraintViolationList",
             "ConstraintViolationList",
@@ -94,7 +94,7 @@ pub(crate) fn render(
             Error::Conflict { existing, .. } => existing.as_deref().map(proto::iri::of),
             _ => None,
         },
-        violations,
+        violations: violations.as_deref(),
         calculation: match error {
             Error::PriceNotCalculated(calculation) => Some(calculation),
             _ => None,
@@ -118,6 +118,27 @@ pub(crate) fn render(
         headers.insert(name, value);
     }
     response
+}
+
+/// The violation with control characters escaped. A path may contain keys of the client's, whose
+/// line breaks would forge further lines of the description.
+fn in_one_line(violation: &Violation) -> Violation {
+    let escaped = |text: &str| {
+        let mut line = String::with_capacity(text.len());
+        for character in text.chars() {
+            match character {
+                '\u{2028}' | '\u{2029}' => line.extend(character.escape_default()),
+                _ if character.is_control() => line.extend(character.escape_default()),
+                _ => line.push(character),
+            }
+        }
+        line
+    };
+    Violation {
+        path: escaped(&violation.path),
+        message: escaped(&violation.message),
+        code: violation.code.clone(),
+    }
 }
 
 /// The messages of violations, one per line.
@@ -205,6 +226,20 @@ mod tests {
     #[test]
     fn a_quotable_text_has_no_quote_or_backslash() {
         assert_eq!(quotable("a \"b\" \\ é\n"), "a 'b' / ??");
+    }
+
+    #[test]
+    fn a_key_with_line_breaks_forges_no_line() {
+        let violation = Violation {
+            path: "dropoff.metadata.a\r\nb\u{2028}c\u{0}é".to_owned(),
+            message: "is\nwrong".to_owned(),
+            code: "wrong".to_owned(),
+        };
+
+        let Violation { path, message, .. } = in_one_line(&violation);
+
+        assert_eq!(path, r"dropoff.metadata.a\r\nb\u{2028}c\u{0}é");
+        assert_eq!(message, r"is\nwrong");
     }
 
     #[test]

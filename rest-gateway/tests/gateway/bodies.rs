@@ -91,7 +91,7 @@ async fn a_repeated_key_is_reported_under_the_clients_name() {
 
 #[tokio::test]
 async fn at_most_100_violations_are_reported() {
-    let packages = vec![json!({"type": 1}); 1000];
+    let packages = vec![json!({"type": 1, "quantity": 1}); 1000];
     let key = "k".repeat(100_000);
     let body = json!({"dropoff": {"metadata": {key: 1}, "packages": packages}});
     let platform = Platform::start().await;

@@ -233,7 +233,6 @@ async fn every_member_of_the_wrong_type_is_reported_to_core() {
         (json!({"comments": 1}), vec!["comments"]),
         (json!({"weight": "500"}), vec!["weight"]),
         (json!({"weight": 0.5}), vec!["weight"]),
-        (json!({"weight": 1e30}), vec!["weight"]),
         (json!({"packages": {"type": "XL"}}), vec!["packages"]),
         (
             json!({"packages": [1, {"type": 1, "quantity": "2"}]}),
@@ -283,17 +282,43 @@ async fn every_member_of_the_wrong_type_is_reported_to_core() {
 }
 
 #[tokio::test]
-async fn a_quantity_beyond_u32_is_out_of_range() {
-    for quantity in [json!(-1), json!(4_294_967_296_i64)] {
-        let violations = violations_of(json!({"packages": [{"quantity": quantity}]})).await;
+async fn a_number_that_the_message_cannot_have_is_out_of_range() {
+    for (dropoff, field) in [
+        (
+            json!({"packages": [{"quantity": -1}]}),
+            "packages[0].quantity",
+        ),
+        (
+            json!({"packages": [{"quantity": 4_294_967_296_i64}]}),
+            "packages[0].quantity",
+        ),
+        (
+            json!({"packages": [{"quantity": 1e30}]}),
+            "packages[0].quantity",
+        ),
+        (json!({"weight": 1e30}), "weight"),
+        (json!({"weight": u64::MAX}), "weight"),
+    ] {
+        let violations = violations_of(dropoff.clone()).await;
 
-        assert_eq!(
-            violations,
-            [(
-                "dropoff.packages[0].quantity".to_owned(),
-                "OUT_OF_RANGE".to_owned()
-            )]
+        let expected = (format!("dropoff.{field}"), "OUT_OF_RANGE".to_owned());
+        assert_eq!(violations, [expected], "{dropoff}");
+    }
+}
+
+#[tokio::test]
+async fn an_absent_quantity_is_required() {
+    for package in [
+        json!({"type": "XL"}),
+        json!({"type": "XL", "quantity": null}),
+    ] {
+        let violations = violations_of(json!({"packages": [package]})).await;
+
+        let expected = (
+            "dropoff.packages[0].quantity".to_owned(),
+            "REQUIRED".to_owned(),
         );
+        assert_eq!(violations, [expected]);
     }
 }
 

@@ -10,6 +10,7 @@ mod geocoders;
 mod hostile_bodies;
 mod hostile_values;
 mod listing;
+mod quantities;
 mod references;
 mod service_area;
 mod times;

@@ -100,7 +100,7 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     assert_eq!(rejected.status.code(), Some(1));
     assert_eq!(
         stderr(&rejected),
-        "dropoff.weight: must be from 0 to 100000000 (grams)\n"
+        "dropoff.weight: must be from 0 to 100000000 (grams), not -5\n"
     );
 }
 

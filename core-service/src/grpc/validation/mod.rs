@@ -14,6 +14,7 @@ use domain::{
     time_slot::window,
     violation::Violations,
 };
+use proto::limits;
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +27,6 @@ const MAX_TAG: usize = 64;
 const MAX_TAGS: usize = 50;
 const MAX_METADATA: usize = 50;
 const MAX_PACKAGES: usize = 100;
-const MAX_PACKAGE_QUANTITY: u32 = 10_000;
-/// Grams: a hundred tonnes.
-const MAX_WEIGHT: i64 = 100_000_000;
 
 /// The context in which texts are parsed.
 pub(super) struct ParseContext<'a> {
@@ -202,15 +200,9 @@ pub(super) fn details(
             )
         })
         .unwrap_or_default();
-    if draft
-        .weight
-        .is_some_and(|weight| !(0..=MAX_WEIGHT).contains(&weight))
-    {
-        violations.add(
-            format!("{field}.weight"),
-            "OUT_OF_RANGE",
-            format!("must be from 0 to {MAX_WEIGHT} (grams)"),
-        );
+    if let Some(weight) = draft.weight {
+        let weight = limits::WEIGHT.check(weight);
+        violations.check(format!("{field}.weight"), "OUT_OF_RANGE", weight);
     }
     TaskDetails {
         comments,
@@ -236,19 +228,21 @@ fn packages(
     violations: &mut Violations,
 ) -> Vec<Package> {
     if packages.len() > MAX_PACKAGES {
-        violations.add(field, "TOO_MANY", format!("must be at most {MAX_PACKAGES}"));
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!(
+                "must be at most {MAX_PACKAGES} packages, not {}",
+                packages.len()
+            ),
+        );
         return Vec::new();
     }
     let mut checked = Vec::with_capacity(packages.len());
     for (index, package) in packages.into_iter().enumerate() {
         let field = format!("{field}[{index}]");
-        if !(1..=MAX_PACKAGE_QUANTITY).contains(&package.quantity) {
-            violations.add(
-                format!("{field}.quantity"),
-                "OUT_OF_RANGE",
-                format!("must be from 1 to {MAX_PACKAGE_QUANTITY}"),
-            );
-        }
+        let quantity = limits::QUANTITY.check(package.quantity.into());
+        violations.check(format!("{field}.quantity"), "OUT_OF_RANGE", quantity);
         let kind = display_name(&format!("{field}.type"), &package.r#type, violations);
         checked.push(Package {
             kind,
@@ -260,7 +254,11 @@ fn packages(
 
 fn tags(field: &str, tags: Vec<String>, violations: &mut Violations) -> Vec<String> {
     if tags.len() > MAX_TAGS {
-        violations.add(field, "TOO_MANY", format!("must be at most {MAX_TAGS}"));
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!("must be at most {MAX_TAGS} tags, not {}", tags.len()),
+        );
         return Vec::new();
     }
     tags.into_iter()
@@ -280,7 +278,10 @@ fn metadata(
         violations.add(
             field,
             "TOO_MANY",
-            format!("must be at most {MAX_METADATA} members"),
+            format!(
+                "must be at most {MAX_METADATA} members, not {}",
+                metadata.len()
+            ),
         );
         return BTreeMap::new();
     }

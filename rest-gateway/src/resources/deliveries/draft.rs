@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use proto::{DeliveryDraft, Package, TaskDraft, iri, task_draft};
+use proto::{DeliveryDraft, Package, TaskDraft, iri, limits, task_draft};
 use serde_json::Value;
 
 use crate::{
@@ -35,7 +35,7 @@ fn read_task(task: &Object<'_>, violations: &mut ViolationCollector) -> TaskDraf
         after: task.renamed_text(("after", "doneAfter"), violations),
         time_slot: task.text("timeSlot", "time_slot", violations),
         comments: task.text("comments", "comments", violations),
-        weight: task.integer("weight", "weight", violations),
+        weight: task.integer_in("weight", &limits::WEIGHT, violations),
         packages: read_packages(task, violations),
         tags: read_tags(task, violations),
         metadata: read_metadata(task, violations),
@@ -70,25 +70,22 @@ fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<
         let path = task.path(&format!("packages[{index}]"));
         let package = Object::of(element, path, violations);
         packages.push(match package {
-            Some(package) => Package {
-                r#type: package.text("type", "type", violations).unwrap_or_default(),
-                quantity: read_quantity(&package, violations),
-            },
+            Some(package) => {
+                // Absent and 0 are the same in the message.
+                if package.get("quantity").is_none() {
+                    violations.add(package.path("quantity"), "REQUIRED", "is required");
+                }
+                Package {
+                    r#type: package.text("type", "type", violations).unwrap_or_default(),
+                    quantity: package
+                        .integer_in("quantity", &limits::QUANTITY, violations)
+                        .unwrap_or_default(),
+                }
+            }
             None => Package::default(),
         });
     }
     packages
-}
-
-fn read_quantity(package: &Object<'_>, violations: &mut ViolationCollector) -> u32 {
-    let Some(quantity) = package.integer("quantity", "quantity", violations) else {
-        return 0;
-    };
-    u32::try_from(quantity).unwrap_or_else(|_| {
-        let description = format!("{quantity} is out of range: must be from 1 to {}", u32::MAX);
-        violations.add(package.path("quantity"), "OUT_OF_RANGE", description);
-        0
-    })
 }
 
 /// Reads an array of tags, or one string of tags separated by spaces.
