@@ -162,6 +162,15 @@ impl QuoteLookup {
         }
     }
 
+    /// For another price of the draft, which no quote sets. A quote that is not the store's is
+    /// still a violation.
+    pub(super) fn ignoring_quote(self) -> Self {
+        match self {
+            Self::NotGiven | Self::Valid(_) | Self::Expired => Self::NotGiven,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+
     /// Adds a violation if the quote is not valid.
     pub(super) fn add_violation(&self, violations: &mut Violations) {
         match self {

@@ -14,7 +14,7 @@ use super::{
     freshness::Freshness,
     lookup, messages,
     planning::{PlanRequest, Planner},
-    quotes::{QuoteLookup, Quotes},
+    quotes::Quotes,
 };
 
 use storage::Storage;
@@ -39,15 +39,20 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         let store = caller.store()?;
 
         let request = request.into_inner();
+        let draft = request.delivery.as_ref();
+        let lookup = self
+            .quotes
+            .look_up(
+                store.id,
+                draft.and_then(|draft| draft.retail_price.as_deref()),
+            )
+            .ignoring_quote();
         let plan_request = PlanRequest {
             draft: request.delivery,
             violations: request.violations,
             freshness: Freshness::Recent,
         };
-        let planned = self
-            .planner
-            .plan(&caller, plan_request, QuoteLookup::NotGiven)
-            .await?;
+        let planned = self.planner.plan(&caller, plan_request, lookup).await?;
         lookup::check_external_reference(
             &self.storage,
             store.id,

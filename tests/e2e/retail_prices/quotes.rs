@@ -119,6 +119,43 @@ on_both_databases! {
         assert_eq!((count(&client).await, count(&other).await), (0, 0));
     }
 
+    /// A price that is calculated again is the current one; a forged quote is rejected as by
+    /// `assert`, together with the other violations.
+    async fn a_quote_in_a_calculation_does_not_set_its_price(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = platform.client().await;
+        let own = quote(&client, &draft()).await;
+        operator
+            .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 1999))
+            .await;
+
+        let again = client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+        assert_eq!(again["amount"], 1999);
+        assert_ne!(again["@id"], json!(own));
+        client.create_delivery(at_price(&draft(), own.as_str())).await;
+        client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+        platform.advance(SignedDuration::from_mins(15));
+        client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+
+        let other = platform.new_store_client().await;
+        let foreign = other.post(CALCULATE, at_price(&draft(), own.as_str())).await;
+        assert_violations(&foreign, &["retailPrice"]);
+        let forged = ["bogus", "", "/api/retail_prices/AAAA", "/api/deliveries/1"];
+        for quote in forged.into_iter().map(str::to_owned).chain(altered(&own)) {
+            let mut body = at_price(&draft(), quote);
+            for (before, paths) in [
+                ("2020-04-04 13:00", &["retailPrice"][..]),
+                ("no time at all", &["dropoff.before", "retailPrice"]),
+            ] {
+                body["dropoff"]["before"] = json!(before);
+                let [calculated, asserted] =
+                    [client.post(CALCULATE, body.clone()).await, client.post(ASSERT, body.clone()).await];
+                assert_violations(&calculated, paths);
+                assert_eq!(calculated.json["violations"], asserted.json["violations"]);
+            }
+        }
+    }
+
     /// "`price_mismatch` naming what differs."
     async fn a_quote_is_valid_only_for_the_priced_draft(platform: &Platform) {
         let client = platform.client().await;

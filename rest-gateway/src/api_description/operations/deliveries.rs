@@ -200,7 +200,8 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         operation_id: "calculateRetailPrice",
         summary: "Calculates the price of a delivery",
         description: "Creates no delivery. The price stays available at its `@id` until it \
-            expires.",
+            expires. A quote in `retailPrice` does not set this price, but one that is not the \
+            store's is rejected.",
         tag: "Retail prices",
         auth: Auth::Scope("deliveries"),
         parameters: TAX,
