@@ -7,6 +7,7 @@ use domain::{
     coverage::Coverage,
     id::AddressId,
     store::{Country, Store},
+    telephone,
     violation::Violations,
 };
 use geocoding::{GeocodeResult, Geocoder, Precision, Query};
@@ -24,13 +25,14 @@ use crate::error::Error;
 pub(super) struct AddressGeocoder {
     pub(super) geocoder: Box<dyn Geocoder>,
     pub(super) required_precision: Precision,
-    /// The country of telephone numbers without a country code.
+    /// The platform's, for telephone numbers in national form if the store's has none.
     pub(super) country: Country,
     pub(super) definitions: Arc<Definitions>,
 }
 
 impl AddressGeocoder {
-    /// The requested address, or else the default address of the client or of the store.
+    /// The requested address, or else the default address of the client or of the store, with the
+    /// requested contact.
     pub(super) async fn pickup_address(
         &self,
         caller: &Caller,
@@ -38,10 +40,20 @@ impl AddressGeocoder {
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
-        if let Some(draft) = draft {
+        let draft = draft.unwrap_or_default();
+        if draft.has_place() {
             return self
                 .geocode_in_area("pickup.address", draft, coverage, violations)
                 .await;
+        }
+        if draft.has_postal_part() && !violations.has_violation_in("pickup.address") {
+            // It is another place than the default address, but not a complete one.
+            violations.add(
+                "pickup.address.street_address",
+                "REQUIRED",
+                "is required beside postalCode, addressLocality or addressCountry",
+            );
+            return Ok(None);
         }
         let default = caller
             .default_address
@@ -54,7 +66,7 @@ impl AddressGeocoder {
                 "is required: neither the client nor its store has a default address",
             );
         }
-        Ok(default.cloned())
+        Ok(default.map(|address| draft.contact.at(address.clone())))
     }
 
     pub(super) async fn dropoff_address(
@@ -63,7 +75,7 @@ impl AddressGeocoder {
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
-        if let Some(draft) = draft {
+        if let Some(draft) = draft.filter(AddressDraft::has_place) {
             return self
                 .geocode_in_area("dropoff.address", draft, coverage, violations)
                 .await;
@@ -112,8 +124,10 @@ impl AddressGeocoder {
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         const FIELD: &str = "default_address";
-        let country = self.country.as_str();
-        if let Some(draft) = validation::address_object(FIELD, draft, country, violations) {
+        let country = store.map(|store| &store.country);
+        let country = telephone::national_country(country, &self.country).as_str();
+        let draft = validation::address_object(FIELD, draft, country, violations);
+        if draft.has_place() {
             let coverage = match store {
                 Some(store) => self.definitions.coverage(store, Freshness::Current).await?,
                 None => Coverage::UNKNOWN,
@@ -139,10 +153,10 @@ impl AddressGeocoder {
             id: AddressId::new(),
             street_address: draft.text.clone(),
             lat_lng,
-            place_name: draft.place_name.clone(),
-            contact_name: draft.contact_name.clone(),
-            telephone: draft.telephone.clone(),
-            description: draft.description.clone(),
+            place_name: draft.contact.place_name.clone(),
+            contact_name: draft.contact.contact_name.clone(),
+            telephone: draft.contact.telephone.clone(),
+            description: draft.contact.description.clone(),
             postal_code: draft.postal_code.clone(),
             locality: draft.locality.clone(),
             country: draft.country.clone(),

@@ -11,6 +11,7 @@ use domain::{
     quote::Quote,
     store::Country,
     task::{TaskPlan, TimeWindow},
+    telephone,
     violation::Violations,
 };
 use jiff::Zoned;
@@ -68,7 +69,7 @@ pub(super) struct Planner {
     pub(super) geocoder: Arc<AddressGeocoder>,
     pub(super) router: Box<dyn Router>,
     pub(super) clock: Clock,
-    /// Country of national telephone numbers.
+    /// The platform's, for telephone numbers in national form if the store's has none.
     pub(super) country: Country,
 }
 
@@ -91,7 +92,7 @@ impl Planner {
         let context = ParseContext {
             now: &relative_to,
             date_order: DateOrder::of_country(store.country.as_str()),
-            country: self.country.as_str(),
+            country: telephone::national_country(Some(&store.country), &self.country).as_str(),
         };
         let mut violations = messages::read_violations(request.violations);
         let draft = request.draft.unwrap_or_default();

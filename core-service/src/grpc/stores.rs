@@ -244,8 +244,12 @@ impl Stores {
         });
         let default_address = match request.default_address {
             Some(draft) => {
+                let mut store = store.clone();
+                if let Some(country) = &country {
+                    store.country = country.clone();
+                }
                 self.geocoder
-                    .default_address(draft, Some(store), &mut violations)
+                    .default_address(draft, Some(&store), &mut violations)
                     .await?
             }
             None => None,

@@ -4,6 +4,7 @@ mod addresses;
 mod asserting;
 mod bad_input;
 mod before;
+mod contacts;
 mod creating;
 mod filtering;
 mod geocoders;

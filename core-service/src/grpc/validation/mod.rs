@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use domain::{
-    address::LatLng,
     before::{self, DateOrder},
     delivery_window::TaskTimes,
-    store::Country,
     task::Package,
-    telephone,
     time_slot::window,
     violation::Violations,
 };
 use proto::limits;
 
+mod address;
 #[cfg(test)]
 mod tests;
+
+pub(super) use address::{AddressDraft, address, address_object};
 
 /// Limits: of texts in characters, of lists in elements. Real requests stay far below them.
 const MAX_TEXT: usize = 500;
@@ -36,21 +36,6 @@ pub(super) struct ParseContext<'a> {
     pub(super) country: &'a str,
 }
 
-/// A validated address, not geocoded yet.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct AddressDraft {
-    /// Empty only if there is a point.
-    pub(super) text: String,
-    pub(super) lat_lng: Option<LatLng>,
-    pub(super) place_name: Option<String>,
-    pub(super) contact_name: Option<String>,
-    pub(super) telephone: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) postal_code: Option<String>,
-    pub(super) locality: Option<String>,
-    pub(super) country: Option<String>,
-}
-
 /// The requested fields of a task except its address and times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TaskDetails {
@@ -67,81 +52,6 @@ pub(super) fn external_reference(
     violations: &mut Violations,
 ) -> Option<String> {
     checked_text("external_reference", &text?, MAX_NAME, violations)
-}
-
-/// An address; none if it has neither a text nor a point.
-pub(super) fn address(
-    field: &str,
-    draft: Option<proto::task_draft::Address>,
-    country: &str,
-    violations: &mut Violations,
-) -> Option<AddressDraft> {
-    match draft? {
-        proto::task_draft::Address::AddressText(text) => {
-            let text = checked_text(field, &text, MAX_TEXT, violations)?;
-            Some(AddressDraft {
-                text,
-                ..AddressDraft::default()
-            })
-        }
-        proto::task_draft::Address::AddressDraft(draft) => {
-            address_object(field, draft, country, violations)
-        }
-    }
-}
-
-pub(super) fn address_object(
-    field: &str,
-    draft: proto::AddressDraft,
-    country: &str,
-    violations: &mut Violations,
-) -> Option<AddressDraft> {
-    let mut text = |name: &str, text: Option<String>, limit| {
-        checked_text(&format!("{field}.{name}"), &text?, limit, violations)
-    };
-    let has_point = draft.lat_lng.is_some();
-    let street_address =
-        text("street_address", draft.street_address.clone(), MAX_TEXT).map(|trimmed| {
-            // Together with a point, the client's text is stored unchanged.
-            draft
-                .street_address
-                .filter(|_| has_point)
-                .unwrap_or(trimmed)
-        });
-    let mut address = AddressDraft {
-        place_name: text("place_name", draft.place_name, MAX_NAME),
-        contact_name: text("contact_name", draft.contact_name, MAX_NAME),
-        description: text("description", draft.description, MAX_LONG_TEXT),
-        postal_code: text("postal_code", draft.postal_code, MAX_NAME),
-        locality: text("address_locality", draft.address_locality, MAX_NAME),
-        ..AddressDraft::default()
-    };
-    if let Some(code) = draft.address_country.filter(|code| !code.trim().is_empty()) {
-        let parsed = code.trim().parse::<Country>();
-        address.country = violations
-            .check(
-                format!("{field}.address_country"),
-                "UNKNOWN_COUNTRY",
-                parsed,
-            )
-            .map(|country| country.as_str().to_owned());
-    }
-    if let Some(number) = draft.telephone {
-        let field = format!("{field}.telephone");
-        let parsed = telephone::parse(&number, country);
-        address.telephone = violations
-            .check(field, "INVALID_TELEPHONE", parsed)
-            .flatten();
-    }
-    if let Some(point) = draft.lat_lng {
-        let parsed = LatLng::new(point.latitude, point.longitude);
-        address.lat_lng = violations.check(format!("{field}.lat_lng"), "INVALID_POINT", parsed);
-    }
-    if street_address.is_none() && !has_point {
-        return None;
-    }
-    address.text = street_address.unwrap_or_default();
-    Some(address)
 }
 
 /// The times of a task. `timeSlot` takes precedence over `before`. Blank counts as absent.

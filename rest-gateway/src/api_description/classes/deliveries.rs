@@ -95,7 +95,11 @@ pub(in crate::api_description) static TASK: Class = Class {
                     ]
                 }"##,
             )
-            .description("The address; a string or an object in requests. Required in a dropoff."),
+            .description(
+                "The address; a string or an object in requests. Required in a dropoff. A pickup \
+                without `streetAddress` and location is at the default address, with the given \
+                contact.",
+            ),
         Field::new("after", Instant)
             .writable()
             .request_schema(TIME_SCHEMA)
@@ -206,7 +210,10 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .writable()
             .nullable()
             .request_schema(r#"{"oneOf": [{"type": ["string", "null"]}, {"const": false}]}"#)
-            .description("In E.164 format; in requests, also in the country's national format."),
+            .description(
+                "In E.164 format; in requests, also in the national format of the store's country. \
+                An extension is dropped.",
+            ),
         NAME.writable().nullable(),
         Field::new("contactName", Text)
             .writable()
