@@ -154,7 +154,7 @@ impl AddressGeocoder {
             street_address: draft.text.clone(),
             lat_lng,
             place_name: draft.contact.place_name.clone(),
-            contact_name: draft.contact.contact_name.clone(),
+            contact_name: draft.contact.person.clone(),
             telephone: draft.contact.telephone.clone(),
             description: draft.contact.description.clone(),
             postal_code: draft.postal_code.clone(),

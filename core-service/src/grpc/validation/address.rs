@@ -25,7 +25,8 @@ pub(in super::super) struct AddressDraft {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in super::super) struct Contact {
     pub(in super::super) place_name: Option<String>,
-    pub(in super::super) contact_name: Option<String>,
+    /// The name of the person.
+    pub(in super::super) person: Option<String>,
     pub(in super::super) telephone: Option<String>,
     pub(in super::super) description: Option<String>,
 }
@@ -52,7 +53,7 @@ impl Contact {
             // Not the same resource: its fields differ.
             id: AddressId::new(),
             place_name: self.place_name.or(address.place_name),
-            contact_name: self.contact_name.or(address.contact_name),
+            contact_name: self.person.or(address.contact_name),
             telephone: self.telephone.or(address.telephone),
             description: self.description.or(address.description),
             ..address
@@ -104,7 +105,7 @@ pub(in super::super) fn address_object(
         text: street_address.unwrap_or_default(),
         contact: Contact {
             place_name: text("place_name", draft.place_name, MAX_NAME),
-            contact_name: text("contact_name", draft.contact_name, MAX_NAME),
+            person: text("contact_name", draft.contact_name, MAX_NAME),
             telephone: None,
             description: text("description", draft.description, MAX_LONG_TEXT),
         },
