@@ -8,7 +8,7 @@ use super::languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, Language, SPANIS
 pub(crate) struct Country {
     /// ISO 3166-1 alpha-2.
     code: &'static str,
-    /// Its names, normalized as by [`super::key`].
+    /// Its names in the languages of the platform and its own, normalized as by [`super::key`].
     names: &'static [&'static str],
     languages: &'static [&'static Language],
     /// `24 Rue de la Paix` rather than `Hauptstraße 24`.
@@ -40,19 +40,28 @@ macro_rules! countries {
 }
 
 const COUNTRIES: &[Country] = countries! {
-    "AT" ["austria", "osterreich", "at"], [&GERMAN], number_last, postcode_first, Some(4), 3;
-    "BE" ["belgium", "belgie", "belgique", "be"], [&FRENCH, &DUTCH], number_last, postcode_first, Some(4), 4;
-    "CA" ["canada", "ca"], [&ENGLISH, &FRENCH], number_first, postcode_last, None, 5;
-    "CH" ["switzerland", "schweiz", "suisse", "svizzera", "ch"], [&GERMAN, &FRENCH, &ITALIAN], number_last, postcode_first, Some(4), 3;
-    "DE" ["germany", "deutschland", "allemagne"], [&GERMAN], number_last, postcode_first, Some(5), 4;
-    "ES" ["spain", "espana", "espagne"], [&SPANISH], number_last, postcode_first, Some(5), 4;
-    "FR" ["france", "fr"], [&FRENCH], number_first, postcode_first, Some(5), 4;
-    "GB" ["united kingdom", "great britain", "uk", "gb"], [&ENGLISH], number_first, postcode_last, None, 4;
-    "IE" ["ireland", "eire"], [&ENGLISH], number_first, postcode_last, None, 4;
-    "IT" ["italy", "italia", "italie"], [&ITALIAN], number_last, postcode_first, Some(5), 4;
-    "LU" ["luxembourg", "luxemburg"], [&FRENCH, &GERMAN], number_first, postcode_first, Some(4), 3;
-    "NL" ["netherlands", "nederland", "holland", "nl"], [&DUTCH], number_last, postcode_first, None, 4;
-    "US" ["united states", "united states america", "usa", "us"], [&ENGLISH], number_first, postcode_last, Some(5), 5;
+    "AT" ["austria", "osterreich", "autriche", "oostenrijk", "at"], [&GERMAN], number_last, postcode_first, Some(4), 3;
+    "BE" ["belgium", "belgie", "belgique", "belgien", "belgica", "belgio", "be"], [&FRENCH, &DUTCH], number_last, postcode_first, Some(4), 4;
+    "CA" ["canada", "kanada", "ca"], [&ENGLISH, &FRENCH], number_first, postcode_last, None, 5;
+    "CH" ["switzerland", "schweiz", "suisse", "svizzera", "suiza", "zwitserland", "ch"], [&GERMAN, &FRENCH, &ITALIAN], number_last, postcode_first, Some(4), 3;
+    "DE" ["germany", "deutschland", "allemagne", "alemania", "germania", "duitsland"], [&GERMAN], number_last, postcode_first, Some(5), 4;
+    "ES" ["spain", "espana", "espagne", "spanien", "spagna", "spanje"], [&SPANISH], number_last, postcode_first, Some(5), 4;
+    "FR" ["france", "frankreich", "francia", "frankrijk", "fr"], [&FRENCH], number_first, postcode_first, Some(5), 4;
+    "GB" [
+        "united kingdom", "great britain", "uk", "gb", "royaume uni", "grande bretagne", "vereinigtes konigreich",
+        "grossbritannien", "reino unido", "gran bretana", "regno unito", "gran bretagna", "verenigd koninkrijk",
+    ], [&ENGLISH], number_first, postcode_last, None, 4;
+    "IE" ["ireland", "eire", "irlande", "irland", "irlanda", "ierland"], [&ENGLISH], number_first, postcode_last, None, 4;
+    "IT" ["italy", "italia", "italie", "italien"], [&ITALIAN], number_last, postcode_first, Some(5), 4;
+    "LU" ["luxembourg", "luxemburg", "luxemburgo", "lussemburgo"], [&FRENCH, &GERMAN], number_first, postcode_first, Some(4), 3;
+    "NL" [
+        "netherlands", "nederland", "holland", "nl", "pays bas", "hollande", "niederlande", "paises bajos", "holanda",
+        "paesi bassi", "olanda",
+    ], [&DUTCH], number_last, postcode_first, None, 4;
+    "US" [
+        "united states", "united states america", "usa", "us", "etats unis", "etats unis d amerique",
+        "vereinigte staaten", "vereinigte staaten von amerika", "estados unidos", "stati uniti", "verenigde staten",
+    ], [&ENGLISH], number_first, postcode_last, Some(5), 5;
 };
 
 /// The conventions of any other country.
@@ -95,6 +104,11 @@ impl Country {
             ("", only) | (only, "") => only.to_owned(),
             (house, place) => format!("{house}, {place}"),
         }
+    }
+
+    /// Whether the postcode is before the town.
+    pub(crate) fn has_postcode_first(&self) -> bool {
+        self.postcode_first
     }
 
     /// Removes the district from a town's name: `Paris 2e Arrondissement` is Paris.
@@ -189,6 +203,11 @@ impl Country {
     #[cfg(test)]
     pub(super) fn code(&self) -> &'static str {
         self.code
+    }
+
+    #[cfg(test)]
+    pub(super) fn all() -> &'static [Self] {
+        COUNTRIES
     }
 
     #[cfg(test)]

@@ -83,10 +83,97 @@ fn the_tables_of_languages_are_normalized() {
         for region in language.regions {
             assert_eq!(key(region, country), **region, "{}", country.code());
         }
+    }
+    for country in Country::all() {
         for name in country.names() {
             assert_eq!(key(name, country), *name, "{}", country.code());
         }
     }
+}
+
+#[test]
+fn a_country_has_names_in_every_language_of_the_platform() {
+    for (code, names) in [
+        (
+            "FR",
+            ["France", "France", "Frankreich", "Francia", "Francia"],
+        ),
+        (
+            "DE",
+            [
+                "Germany",
+                "Allemagne",
+                "Deutschland",
+                "Alemania",
+                "Germania",
+            ],
+        ),
+        ("ES", ["Spain", "Espagne", "Spanien", "España", "Spagna"]),
+        ("IT", ["Italy", "Italie", "Italien", "Italia", "Italia"]),
+        (
+            "BE",
+            ["Belgium", "Belgique", "Belgien", "Bélgica", "Belgio"],
+        ),
+        (
+            "CH",
+            ["Switzerland", "Suisse", "Schweiz", "Suiza", "Svizzera"],
+        ),
+        (
+            "AT",
+            ["Austria", "Autriche", "Österreich", "Austria", "Austria"],
+        ),
+        (
+            "LU",
+            [
+                "Luxembourg",
+                "Luxembourg",
+                "Luxemburg",
+                "Luxemburgo",
+                "Lussemburgo",
+            ],
+        ),
+        (
+            "NL",
+            [
+                "Netherlands",
+                "Pays-Bas",
+                "Niederlande",
+                "Países Bajos",
+                "Paesi Bassi",
+            ],
+        ),
+        (
+            "GB",
+            [
+                "United Kingdom",
+                "Royaume-Uni",
+                "Vereinigtes Königreich",
+                "Reino Unido",
+                "Regno Unito",
+            ],
+        ),
+        ("IE", ["Ireland", "Irlande", "Irland", "Irlanda", "Irlanda"]),
+        ("CA", ["Canada", "Canada", "Kanada", "Canadá", "Canada"]),
+        (
+            "US",
+            [
+                "United States",
+                "États-Unis",
+                "Vereinigte Staaten",
+                "Estados Unidos",
+                "Stati Uniti",
+            ],
+        ),
+    ] {
+        let country = Country::of(code);
+        for name in names {
+            assert!(
+                country.is_country_name(&key(name, country)),
+                "{code} {name}"
+            );
+        }
+    }
+    assert_eq!(Country::all().len(), 13);
 }
 
 #[test]
