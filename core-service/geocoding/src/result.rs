@@ -168,6 +168,8 @@ pub enum Mismatch {
     UnknownWords(String),
     /// The given town or postcode has no such street.
     OtherPlace(String),
+    /// The given postcode is not that of the given town: either may be wrong.
+    Contradiction { postcode: String, town: String },
     /// Several towns have the address.
     AmbiguousTown,
 }
@@ -213,6 +215,10 @@ impl fmt::Display for PartialMatch {
             Mismatch::Street => write!(f, ", but not the street"),
             Mismatch::UnknownWords(words) => write!(f, ", but did not understand \"{words}\""),
             Mismatch::OtherPlace(place) => write!(f, ", but not in {place}"),
+            Mismatch::Contradiction { postcode, town } => write!(
+                f,
+                ", but the postcode {postcode} and the town {town} contradict each other"
+            ),
             Mismatch::AmbiguousTown => write!(f, "; the town or its postcode is missing"),
         }
     }

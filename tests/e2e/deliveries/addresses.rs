@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{draft, draft_with};
-use crate::harness::{Database, Mismatches, Platform};
+use crate::harness::{Database, Mismatches, Platform, assertions::assert_violations};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_string_is_geocoded_regardless_of_case_accents_and_commas() {
@@ -176,6 +176,36 @@ async fn a_text_that_cannot_be_geocoded_precisely_is_a_violation_of_its_address(
     mismatches.check("1 Nowhere Street, Atlantis", names_street, message);
 
     mismatches.assert_none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postcode_and_a_town_that_contradict_each_other_are_both_named() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+
+    for address in [
+        json!("48 Rue de Rivoli, 75004 Lyon"),
+        json!({ "streetAddress": "48 Rue de Rivoli, 75004 Lyon, Francia" }),
+        json!({
+            "streetAddress": "48 Rue de Rivoli", "postalCode": "75004", "addressLocality": "Lyon",
+            "addressCountry": "FR",
+        }),
+    ] {
+        let draft = draft_with("dropoff.address", address);
+        let response = client.post("/api/deliveries", draft).await;
+        assert_violations(&response, &["dropoff.address"]);
+        assert_eq!(
+            response.json["violations"][0]["message"],
+            "found 48 Rue de Rivoli, 75004 Paris, \
+             but the postcode 75004 and the town Lyon contradict each other"
+        );
+    }
+    let spanish = draft_with(
+        "dropoff.address",
+        json!("48 Rue de Rivoli, 75004 Paris, Francia"),
+    );
+    client.create_delivery(spanish).await;
     platform.stop().await;
 }
 

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::draft_with;
-use crate::harness::{Database, Platform, Replica};
+use crate::harness::{Database, Platform, Replica, assertions::assert_violations};
 
 const ADDRESS: &str = "7 Rue Nouvelle, 75020 Paris";
 /// Nominatim's response for [`ADDRESS`].
@@ -81,6 +81,39 @@ async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder()
     client.create_delivery(in_gazetteer).await;
 
     assert_eq!(nominatim.requests().len(), 1);
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_geocoded_address_in_another_town_than_the_requested_one_is_a_violation() {
+    let nominatim = Nominatim::start(Some(RESPONSE)).await;
+    let platform = Platform::start_with(Database::sqlite(), |settings| {
+        settings.geocoding.geocoders = vec![nominatim.spec.parse().unwrap()];
+    })
+    .await;
+    let client = platform.client().await;
+
+    for (address, reason) in [
+        (
+            "7 Rue Nouvelle, 75020 Lyon",
+            "the postcode 75020 and the town Lyon contradict each other",
+        ),
+        (
+            "7 Rue Nouvelle, 69001 Paris",
+            "the postcode 69001 and the town Paris contradict each other",
+        ),
+        ("7 Rue Nouvelle, 69001 Lyon", "not in 69001 Lyon"),
+    ] {
+        let draft = draft_with("dropoff.address", json!(address));
+        let response = client.post("/api/deliveries", draft).await;
+        assert_violations(&response, &["dropoff.address"]);
+        assert_eq!(
+            response.json["violations"][0]["message"],
+            format!("found 7 Rue Nouvelle, 75020 Paris, but {reason}")
+        );
+    }
+    let draft = draft_with("dropoff.address", json!(ADDRESS));
+    client.create_delivery(draft).await;
     platform.stop().await;
 }
 

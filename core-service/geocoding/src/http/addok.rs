@@ -26,6 +26,11 @@ struct Properties {
     housenumber: Option<String>,
     postcode: Option<String>,
     city: Option<String>,
+    district: Option<String>,
+    /// The town's former name.
+    oldcity: Option<String>,
+    /// Department and region.
+    context: Option<String>,
 }
 
 pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
@@ -49,6 +54,10 @@ fn place(feature: Feature<Properties>) -> Place {
         number: properties.housenumber,
         postal_code: properties.postcode,
         locality: properties.city,
+        areas: [properties.district, properties.oldcity, properties.context]
+            .into_iter()
+            .flatten()
+            .collect(),
         country: None,
         latitude,
         longitude,

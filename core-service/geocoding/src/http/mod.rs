@@ -1,6 +1,7 @@
 //! Geocoders with an HTTP API. Their responses are validated before use.
 
 mod addok;
+mod agreement;
 mod nominatim;
 mod pelias;
 mod photon;
@@ -22,10 +23,12 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::{
-    Error, GeocodeResult, Geocoder, Query,
+    Error, GeocodeResult, Geocoder, Mismatch, PartialMatch, Precision, Query,
     spec::{HttpGeocoderSpec, Protocol},
 };
+use place::Place;
 use request::{GeocodeRequest, RequestPolicy};
+use selection::Selection;
 use upstream::{Client, Limits};
 
 /// A client of one geocoder service.
@@ -84,7 +87,8 @@ impl HttpGeocoder {
         })
     }
 
-    /// What results depend on besides the query; part of the cache key.
+    /// What results depend on besides the query; part of the cache key. The number changes with the
+    /// rules by which results are selected.
     pub fn cache_scope(&self) -> String {
         let RequestPolicy {
             countries,
@@ -92,7 +96,7 @@ impl HttpGeocoder {
             bias,
         } = &self.policy;
         format!(
-            "{:?} {} {language} {countries:?} {bias}",
+            "2 {:?} {} {language} {countries:?} {bias}",
             self.protocol, self.base_url
         )
     }
@@ -102,10 +106,46 @@ impl HttpGeocoder {
             return Ok(GeocodeResult::NotFound);
         };
         let deadline = Instant::now() + self.timeout;
+        let places = self.places(&request, deadline).await?;
+        match selection::select(places, query, &request.countries) {
+            Selection::Result(result) => Ok(result),
+            Selection::IfSameTown {
+                found,
+                postcode,
+                town,
+            } => {
+                let query = Query {
+                    text: town.clone(),
+                    near: Some(found.lat_lng),
+                    required: Precision::Locality,
+                    ..query.clone()
+                };
+                let request = GeocodeRequest {
+                    text: town.clone(),
+                    near: request.near.and(query.near),
+                    ..request
+                };
+                let places = self.places(&request, deadline).await?;
+                if selection::has_town_of(&found, places, &query, &request.countries) {
+                    return Ok(GeocodeResult::Found(found));
+                }
+                let mismatch = Mismatch::Contradiction { postcode, town };
+                let partial = PartialMatch::new(mismatch, vec![found]);
+                Ok(GeocodeResult::Partial(partial))
+            }
+        }
+    }
+
+    /// The places that the service returns.
+    async fn places(
+        &self,
+        request: &GeocodeRequest,
+        deadline: Instant,
+    ) -> Result<Vec<Place>, Failure> {
         self.wait_for_rate_limit().await?;
         let response = self
             .client
-            .get_with_deadline(&self.url(&request), deadline)
+            .get_with_deadline(&self.url(request), deadline)
             .await?;
         match response.status {
             status if status.is_success() => {}
@@ -114,17 +154,16 @@ impl HttpGeocoder {
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::URI_TOO_LONG
             | StatusCode::UNPROCESSABLE_ENTITY => {
-                return Ok(GeocodeResult::NotFound);
+                return Ok(Vec::new());
             }
             status => return Err(Failure::Rejected(status)),
         }
-        let places = match self.protocol {
+        Ok(match self.protocol {
             Protocol::Nominatim => nominatim::places(&response.body)?,
             Protocol::Photon => photon::places(&response.body)?,
             Protocol::Addok => addok::places(&response.body)?,
             Protocol::Pelias => pelias::places(&response.body)?,
-        };
-        Ok(selection::select(places, query, &request.countries))
+        })
     }
 
     /// Waits until the rate limit permits a request.

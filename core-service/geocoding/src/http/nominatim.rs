@@ -1,5 +1,7 @@
 //! Nominatim (`/search`, format `jsonv2`): latitude and longitude are strings.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
 use super::{
@@ -66,6 +68,9 @@ struct Address {
     municipality: Option<String>,
     postcode: Option<String>,
     country_code: Option<String>,
+    /// `suburb`, `county` and many others, mostly areas.
+    #[serde(flatten)]
+    others: HashMap<String, serde_json::Value>,
 }
 
 pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
@@ -114,6 +119,11 @@ fn place(result: SearchResult) -> Option<Place> {
         },
         number: address.house_number,
         postal_code: address.postcode,
+        areas: address
+            .others
+            .values()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect(),
         locality,
         country: address.country_code,
         latitude: result.lat.parse().ok()?,

@@ -35,6 +35,11 @@ struct Properties {
     housenumber: Option<String>,
     postalcode: Option<String>,
     locality: Option<String>,
+    neighbourhood: Option<String>,
+    borough: Option<String>,
+    localadmin: Option<String>,
+    county: Option<String>,
+    region: Option<String>,
     country_code: Option<String>,
 }
 
@@ -61,6 +66,16 @@ fn place(feature: Feature<Properties>) -> Place {
         number: properties.housenumber,
         postal_code: properties.postalcode,
         locality: properties.locality,
+        areas: [
+            properties.neighbourhood,
+            properties.borough,
+            properties.localadmin,
+            properties.county,
+            properties.region,
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         country: properties.country_code,
         latitude,
         longitude,

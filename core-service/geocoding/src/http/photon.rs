@@ -39,6 +39,10 @@ struct Properties {
     street: Option<String>,
     postcode: Option<String>,
     city: Option<String>,
+    locality: Option<String>,
+    district: Option<String>,
+    county: Option<String>,
+    state: Option<String>,
     countrycode: Option<String>,
 }
 
@@ -78,6 +82,15 @@ fn place(feature: Feature<Properties>) -> Place {
         locality: town.map(str::to_owned),
         number: properties.housenumber,
         postal_code: properties.postcode,
+        areas: [
+            properties.locality,
+            properties.district,
+            properties.county,
+            properties.state,
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         country: properties.countrycode,
         latitude,
         longitude,

@@ -11,6 +11,8 @@ pub(super) struct Place {
     pub(super) number: Option<String>,
     pub(super) postal_code: Option<String>,
     pub(super) locality: Option<String>,
+    /// Other areas that contain it: suburbs, districts, regions.
+    pub(super) areas: Vec<String>,
     pub(super) country: Option<String>,
     pub(super) latitude: f64,
     pub(super) longitude: f64,

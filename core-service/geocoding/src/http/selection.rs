@@ -2,10 +2,14 @@
 
 use domain::address::LatLng;
 
-use super::place::Place;
+use super::{
+    agreement::{self, Agreement},
+    place::Place,
+};
 
 use crate::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query, tokenizer::fold,
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query,
+    tokenizer::{Country, fold},
 };
 
 /// Places considered per response.
@@ -15,21 +19,66 @@ const MIN_CONFIDENCE: f64 = 0.4;
 /// Longer texts of a response are invalid.
 const MAX_CHARACTERS: usize = 300;
 
-/// Selects the most exact valid place, the first of equally exact ones. A less exact place than
-/// required is a partial match.
-pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> GeocodeResult {
-    let mut found: Vec<_> = places
-        .into_iter()
-        .take(MAX_PLACES)
-        .filter_map(|place| validate(place, query, countries))
-        .collect();
-    found.sort_by_key(|found| found.precision);
-    let Some(best) = found.first() else {
-        return GeocodeResult::NotFound;
-    };
-    if best.precision.meets(query.required) {
-        return GeocodeResult::Found(best.clone());
+/// The result of a selection.
+pub(super) enum Selection {
+    Result(GeocodeResult),
+    /// The place, if its town is the town of the query under another name.
+    IfSameTown {
+        found: GeocodeMatch,
+        postcode: String,
+        town: String,
+    },
+}
+
+/// A valid place of a response.
+struct Candidate {
+    found: GeocodeMatch,
+    number: String,
+    areas: Vec<String>,
+}
+
+/// Selects the most exact valid place, the first of equally exact ones, whose postcode and town are
+/// those of the query. A less exact place than required is a partial match, and so is one elsewhere.
+pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> Selection {
+    let candidates = candidates(places, query, countries);
+    let mut mismatch = None;
+    let mut other_name = None;
+    for candidate in &candidates {
+        if !candidate.found.precision.meets(query.required) {
+            break;
+        }
+        let Candidate {
+            found,
+            number,
+            areas,
+        } = candidate;
+        match agreement::check(&query.text, found, number, areas) {
+            Agreement::Yes => return Selection::Result(GeocodeResult::Found(found.clone())),
+            Agreement::UnknownTown { postcode, town } => {
+                other_name.get_or_insert_with(|| Selection::IfSameTown {
+                    found: found.clone(),
+                    postcode,
+                    town,
+                });
+            }
+            Agreement::No(reason) => {
+                mismatch.get_or_insert_with(|| PartialMatch::new(reason, vec![found.clone()]));
+            }
+        }
     }
+    if let Some(other_name) = other_name {
+        return other_name;
+    }
+    if let Some(mismatch) = mismatch {
+        return Selection::Result(GeocodeResult::Partial(mismatch));
+    }
+    let mut found: Vec<_> = candidates
+        .into_iter()
+        .map(|candidate| candidate.found)
+        .collect();
+    let Some(best) = found.first() else {
+        return Selection::Result(GeocodeResult::NotFound);
+    };
     let mismatch = if best.precision <= Precision::Street {
         Mismatch::HouseNumber(None)
     } else {
@@ -38,7 +87,43 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
     if mismatch == Mismatch::Street {
         found.truncate(1);
     }
-    GeocodeResult::Partial(PartialMatch::new(mismatch, found))
+    Selection::Result(GeocodeResult::Partial(PartialMatch::new(mismatch, found)))
+}
+
+/// Whether a response to the name of a town has the town of a place.
+pub(super) fn has_town_of(
+    found: &GeocodeMatch,
+    places: Vec<Place>,
+    query: &Query,
+    countries: &[String],
+) -> bool {
+    let country = Country::of(found.country.as_deref().unwrap_or_default());
+    let Some(locality) = found.locality.as_deref() else {
+        return false;
+    };
+    candidates(places, query, countries)
+        .iter()
+        .filter(|candidate| candidate.found.precision == Precision::Locality)
+        .filter_map(|candidate| candidate.found.locality.as_deref())
+        .any(|town| agreement::is_same_name(town, locality, country))
+}
+
+/// The valid places of a response, the most exact first.
+fn candidates(places: Vec<Place>, query: &Query, countries: &[String]) -> Vec<Candidate> {
+    let mut candidates: Vec<_> = places
+        .into_iter()
+        .take(MAX_PLACES)
+        .filter_map(|mut place| {
+            let (number, areas) = (place.number.clone(), std::mem::take(&mut place.areas));
+            Some(Candidate {
+                found: validate(place, query, countries)?,
+                number: number.unwrap_or_default(),
+                areas,
+            })
+        })
+        .collect();
+    candidates.sort_by_key(|candidate| candidate.found.precision);
+    candidates
 }
 
 fn validate(place: Place, query: &Query, countries: &[String]) -> Option<GeocodeMatch> {

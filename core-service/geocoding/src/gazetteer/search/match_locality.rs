@@ -36,8 +36,6 @@ const TOWN_EDIT: f64 = 0.92;
 const WORDS_BEFORE: f64 = 0.9;
 /// Unknown words between the street and the town, such as a hamlet's name.
 const WORDS_BETWEEN: f64 = 0.85;
-/// Unknown words in place of a town, with a correct postcode.
-const UNKNOWN_TOWN: f64 = 0.75;
 /// A postcode of the same region, which the street does not have.
 const OTHER_POSTCODE: f64 = 0.7;
 /// The length of the common prefix of the postcodes of a region, in characters.
@@ -126,11 +124,20 @@ impl StreetCandidate {
                 .collect();
             Mismatch::OtherPlace(place.join(" "))
         };
+        let contradiction = |postcode: String, town: &Range<usize>| Mismatch::Contradiction {
+            postcode,
+            town: parsed.original(town.clone()),
+        };
         match (town, &wrong_postcode) {
-            (Some(_), Some(wrong)) if self.postcode.is_none() => {
+            (Some(town), Some(wrong)) if self.postcode.is_none() => {
                 let written = parsed.original(wrong.clone());
-                if self.is_in_region(lookup, &normalize_postcode(&written))? {
-                    // Common errors: 75000, or the code of a neighbouring town.
+                let is_of_other_town = parsed.postcodes.iter().any(|postcode| {
+                    postcode.words == *wrong
+                        && !postcode.localities.is_empty()
+                        && !postcode.localities.contains(&self.locality.id)
+                });
+                if !is_of_other_town && self.is_in_region(lookup, &normalize_postcode(&written))? {
+                    // Common errors: 75000, or the code of another district.
                     self.confidence *= OTHER_POSTCODE;
                     self.other_postcode = Some(normalize_postcode(&written));
                     self.reasons.push(Reason::Postcode {
@@ -138,16 +145,14 @@ impl StreetCandidate {
                         known: self.street.postcode.clone(),
                     });
                 } else {
-                    self.mismatch = Some(Mismatch::OtherPlace(format!(
-                        "{written} {}",
-                        self.locality.name
-                    )));
+                    self.mismatch = Some(contradiction(written, &town.words));
                 }
             }
-            (None, _) if other_town.is_some() => {
-                self.mismatch = Some(other_place(
-                    wrong_postcode.as_ref().filter(|_| self.postcode.is_none()),
-                ));
+            (None, _) if let Some(other_town) = other_town => {
+                self.mismatch = Some(match self.written_postcode(parsed) {
+                    Some(postcode) => contradiction(postcode, &other_town.words),
+                    None => other_place(wrong_postcode.as_ref()),
+                });
             }
             (None, Some(wrong)) if self.postcode.is_none() => {
                 self.mismatch = Some(other_place(Some(wrong)));
@@ -186,6 +191,14 @@ impl StreetCandidate {
         Ok(wrong)
     }
 
+    /// The postcode of the query that the street has, in its original form.
+    fn written_postcode(&self, parsed: &ParsedQuery) -> Option<String> {
+        let code = self.postcode.as_ref()?;
+        let mut postcodes = parsed.postcodes.iter();
+        let postcode = postcodes.find(|postcode| postcode.code == *code)?;
+        Some(parsed.original(postcode.words.clone()))
+    }
+
     fn is_in_region(&self, lookup: &Lookup<'_>, postcode: &str) -> rusqlite::Result<bool> {
         let codes = lookup.postcodes(self.locality.id)?;
         // A town without postcodes in the index accepts any.
@@ -196,8 +209,8 @@ impl StreetCandidate {
     }
 
     /// Classifies the remaining words. Words before the street, such as a name, only reduce the
-    /// confidence. From the street on, words after a floor or door are ignored. Words after the
-    /// town mean that it is another town.
+    /// confidence. From the street on, words after a floor or door are ignored, up to the
+    /// postcode. Words after the town, or in its place, mean that it is another town.
     fn match_rest(&mut self, parsed: &ParsedQuery, used: &UsedWords, town: Option<&Range<usize>>) {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;
@@ -209,6 +222,10 @@ impl StreetCandidate {
                     .iter()
                     .any(|postcode| postcode.words.contains(&position))
                 || parsed.regions.iter().any(|range| range.contains(&position));
+            let is_postcode = parsed.postcodes.iter().any(|postcode| {
+                postcode.words.contains(&position) && self.postcode.as_ref() == Some(&postcode.code)
+            });
+            is_indoors &= !is_postcode;
             is_indoors |= parsed.country.is_indoor_word(&word.text) && !used.contains(position);
             if is_matched
                 || is_indoors && position >= used.street.start
@@ -233,16 +250,18 @@ impl StreetCandidate {
             }
         }
         let unknown = if town.is_some() { &after } else { &between };
-        if !unknown.is_empty() && (town.is_some() || self.postcode.is_none()) {
-            self.mismatch = Some(Mismatch::UnknownWords(unknown.join(" ").to_lowercase()));
+        if !unknown.is_empty() {
+            let unknown = unknown.join(" ");
+            self.mismatch = Some(match self.written_postcode(parsed) {
+                Some(postcode) if town.is_none() => Mismatch::Contradiction {
+                    postcode,
+                    town: unknown,
+                },
+                _ => Mismatch::UnknownWords(unknown.to_lowercase()),
+            });
             return;
         }
-        let between_factor = if town.is_some() {
-            WORDS_BETWEEN
-        } else {
-            UNKNOWN_TOWN
-        };
-        for (words, factor) in [(before, WORDS_BEFORE), (between, between_factor)] {
+        for (words, factor) in [(before, WORDS_BEFORE), (between, WORDS_BETWEEN)] {
             if !words.is_empty() {
                 self.confidence *= factor;
                 self.reasons.push(Reason::Ignored(words.join(" ")));

@@ -89,6 +89,22 @@ impl ParsedQuery {
             || self.regions.iter().any(|range| range.contains(&word))
     }
 
+    /// The words directly after a range, in its part of the query, that are no place, no number and
+    /// no direction inside a building.
+    pub(super) fn unknown_words_after(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        let part = self.words[range.start].part;
+        let count = (range.end..self.words.len())
+            .take_while(|position| {
+                let word = &self.words[*position];
+                word.part == part
+                    && !self.is_place(*position)
+                    && !word.has_digit()
+                    && !self.country.is_indoor_word(&word.text)
+            })
+            .count();
+        (count > 0).then(|| range.end..range.end + count)
+    }
+
     /// Finds the country and its regions at the end of the query.
     fn find_regions(&mut self) {
         let mut end = self.words.len();

@@ -90,6 +90,13 @@ impl Search<'_> {
         &self,
         mut elsewhere: Vec<StreetCandidate>,
     ) -> rusqlite::Result<GeocodeResult> {
+        let is_contradiction = |candidate: &StreetCandidate| {
+            matches!(candidate.mismatch, Some(Mismatch::Contradiction { .. }))
+        };
+        if elsewhere.iter().any(is_contradiction) {
+            // The streets of other places are irrelevant.
+            elsewhere.retain(is_contradiction);
+        }
         elsewhere.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         self.keep_nearby(&mut elsewhere);
         let mut found: Vec<GeocodeMatch> = Vec::new();

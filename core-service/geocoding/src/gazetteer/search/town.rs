@@ -1,6 +1,9 @@
 //! Finds the town of a query whose street is not found.
 
-use super::context::Search;
+use super::{
+    context::Search,
+    parsed_query::{ParsedPostcode, ParsedTown},
+};
 use crate::{
     GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason, Role,
     gazetteer::index::Street,
@@ -53,6 +56,12 @@ impl Search<'_> {
             confidence: 1.0,
             reasons,
         };
+        if let Some(contradiction) = self.contradiction(town, postcode) {
+            return Ok(GeocodeResult::Partial(PartialMatch::new(
+                contradiction,
+                vec![found],
+            )));
+        }
         if found.precision.meets(self.query.required) {
             return Ok(GeocodeResult::Found(found));
         }
@@ -81,5 +90,28 @@ impl Search<'_> {
             Mismatch::Street,
             candidates,
         )))
+    }
+
+    /// The mismatch of a postcode and a town that does not have it, or of the unknown words after a
+    /// postcode without a town.
+    fn contradiction(
+        &self,
+        town: Option<&ParsedTown>,
+        postcode: Option<&ParsedPostcode>,
+    ) -> Option<Mismatch> {
+        let postcode = postcode?;
+        let town = match town {
+            Some(town) => {
+                let mut localities = town.localities.iter();
+                let has_postcode =
+                    localities.any(|locality| postcode.localities.contains(&locality.id));
+                (!has_postcode).then(|| town.words.clone())?
+            }
+            None => self.parsed.unknown_words_after(&postcode.words)?,
+        };
+        Some(Mismatch::Contradiction {
+            postcode: self.parsed.original(postcode.words.clone()),
+            town: self.parsed.original(town),
+        })
     }
 }

@@ -117,11 +117,122 @@ fn a_wrong_postcode_of_the_right_town_is_corrected_and_reported() {
 }
 
 #[test]
-fn a_postcode_of_another_town_with_the_same_address_is_ambiguous() {
+fn a_postcode_of_another_town_with_the_same_address_is_a_contradiction() {
     assert_eq!(
         search(&towns(), "1 rue de Paris, 93260 Montreuil"),
-        "found 1 Rue de Paris, 93100 Montreuil; 1 Rue de Paris, 93260 Les Lilas; \
-         the town or its postcode is missing"
+        "found 1 Rue de Paris, 93100 Montreuil; 1 Rue de Paris, 93260 Les Lilas, \
+         but the postcode 93260 and the town Montreuil contradict each other"
+    );
+}
+
+/// Checks that a text names a postcode and a town that contradict each other.
+fn assert_contradiction(gazetteer: &Gazetteer, text: &str, found: &str, named: (&str, &str)) {
+    let (postcode, town) = named;
+    let expected = format!(
+        "found {found}, but the postcode {postcode} and the town {town} contradict each other"
+    );
+    assert_eq!(search(gazetteer, text), expected, "{text}");
+}
+
+#[test]
+fn a_postcode_and_a_town_that_contradict_each_other_are_both_named() {
+    let paris = paris();
+    // Lyon is not in the data, Puteaux is.
+    for (place, postcode, town) in [
+        ("75004 Lyon", "75004", "Lyon"),
+        ("75004 LYON", "75004", "LYON"),
+        ("75004, Lyon", "75004", "Lyon"),
+        ("Lyon 75004", "75004", "Lyon"),
+        ("Lyon, 75004", "75004", "Lyon"),
+        ("75004 Lyon, France", "75004", "Lyon"),
+        ("75004 Saint-Étienne", "75004", "Saint Étienne"),
+        ("3e étage, 75004 Lyon", "75004", "Lyon"),
+        ("75004 Puteaux", "75004", "Puteaux"),
+        ("69001 Paris", "69001", "Paris"),
+    ] {
+        let text = format!("48 Rue de Rivoli, {place}");
+        let found = "48 Rue de Rivoli, 75004 Paris";
+        assert_contradiction(&paris, &text, found, (postcode, town));
+    }
+    let towns = towns();
+    assert_contradiction(
+        &towns,
+        "1 rue de Paris, 93100 Lille",
+        "1 Rue de Paris, 93100 Montreuil; 1 Rue de Paris, 59000 Lille",
+        ("93100", "Lille"),
+    );
+    // Neither town has this house.
+    assert_contradiction(
+        &towns,
+        "12 rue de Paris, 93260 Montreuil",
+        "Rue de Paris, Montreuil; Rue de Paris, Les Lilas",
+        ("93260", "Montreuil"),
+    );
+}
+
+#[test]
+fn a_postcode_and_a_town_without_a_street_may_contradict_each_other() {
+    for (gazetteer, text, found, named) in [
+        (
+            towns(),
+            "93260 Montreuil",
+            "Montreuil",
+            ("93260", "Montreuil"),
+        ),
+        (paris(), "75004 Grenoble", "Paris", ("75004", "Grenoble")),
+    ] {
+        assert_contradiction(&gazetteer, text, found, named);
+        let town_suffices = Query {
+            required: Precision::Locality,
+            ..Query::new(text)
+        };
+        let result = gazetteer.search(&town_suffices).unwrap();
+        assert!(
+            matches!(result, GeocodeResult::Partial(_)),
+            "{text}: {result:?}"
+        );
+    }
+}
+
+#[test]
+fn a_postcode_without_a_town_is_enough() {
+    let paris = paris();
+    for text in [
+        "48 Rue de Rivoli, 75004",
+        "48 Rue de Rivoli, 75004, France",
+        "48 Rue de Rivoli, 75004, 3e étage, chez Dupont",
+        "Chez Lyonnais, 48 Rue de Rivoli, 75004",
+        "48 Rue de Rivoli, 75004 Paris, 3e étage, Lyon",
+        "48 Rue de Rivoli, 75004 Paris 4e Arrondissement",
+        "48 Rue de Rivoli, 75004 PARIS CEDEX 04",
+    ] {
+        assert_eq!(
+            search(&paris, text),
+            "48 Rue de Rivoli, 75004 Paris",
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_country_may_be_written_in_another_language() {
+    let paris = paris();
+    for country in ["France", "FRANCIA", "Frankreich", "Frankrijk", "FR"] {
+        for text in [
+            format!("48 Rue de Rivoli, 75004 Paris, {country}"),
+            format!("48 Rue de Rivoli, Paris {country}"),
+            format!("48 Rue de Rivoli, 75004, {country}"),
+        ] {
+            assert_eq!(
+                search(&paris, &text),
+                "48 Rue de Rivoli, 75004 Paris",
+                "{text}"
+            );
+        }
+    }
+    assert_eq!(
+        search(&paris, "48 Rue de Rivoli, Paris, Alemania"),
+        "found 48 Rue de Rivoli, 75004 Paris, but did not understand \"alemania\""
     );
 }
 

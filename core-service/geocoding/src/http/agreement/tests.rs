@@ -1,0 +1,314 @@
+//! Places in other towns than the query's, as tables and against a server on loopback.
+
+use domain::address::LatLng;
+use serde_json::{Value, json};
+use upstream::test_server::{Reply, TestServer};
+
+use super::*;
+use crate::{
+    GeocodeResult, Geocoder as _, HttpGeocoder, HttpGeocoderSpec, Options, Precision, Protocol,
+};
+
+fn place(formatted: &str, postcode: &str, town: &str, country: &str) -> GeocodeMatch {
+    GeocodeMatch {
+        formatted: formatted.to_owned(),
+        postal_code: Some(postcode.to_owned()),
+        locality: Some(town.to_owned()),
+        country: Some(country.to_owned()),
+        lat_lng: LatLng::new(48.0, 2.0).unwrap(),
+        precision: Precision::House,
+        confidence: 1.0,
+        reasons: Vec::new(),
+    }
+}
+
+/// Checks the texts of queries for a place.
+fn assert_agreement(place: &GeocodeMatch, areas: &[&str], cases: &[(&str, Agreement)]) {
+    let number = place.formatted.split(' ').next().unwrap();
+    let areas: Vec<_> = areas.iter().map(|area| (*area).to_owned()).collect();
+    for (text, expected) in cases {
+        assert_eq!(check(text, place, number, &areas), *expected, "{text}");
+    }
+}
+
+fn unknown_town(postcode: &str, town: &str) -> Agreement {
+    Agreement::UnknownTown {
+        postcode: postcode.to_owned(),
+        town: town.to_owned(),
+    }
+}
+
+fn contradiction(postcode: &str, town: &str) -> Agreement {
+    Agreement::No(Mismatch::Contradiction {
+        postcode: postcode.to_owned(),
+        town: town.to_owned(),
+    })
+}
+
+fn elsewhere(place: &str) -> Agreement {
+    Agreement::No(Mismatch::OtherPlace(place.to_owned()))
+}
+
+#[test]
+fn a_place_in_france_is_compared_with_the_query() {
+    let paris = place("48 Rue de Rivoli, 75004 Paris", "75004", "Paris", "FR");
+    let areas = ["4e Arrondissement", "Le Marais", "Île-de-France"];
+    assert_agreement(
+        &paris,
+        &areas,
+        &[
+            ("48 Rue de Rivoli, 75004 Paris", Agreement::Yes),
+            ("48 rue de rivoli 75004 PARIS", Agreement::Yes),
+            ("48 Rue de Rivoli, 75004, Paris, FR", Agreement::Yes),
+            ("48 Rue de Rivoli, Paris 75004, Frankreich", Agreement::Yes),
+            ("48 Rue de Rivoli, 75004 PARIS CEDEX 04", Agreement::Yes),
+            ("48 Rue de Rivoli, 75004 Le Marais", Agreement::Yes),
+            ("48 Rue de Rivoli, 75004", Agreement::Yes),
+            ("48 Rue de Rivoli, 75004, 3e étage", Agreement::Yes),
+            (
+                "48 Rue de Rivoli, étage 3, code 12345, 75004 Paris",
+                Agreement::Yes,
+            ),
+            ("Café du Centre, 48 rue de Rivolli 75004", Agreement::Yes),
+            ("48 Rue de Rivoli, Paris", Agreement::Yes),
+            ("48 Rue de Rivoli, 75000 Paris", Agreement::Yes),
+            (
+                "48 Rue de Rivoli, 75004 Lyon",
+                unknown_town("75004", "Lyon"),
+            ),
+            ("48 Rue de Rivoli 75004 Lyon", unknown_town("75004", "Lyon")),
+            (
+                "48 Rue de Rivoli, 75004, Lyon, France",
+                unknown_town("75004", "Lyon"),
+            ),
+            (
+                "48 Rue de Rivoli, Lyon 75004",
+                unknown_town("75004", "Lyon"),
+            ),
+            (
+                "48 Rue de Rivoli, Lyon, 75004",
+                unknown_town("75004", "Lyon"),
+            ),
+            (
+                "48 Rue de Rivoli, 3e étage, 75004 Lyon",
+                unknown_town("75004", "Lyon"),
+            ),
+            (
+                "48 Rue de Rivoli, 75004 Rivoli",
+                unknown_town("75004", "Rivoli"),
+            ),
+            (
+                "48 Rue de Rivoli, 69001 Paris",
+                contradiction("69001", "Paris"),
+            ),
+            (
+                "48 Rue de Rivoli, 75013 Paris",
+                contradiction("75013", "Paris"),
+            ),
+            ("48 Rue de Rivoli, 69001 Lyon", elsewhere("69001 Lyon")),
+            ("48 Rue de Rivoli, 69001", elsewhere("69001")),
+        ],
+    );
+}
+
+#[test]
+fn a_place_in_another_country_is_compared_by_its_conventions() {
+    let london = place(
+        "10 Downing Street, London SW1A 2AA",
+        "SW1A 2AA",
+        "City of London",
+        "GB",
+    );
+    let westminster = ["Westminster", "Greater London"];
+    assert_agreement(
+        &london,
+        &westminster,
+        &[
+            ("10 Downing Street, London SW1A 2AA", Agreement::Yes),
+            ("10 Downing Street London SW1A 2AA, UK", Agreement::Yes),
+            (
+                "10 Downing Street, Westminster, London, sw1a 2aa",
+                Agreement::Yes,
+            ),
+            ("10 Downing Street, London SW1A 2AB", Agreement::Yes),
+            (
+                "10 Downing Street, Liverpool SW1A 2AA",
+                unknown_town("SW1A 2AA", "Liverpool"),
+            ),
+            (
+                "10 Downing Street Liverpool, SW1A 2AA",
+                unknown_town("SW1A 2AA", "Liverpool"),
+            ),
+            (
+                "10 Downing Street, London EC1A 2AA",
+                contradiction("EC1A 2AA", "London"),
+            ),
+        ],
+    );
+    let brussels = place(
+        "1 Rue Neuve, 1000 Bruxelles",
+        "1000",
+        "Bruxelles - Brussel",
+        "BE",
+    );
+    assert_agreement(
+        &brussels,
+        &[],
+        &[
+            ("Rue Neuve 1, 1000 Brussel", Agreement::Yes),
+            ("Rue Neuve 1, 1000 Bruxelles, Belgien", Agreement::Yes),
+            (
+                "Rue Neuve 1, 1000 Brussels",
+                unknown_town("1000", "Brussels"),
+            ),
+        ],
+    );
+    let new_york = place(
+        "350 5th Avenue, New York, NY 10118",
+        "10118",
+        "City of New York",
+        "US",
+    );
+    assert_agreement(
+        &new_york,
+        &["Manhattan"],
+        &[
+            ("350 5th Ave, New York, NY 10118", Agreement::Yes),
+            (
+                "350 5th Ave, Manhattan, NY 10118, Estados Unidos",
+                Agreement::Yes,
+            ),
+            (
+                "350 5th Ave, Boston, MA 10118",
+                unknown_town("10118", "Boston"),
+            ),
+        ],
+    );
+}
+
+/// A geocoder whose server answers each query with a list of places.
+async fn geocoder(
+    answer: impl Fn(&str) -> Value + Send + Sync + 'static,
+) -> (HttpGeocoder, TestServer) {
+    let server = TestServer::start(move |target, _| {
+        let url = url::Url::parse(&format!("http://localhost{target}")).unwrap();
+        let query = url.query_pairs().find(|(name, _)| name == "q").unwrap().1;
+        Reply::Text(200, answer(&query).to_string())
+    })
+    .await;
+    let spec = HttpGeocoderSpec {
+        protocol: Protocol::Nominatim,
+        base_url: server.url.clone(),
+        options: Options::parse(Protocol::Nominatim, "timeout=20s&rate=1000").unwrap(),
+    };
+    (HttpGeocoder::new(&spec, "fr").unwrap(), server)
+}
+
+fn house(number: &str, street: &str, postcode: &str, town: &str) -> Value {
+    json!({
+        "lat": "48.85", "lon": "2.35", "category": "place", "addresstype": "place",
+        "address": {
+            "house_number": number, "road": street, "city": town, "postcode": postcode,
+            "country_code": "fr", "country": "France",
+        },
+    })
+}
+
+fn town(name: &str) -> Value {
+    json!({
+        "lat": "48.85", "lon": "2.35", "category": "boundary", "addresstype": "city",
+        "address": { "city": name, "country_code": "fr" },
+    })
+}
+
+/// The result of a query in one line.
+async fn search(geocoder: &HttpGeocoder, text: &str) -> String {
+    match geocoder.geocode(&crate::Query::new(text)).await.unwrap() {
+        GeocodeResult::Found(found) => found.formatted,
+        GeocodeResult::Partial(partial) => partial.to_string(),
+        GeocodeResult::NotFound => "nothing".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_postcode_and_a_town_that_contradict_each_other_are_both_named() {
+    let (geocoder, server) = geocoder(|query| match query {
+        "Lyon" => json!([town("Lyon")]),
+        _ => json!([house("48", "Rue de Rivoli", "75004", "Paris")]),
+    })
+    .await;
+
+    assert_eq!(
+        search(&geocoder, "48 Rue de Rivoli, 75004 Lyon").await,
+        "found 48 Rue de Rivoli, 75004 Paris, \
+         but the postcode 75004 and the town Lyon contradict each other"
+    );
+    assert_eq!(server.targets().len(), 2);
+    assert_eq!(
+        search(&geocoder, "48 Rue de Rivoli, 75004 Paris").await,
+        "48 Rue de Rivoli, 75004 Paris"
+    );
+    assert_eq!(server.targets().len(), 3);
+    assert_eq!(
+        search(&geocoder, "48 Rue de Rivoli, 69001 Lyon").await,
+        "found 48 Rue de Rivoli, 75004 Paris, but not in 69001 Lyon"
+    );
+}
+
+#[tokio::test]
+async fn a_town_may_have_another_name_in_the_query() {
+    let (geocoder, _server) = geocoder(|query| match query {
+        "Lutetia" => json!([town("Lutèce"), town("Paris")]),
+        "Köln" => json!([town("Cologne")]),
+        "Nowhere" => json!([]),
+        _ => json!([house("48", "Rue de Rivoli", "75004", "Paris")]),
+    })
+    .await;
+
+    for (town, expected) in [
+        ("Lutetia", "48 Rue de Rivoli, 75004 Paris"),
+        (
+            "Köln",
+            "found 48 Rue de Rivoli, 75004 Paris, \
+             but the postcode 75004 and the town Köln contradict each other",
+        ),
+        (
+            "Nowhere",
+            "found 48 Rue de Rivoli, 75004 Paris, \
+             but the postcode 75004 and the town Nowhere contradict each other",
+        ),
+    ] {
+        let text = format!("48 Rue de Rivoli, 75004 {town}");
+        assert_eq!(search(&geocoder, &text).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_place_with_the_querys_postcode_is_selected() {
+    let (geocoder, _server) = geocoder(|_| {
+        json!([
+            house("1", "Rue de Paris", "93100", "Montreuil"),
+            house("1", "Rue de Paris", "93260", "Les Lilas"),
+        ])
+    })
+    .await;
+
+    for (text, expected) in [
+        (
+            "1 rue de Paris, 93260 Les Lilas",
+            "1 Rue de Paris, 93260 Les Lilas",
+        ),
+        ("1 rue de Paris, 93260", "1 Rue de Paris, 93260 Les Lilas"),
+        (
+            "1 rue de Paris, 93100 Montreuil",
+            "1 Rue de Paris, 93100 Montreuil",
+        ),
+        (
+            "1 rue de Paris, 93260 Montreuil",
+            "found 1 Rue de Paris, 93260 Les Lilas, \
+             but the postcode 93260 and the town Montreuil contradict each other",
+        ),
+    ] {
+        assert_eq!(search(&geocoder, text).await, expected, "{text}");
+    }
+}
