@@ -46,6 +46,8 @@ pub(crate) enum Error {
     Gone(ErrorDetail),
     #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
+    #[error("an If-Match other than `*` cannot be met: all entity tags are weak")]
+    PreconditionFailed,
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
     #[error("{}", .detail.message)]
@@ -179,6 +181,7 @@ impl Error {
             Self::IdempotencyKeyReused(_) => &codes::IDEMPOTENCY_KEY_REUSED,
             Self::Gone(_) => &codes::EVENTS_EXPIRED,
             Self::TooLarge { .. } => &codes::PAYLOAD_TOO_LARGE,
+            Self::PreconditionFailed => &codes::PRECONDITION_FAILED,
             Self::UnsupportedMediaType(_) => &codes::UNSUPPORTED_MEDIA_TYPE,
             Self::LimitExceeded { .. } => &codes::TOO_MANY_REQUESTS,
             Self::Overloaded { .. } => &codes::OVERLOADED,
@@ -204,6 +207,7 @@ impl Error {
             | Self::NotAcceptable
             | Self::RequestTimeout
             | Self::TooLarge { .. }
+            | Self::PreconditionFailed
             | Self::UnsupportedMediaType(_)
             | Self::Overloaded { .. }
             | Self::Unavailable { .. }

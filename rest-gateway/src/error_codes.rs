@@ -196,6 +196,12 @@ error_codes! {
         cause: "Events are stored for a limited time, by default 30 days, and the requested ones are older.",
         solution: "List your deliveries to get their current state, then list the events without `after`, from the oldest stored one.",
     }
+    PRECONDITION_FAILED = PRECONDITION_FAILED, retryable: false, {
+        title: "Precondition failed",
+        meaning: "The precondition in `If-Match` cannot be met. The request was not executed.",
+        cause: "`If-Match` compares strong entity tags, and all of this API are weak, so only `If-Match: *` can be met.",
+        solution: "Send the request without `If-Match`. To read a resource only if it has changed, send its `ETag` as `If-None-Match`.",
+    }
     PAYLOAD_TOO_LARGE = PAYLOAD_TOO_LARGE, retryable: false, {
         title: "Body too large",
         meaning: "The body of the request is too large. The request was not executed.",

@@ -4,9 +4,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY},
+    header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, VARY},
 };
 use sha2::{Digest, Sha256};
+
+use crate::error::Error;
 
 /// Length of the truncated digest: enough to make collisions negligible.
 const TAG_BYTES: usize = 16;
@@ -43,6 +45,17 @@ pub(crate) fn apply(request_headers: &HeaderMap, mut response: Response<Bytes>) 
         *response.body_mut() = Bytes::new();
     }
     response
+}
+
+/// Fails unless `If-Match` is absent or `*`. It compares strongly (RFC 9110 §13.1.1), and every
+/// entity tag of the API is weak, so no other value can be met.
+pub(crate) fn check_if_match(headers: &HeaderMap) -> Result<(), Error> {
+    let mut values = headers.get_all(IF_MATCH).iter().peekable();
+    if values.peek().is_none() || values.any(|value| value.as_bytes().trim_ascii() == b"*") {
+        Ok(())
+    } else {
+        Err(Error::PreconditionFailed)
+    }
 }
 
 /// Whether the response must not be stored.

@@ -125,44 +125,59 @@ impl Range<'_> {
     }
 }
 
-/// The well-formed ranges. An empty list accepts every type.
+/// The well-formed ranges; malformed ones are ignored. An empty list accepts every type.
 fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
     headers
         .get_all(ACCEPT)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .filter_map(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let essence = parts.next()?;
-            let (main, subtype) = match essence {
-                // Sent by some old clients for `*/*`.
-                "*" => ("*", "*"),
-                _ => essence.split_once('/')?,
-            };
-            let quality = parts
-                .filter_map(|parameter| parameter.split_once('='))
-                .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-                .map_or(1000, |(_, value)| thousandths(value.trim()));
-            Some(Range {
-                main,
-                subtype,
-                quality,
-            })
-        })
+        .filter_map(parse_range)
         .collect()
 }
 
-/// A quality of 0 to 1 in thousandths; a malformed one counts as 1.
-fn thousandths(text: &str) -> u16 {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if fraction.len() > 3 || !digits(whole) || !digits(fraction) {
-        return 1000;
+/// Parses a range (RFC 9110 §12.5.1); none if it or its quality is malformed.
+fn parse_range(text: &str) -> Option<Range<'_>> {
+    let mut parts = text.split(';').map(str::trim);
+    let (main, subtype) = match parts.next()? {
+        // Sent by some old clients for `*/*`.
+        "*" => ("*", "*"),
+        essence => essence.split_once('/')?,
+    };
+    if !is_token(main) || !is_token(subtype) || (main == "*" && subtype != "*") {
+        return None;
     }
-    match (whole, format!("{fraction:0<3}").parse()) {
-        ("" | "0", Ok(thousandths)) => thousandths,
-        _ => 1000,
+    let quality = parts
+        .filter_map(|parameter| parameter.split_once('='))
+        .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+        .map_or(Some(1000), |(_, value)| thousandths(value.trim()))?;
+    Some(Range {
+        main,
+        subtype,
+        quality,
+    })
+}
+
+/// Whether a text is a token (RFC 9110 §5.6.2).
+fn is_token(text: &str) -> bool {
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+/// A quality of 0 to 1 in thousandths; none if it is malformed. Accepts `.5`, which some clients
+/// send.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths = format!("{fraction:0<3}").parse().ok()?;
+    match whole {
+        "0" => Some(thousandths),
+        "" if !fraction.is_empty() => Some(thousandths),
+        "1" if thousandths == 0 => Some(1000),
+        _ => None,
     }
 }
 
@@ -275,7 +290,6 @@ mod tests {
             ("text/html, */*; q=.2", Some(MediaType::JsonLd)),
             ("application/json;Q=0.001", Some(MediaType::Json)),
             ("application/problem+json", None),
-            ("garbage", Some(MediaType::JsonLd)),
             ("text/html", None),
             ("*/*;q=0", None),
             ("application/*;q=0, text/html", None),
@@ -289,6 +303,42 @@ mod tests {
             MediaType::of_resource(&HeaderMap::new()).ok(),
             Some(MediaType::JsonLd)
         );
+    }
+
+    #[test]
+    fn a_malformed_range_is_ignored_and_a_header_without_another_accepts_every_type() {
+        for malformed in [
+            "garbage",
+            "/",
+            "application/",
+            "/json",
+            "*/json",
+            "text/html/x",
+            "text html/x",
+            "text/html;q=",
+            "text/html;q=x",
+            "text/html;q=2",
+            "text/html;q=1.5",
+            "text/html;q=0.1234",
+            "text/html;q=-1",
+            ", ;q=0,",
+        ] {
+            for (accept, expected) in [
+                (malformed.to_owned(), Some(MediaType::JsonLd)),
+                (
+                    format!("{malformed}, application/json"),
+                    Some(MediaType::Json),
+                ),
+                (format!("image/png, {malformed}"), None),
+            ] {
+                let value = HeaderValue::from_str(&accept).unwrap();
+                let headers = HeaderMap::from_iter([(ACCEPT, value)]);
+
+                let negotiated = MediaType::of_resource(&headers).ok();
+
+                assert_eq!(negotiated, expected, "{accept}");
+            }
+        }
     }
 
     #[test]

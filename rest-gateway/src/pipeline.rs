@@ -98,7 +98,8 @@ impl Inner {
         let rate_limits = &self.gateway.rate_limits;
         let found = rate_limits
             .check(&parts)
-            .and_then(|()| self.routes.find(&parts));
+            .and_then(|()| self.routes.find(&parts))
+            .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found));
         let RouteMatch {
             route,
             parameter,
@@ -114,7 +115,7 @@ impl Inner {
         // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
         // fixed media type are exempt: some are health checks, which must always respond.
         let _permit = match route.negotiation {
-            Negotiation::JsonLd => Some(self.acquire_permit()?),
+            Negotiation::JsonLd | Negotiation::NoContent => Some(self.acquire_permit()?),
             Negotiation::Fixed => None,
         };
 

@@ -199,6 +199,7 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Error::IdempotencyKeyReused(_)
         | Error::Gone(_)
         | Error::TooLarge { .. }
+        | Error::PreconditionFailed
         | Error::UnsupportedMediaType(_)
         | Error::DeadlineExceeded
         | Error::Internal(_)

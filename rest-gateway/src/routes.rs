@@ -34,6 +34,8 @@ pub(crate) struct Route {
 pub(crate) enum Negotiation {
     /// By `Accept`: JSON-LD or plain JSON.
     JsonLd,
+    /// Not at all: a successful response has no body.
+    NoContent,
     /// By the handler.
     Fixed,
 }
@@ -64,7 +66,7 @@ routes! {
     POST   "/api/deliveries"                JsonLd  deliveries::create;
     POST   "/api/deliveries/assert"         JsonLd  deliveries::assert;
     GET    "/api/deliveries/{id}"           JsonLd  deliveries::get;
-    DELETE "/api/deliveries/{id}"           JsonLd  deliveries::cancel;
+    DELETE "/api/deliveries/{id}"           NoContent deliveries::cancel;
     GET    "/api/tasks/{id}"                JsonLd  tasks::get;
     PUT    "/api/tasks/{id}/done"           JsonLd  tasks::complete;
     POST   "/api/retail_prices/calculate"   JsonLd  retail_prices::calculate;
@@ -77,7 +79,7 @@ routes! {
     GET    "/api/webhooks"                  JsonLd  webhooks::list;
     POST   "/api/webhooks"                  JsonLd  webhooks::create;
     GET    "/api/webhooks/{id}"             JsonLd  webhooks::get;
-    DELETE "/api/webhooks/{id}"             JsonLd  webhooks::delete;
+    DELETE "/api/webhooks/{id}"             NoContent webhooks::delete;
     POST   "/api/webhooks/{id}/enable"      JsonLd  webhooks::enable;
     POST   "/api/webhooks/{id}/disable"     JsonLd  webhooks::disable;
     POST   "/api/webhooks/{id}/rotate_secret" JsonLd webhooks::rotate_secret;
@@ -161,7 +163,7 @@ impl RouteTable {
 fn negotiate(route: &Route, headers: &HeaderMap) -> Result<Option<MediaType>, Error> {
     match route.negotiation {
         Negotiation::JsonLd => MediaType::of_resource(headers).map(Some),
-        Negotiation::Fixed => Ok(None),
+        Negotiation::NoContent | Negotiation::Fixed => Ok(None),
     }
 }
 
@@ -233,7 +235,7 @@ mod tests {
 
         let routes: BTreeSet<_> = ROUTES
             .iter()
-            .filter(|route| matches!(route.negotiation, Negotiation::JsonLd))
+            .filter(|route| !matches!(route.negotiation, Negotiation::Fixed))
             .filter(|route| !DOCUMENTATION_PATHS.contains(&route.path))
             .map(|route| (route.method.as_str(), route.path))
             .collect();

@@ -17,6 +17,7 @@ mod errors;
 mod failover;
 mod idempotency;
 mod listing;
+mod preconditions;
 mod public;
 mod rate_limits;
 mod retail_prices;

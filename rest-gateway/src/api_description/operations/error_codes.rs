@@ -65,8 +65,13 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         derived.push(&codes::VALIDATION_FAILED);
     }
     if operation.returns.is_negotiated() {
-        derived.extend([&codes::NOT_ACCEPTABLE, &codes::OVERLOADED]);
+        derived.push(&codes::NOT_ACCEPTABLE);
     }
+    if !operation.returns.is_fixed() {
+        // Unknown query parameters.
+        derived.extend([&codes::VALIDATION_FAILED, &codes::OVERLOADED]);
+    }
+    derived.push(&codes::PRECONDITION_FAILED);
     if !matches!(
         (operation.auth, operation.returns),
         (Auth::None, Returns::Document(..) | Returns::Health)

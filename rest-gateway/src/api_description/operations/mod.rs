@@ -153,7 +153,12 @@ impl Returns {
 
     /// Whether `Accept` chooses the media type.
     pub(super) fn is_negotiated(self) -> bool {
-        !matches!(self, Self::Document(..) | Self::Health)
+        !self.is_fixed() && !matches!(self, Self::Nothing)
+    }
+
+    /// Whether the media type is the same for every request.
+    pub(super) fn is_fixed(self) -> bool {
+        matches!(self, Self::Document(..) | Self::Health)
     }
 }
 

@@ -1,0 +1,96 @@
+//! What a request demands of its response or of the resource: `Accept` and `If-Match`.
+
+use http::{Method, header::IF_MATCH};
+use proto::{CancelDeliveryRequest, DeleteWebhookResponse, Delivery, task};
+
+use crate::harness::{
+    Platform,
+    samples::{ID, task},
+};
+
+#[tokio::test]
+async fn a_delete_is_executed_whatever_it_accepts() {
+    let platform = Platform::start().await;
+    for accept in ["text/html", "*/*;q=0", "application/json", ""] {
+        platform.core.will_respond(Delivery::default());
+        platform.core.will_respond(DeleteWebhookResponse {});
+
+        for collection in ["deliveries", "webhooks"] {
+            let request = platform
+                .client
+                .request(Method::DELETE, &format!("/api/{collection}/{ID}"))
+                .header("accept", accept);
+            let reply = platform.client.send(request, "").await;
+
+            assert_eq!(reply.status, 204, "{collection} {accept}: {}", reply.text());
+            assert!(reply.body.is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_if_match_cannot_be_met_is_412_and_not_executed() {
+    let platform = Platform::start().await;
+    let paths = [
+        (Method::DELETE, format!("/api/deliveries/{ID}")),
+        (Method::PUT, format!("/api/tasks/{ID}/done")),
+        (Method::POST, "/api/deliveries".to_owned()),
+        (Method::GET, format!("/api/tasks/{ID}")),
+        (Method::GET, "/healthz".to_owned()),
+    ];
+    for (method, path) in &paths {
+        for tags in ["\"a\"", "W/\"a\"", "\"a\", W/\"b\"", "", "nonsense"] {
+            let request = platform.client.request(method.clone(), path);
+            let request = request.header(IF_MATCH, tags);
+            let reply = platform.client.send(request, "").await;
+
+            assert_eq!(reply.status, 412, "{method} {path} {tags}");
+            assert_eq!(reply.error()["code"], "precondition_failed");
+        }
+    }
+    assert!(!platform.core.was_called());
+
+    // A `*` is met by every resource that exists.
+    platform.core.will_respond(Delivery::default());
+    let any = platform.client.request(Method::DELETE, &paths[0].1);
+    let cancelled = platform.client.send(any.header(IF_MATCH, "*"), "").await;
+    platform.core.will_respond(task(task::Kind::Pickup));
+    let any = platform.client.request(Method::GET, &paths[3].1);
+    let read = platform.client.send(any.header(IF_MATCH, "*"), "").await;
+
+    assert_eq!(
+        (cancelled.status.as_u16(), read.status.as_u16()),
+        (204, 200)
+    );
+    platform.core.received::<CancelDeliveryRequest>();
+}
+
+#[tokio::test]
+async fn a_malformed_accept_counts_as_absent() {
+    let platform = Platform::start().await;
+    for (accept, status) in [
+        ("garbage", 200),
+        ("/", 200),
+        ("application/", 200),
+        ("*/json", 200),
+        ("text/html/x", 200),
+        ("text/html;q=x", 200),
+        ("text/html;q=2", 200),
+        ("text/html;q=x, image/png", 406),
+        ("garbage, text/html", 406),
+    ] {
+        platform.core.will_respond(task(task::Kind::Pickup));
+
+        let reply = platform
+            .client
+            .get_accepting(&format!("/api/tasks/{ID}"), accept)
+            .await;
+
+        assert_eq!(reply.status, status, "{accept}");
+        if status == 406 {
+            // The scripted response is still there.
+            let path = format!("/api/tasks/{ID}");
+            assert_eq!(platform.client.get(&path).await.status, 200);
+        }
+    }
+}
