@@ -104,10 +104,11 @@ pub(crate) struct ErrorDetail {
 impl Error {
     /// An unknown path.
     pub(crate) fn no_such_path() -> Self {
-        Self::NotFound(ErrorDetail::new(
-            &codes::NOT_FOUND,
-            "there is no resource at this path",
-        ))
+        Self::not_found("there is no resource at this path")
+    }
+
+    pub(crate) fn not_found(message: &str) -> Self {
+        Self::NotFound(ErrorDetail::new(&codes::NOT_FOUND, message))
     }
 
     /// An `Authorization` header that is rejected without a call to core.

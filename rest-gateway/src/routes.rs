@@ -75,6 +75,7 @@ routes! {
     GET    "/api/time_slots/{id}"           JsonLd  time_slots::get;
     GET    "/api/time_slots/{id}/choices"   JsonLd  time_slots::list_choices;
     GET    "/api/me"                        JsonLd  me::get;
+    GET    "/api/api_apps/{id}"             JsonLd  me::get_by_id;
     GET    "/api/stores/{id}"               JsonLd  stores::get;
     GET    "/api/webhooks"                  JsonLd  webhooks::list;
     POST   "/api/webhooks"                  JsonLd  webhooks::create;

@@ -9,6 +9,8 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 MEDIA_TYPE = "application/ld+json"
 # Responses whose relative IRIs are resolved against a path that is not the root.
 BELOW = "/api/anything/below"
+COLLECTIONS = {"api_apps", "contexts", "deliveries", "events", "notifications", "retail_prices",
+               "stores", "tasks", "time_slots", "webhooks"}
 
 DRAFT = {
     "pickup": {"address": "24 Rue de la Paix, 75002 Paris", "before": "tomorrow 11:00"},
@@ -100,6 +102,21 @@ def described(expanded):
             if "@id" in members and len(members) > 1}
 
 
+def paths(value, base):
+    """The IRIs of the platform in a document, as paths, without the `@id`s of addresses: those
+    cannot be read."""
+    if isinstance(value, dict):
+        is_address = value.get("@type") == "http://schema.org/Place"
+        for name, member in value.items():
+            if not (is_address and name == "@id"):
+                yield from paths(member, base)
+    elif isinstance(value, list):
+        for element in value:
+            yield from paths(element, base)
+    elif isinstance(value, str) and value.removeprefix(base).startswith("/"):
+        yield value.removeprefix(base)
+
+
 def responses(seed):
     """A response of every kind, with all its optional members: pairs of a case and a document."""
     shop = seed.shop
@@ -156,11 +173,20 @@ def check_navigation(processor):
     assert members == [{"@id": "http://schema.org/ParcelDelivery"}], members
 
 
+def check_readable(iris, shop):
+    """Every IRI in a response can be read, and there is one of each collection."""
+    for iri in sorted(iris):
+        status = requests.get(shop.base + iri, headers=shop.headers, timeout=30).status_code
+        assert status == 200, f"{status} of {iri}"
+    missing = COLLECTIONS - {iri.split("/")[2] for iri in iris if iri.count("/") > 1}
+    assert not missing, f"no response has an IRI of {missing}"
+
+
 def check(seed):
     processor = Processor(seed.shop.base)
     documentation = processor.expand(seed.shop.call("GET", "/api/docs.jsonld"))
     documented = described(documentation)
-    count = 0
+    count, iris = 0, set()
     for case, document in responses(seed):
         expanded = processor.expand(document)
         assert expanded, f"{case}: empty when expanded"
@@ -170,5 +196,10 @@ def check(seed):
         found, expected = map(processor.comparable, (processor.compact(document), document))
         assert found == expected, f"{case}\n{expected}\nis compacted to\n{found}"
         count += 1
+        # The targets of operations are URL templates, for any method.
+        if document["@type"] != "hydra:ApiDocumentation":
+            iris.update(paths(document, seed.shop.base))
+    check_readable(iris, seed.shop)
     check_navigation(processor)
-    print(f"{count} documents are preserved, and every class and property of theirs is documented")
+    print(f"{count} documents are preserved, every class and property of theirs is documented, "
+          f"and {len(iris)} IRIs in them can be read")

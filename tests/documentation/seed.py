@@ -44,7 +44,8 @@ class Seed:
         tasks = [delivery[task]["@id"] for delivery in deliveries for task in ("pickup", "dropoff")]
         for task in tasks[:6]:
             self.courier.call("PUT", task + "/done", {})
-        store = shop.call("GET", shop.call("GET", "/api/me")["store"])
+        me = shop.call("GET", "/api/me")
+        store = shop.call("GET", me["store"])
         quotes = [shop.call("POST", "/api/retail_prices/calculate", ORDER) for _ in range(10)]
         choices = shop.call("GET", "/api/time_slots/choices")["choices"]
         self.choices = [choice["value"] for choice in choices]
@@ -55,6 +56,7 @@ class Seed:
             "webhooks": [webhook["@id"] for webhook in webhooks],
             "notifications": self._wait_for(webhooks[0]["@id"] + "/notifications"),
             "events": self._wait_for("/api/events"),
+            "api_apps": [me["@id"]],
             "stores": [store["@id"]],
             "time_slots": store["timeSlots"],
             "quotes": [quote["@id"] for quote in quotes],

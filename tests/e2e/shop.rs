@@ -35,6 +35,18 @@ on_both_databases! {
         assert_error(&platform.anonymous_client().get("/api/me").await, 401);
     }
 
+    async fn a_client_reads_itself_but_no_other_client(platform: &Platform) {
+        let client = platform.client_for(&platform.demo_client, &["tasks"]).await;
+        let other = platform.new_store_client().await;
+
+        let me = client.get("/api/me").await.expect(200);
+        let path = me["@id"].as_str().unwrap();
+
+        assert_eq!(client.get(path).await.expect(200), me);
+        assert_error(&other.get(path).await, 404);
+        assert_error(&platform.anonymous_client().get(path).await, 401);
+    }
+
     /// "`name`, `enabled`, `address`, `timeSlot` IRI, `timeSlots`": of its own store only.
     async fn a_client_reads_only_its_own_store(platform: &Platform) {
         let client = platform.client().await;

@@ -1,4 +1,4 @@
-//! `/api/me`: the calling client.
+//! `/api/me` and `/api/api_apps`: the calling client.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    error::Error,
     gateway::{Gateway, HandlerResult},
     json_ld,
     request::Request,
@@ -33,17 +34,28 @@ struct ApiApp {
 
 /// `GET /api/me`
 pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    json_ld::ok(&ApiApp::from(caller(&gateway, &request).await?))
+}
+
+/// `GET /api/api_apps/{id}`: a client can read itself only.
+pub(crate) async fn get_by_id(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    let client = caller(&gateway, &request).await?;
+    if client.name != Collection::ApiClients.name(&request.parameter) {
+        return Err(Error::not_found("there is no such API client"));
+    }
+    json_ld::ok(&ApiApp::from(client))
+}
+
+async fn caller(gateway: &Gateway, request: &Request) -> Result<proto::ApiClient, Error> {
     let message = GetCurrentApiClientRequest {};
-    let client = gateway
+    gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
             ApiClientsClient::new(core)
                 .get_current_api_client(message)
                 .await
         })
-        .await?;
-
-    json_ld::ok(&ApiApp::from(client))
+        .await
 }
 
 impl From<proto::ApiClient> for ApiApp {

@@ -15,8 +15,8 @@ use crate::{
     request::Request,
 };
 
+/// The collections that can be listed.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Entrypoint {
     #[serde(rename = "@context")]
     context: &'static str,
@@ -26,9 +26,6 @@ struct Entrypoint {
     ld_type: &'static str,
     delivery: String,
     event: String,
-    retail_price: String,
-    task: String,
-    time_slot: String,
     webhook: String,
 }
 
@@ -41,9 +38,6 @@ pub(crate) async fn get_entrypoint(_: Arc<Gateway>, _: Request) -> HandlerResult
         ld_type: "Entrypoint",
         delivery: iri_of(Collection::Deliveries),
         event: iri_of(Collection::Events),
-        retail_price: iri_of(Collection::RetailPrices),
-        task: iri_of(Collection::Tasks),
-        time_slot: iri_of(Collection::TimeSlots),
         webhook: iri_of(Collection::Webhooks),
     })
 }

@@ -1,9 +1,8 @@
 //! The entrypoint, the settings, errors and collections.
 
 use super::{
-    deliveries::{DELIVERY, TASK},
-    prices::{CALCULATION, RETAIL_PRICE},
-    stores::TIME_SLOT,
+    deliveries::DELIVERY,
+    prices::CALCULATION,
     webhooks::{EVENT, NOTIFICATION, WEBHOOK},
 };
 use crate::api_description::{
@@ -19,7 +18,7 @@ pub(in crate::api_description) static ENTRYPOINT: Class = Class {
     iri: Api("Entrypoint"),
     type_name: TypeName::Term,
     id_presence: Presence::Always,
-    description: "The entrypoint of the API.",
+    description: "The entrypoint of the API: the collections that can be listed.",
     fields: &[
         Field::new("delivery", Collection(&DELIVERY))
             .iri(Api("Entrypoint/delivery"))
@@ -27,15 +26,6 @@ pub(in crate::api_description) static ENTRYPOINT: Class = Class {
         Field::new("event", Collection(&EVENT))
             .iri(Api("Entrypoint/event"))
             .description("The events of the client's store."),
-        Field::new("retailPrice", Collection(&RETAIL_PRICE))
-            .iri(Api("Entrypoint/retailPrice"))
-            .description("The retail prices of deliveries."),
-        Field::new("task", Collection(&TASK))
-            .iri(Api("Entrypoint/task"))
-            .description("The tasks of deliveries."),
-        Field::new("timeSlot", Collection(&TIME_SLOT))
-            .iri(Api("Entrypoint/timeSlot"))
-            .description("The time slots of the client's store."),
         Field::new("webhook", Collection(&WEBHOOK))
             .iri(Api("Entrypoint/webhook"))
             .description("The client's webhooks."),

@@ -180,7 +180,8 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
     iri: SchemaOrg("Place"),
     type_name: TypeName::Iri,
     id_presence: Presence::Optional,
-    description: "A postal address with its location and contact.",
+    description: "A postal address with its location and contact. Its `@id` identifies it, but \
+        cannot be read: an address is part of its task or store.",
     fields: &[
         Field::new("geo", Object(&GEO_COORDINATES))
             .schema_org()

@@ -66,6 +66,17 @@ pub(super) static STORES: &[Operation] = &[
         ..DEFAULT
     },
     Operation {
+        target: HydraTarget::Resource(&API_APP),
+        path: "/api/api_apps/{id}",
+        operation_id: "getApiApp",
+        summary: "Gets the calling client by its id",
+        description: "A client can read itself only.",
+        tag: "Stores",
+        auth: Auth::Token,
+        returns: Returns::Resource(&API_APP),
+        ..DEFAULT
+    },
+    Operation {
         target: HydraTarget::Resource(&STORE),
         path: "/api/stores/{id}",
         operation_id: "getStore",
