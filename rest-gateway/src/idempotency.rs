@@ -81,7 +81,7 @@ fn start_hash(request: &Request) -> Sha256 {
 
 /// The key and hash of a request to an operation whose body has no members.
 pub(crate) fn for_unused_body(request: Request) -> Result<Option<Idempotency>, Error> {
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let key = Key::from_request(&request, &mut violations);
     let body = request.read_unused_body(&mut violations)?;
     match violations.into_error() {

@@ -35,6 +35,7 @@ mod json;
 mod json_ld;
 mod media_type;
 mod problem;
+mod query;
 mod request;
 mod resources;
 

@@ -104,6 +104,7 @@ impl Inner {
             route,
             parameter,
             media_type,
+            unknown_parameters,
         } = match found {
             Ok(found) => found,
             Err(error) => {
@@ -119,15 +120,22 @@ impl Inner {
             Negotiation::Fixed => None,
         };
 
-        let conditional_headers = (route.method == Method::GET).then(|| parts.headers.clone());
+        let is_read = route.method == Method::GET;
+        let conditional_headers = is_read.then(|| parts.headers.clone());
+        // What a read fails with otherwise, such as 401 and 404, has precedence.
+        let query_error = unknown_parameters.to_error().filter(|_| is_read);
         let request = Request {
             parts,
             body,
             parameter,
+            unknown_parameters,
             deadline,
             token_owners: rate_limits.token_owners().clone(),
         };
         let response = (route.handler)(Arc::clone(&self.gateway), request).await?;
+        if let Some(error) = query_error {
+            return Err(error);
+        }
 
         let response = set_media_type(response, media_type);
         let response = match conditional_headers {

@@ -11,6 +11,7 @@ use crate::{
     core_pool::CallOptions,
     error::Error,
     media_type,
+    query::UnknownParameters,
     rate_limits::{LimitStatuses, TokenOwners},
     request_id::REQUEST_ID,
 };
@@ -24,6 +25,7 @@ pub(crate) struct Request {
     pub(crate) body: Result<Bytes, Error>,
     /// The decoded value of `{…}` in the path; empty if the path has none.
     pub(crate) parameter: String,
+    pub(crate) unknown_parameters: UnknownParameters,
     /// When the response must be ready.
     pub(crate) deadline: Instant,
     /// Caches the client of this request's token once core has accepted the token.
@@ -47,6 +49,19 @@ impl Request {
             .filter(|(key, _)| key == name)
             .map(|(_, value)| value.into_owned())
             .collect()
+    }
+
+    /// A collector with the violations of the query: its unknown parameters.
+    pub(crate) fn violations(&self) -> ViolationCollector {
+        let mut violations = ViolationCollector::default();
+        self.unknown_parameters.add_to(&mut violations);
+        violations
+    }
+
+    /// Fails if the query has unknown parameters, for an operation without parameters and body
+    /// that writes.
+    pub(crate) fn check_query(&self) -> Result<(), Error> {
+        self.unknown_parameters.to_error().map_or(Ok(()), Err)
     }
 
     /// Options for calls to core with this request's access token.
@@ -93,7 +108,7 @@ impl Request {
     /// Checks the body of an operation that needs none: empty, or a JSON object, whose members are
     /// ignored.
     pub(crate) fn check_unused_body(self) -> Result<(), Error> {
-        let mut violations = ViolationCollector::default();
+        let mut violations = self.violations();
         self.read_unused_body(&mut violations)?;
         violations.into_error().map_or(Ok(()), Err)
     }

@@ -3,14 +3,16 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use http::{HeaderMap, Method, request::Parts};
+use http::{HeaderMap, Method, Uri, request::Parts};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
 use crate::{
+    api_description,
     error::Error,
     gateway::{Gateway, HandlerResult},
     media_type::MediaType,
+    query::UnknownParameters,
     request::Request,
     resources::{
         deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
@@ -112,6 +114,7 @@ pub(crate) struct RouteMatch {
     pub(crate) parameter: String,
     /// The negotiated media type; none if the handler chooses it.
     pub(crate) media_type: Option<MediaType>,
+    pub(crate) unknown_parameters: UnknownParameters,
 }
 
 impl RouteTable {
@@ -151,6 +154,7 @@ impl RouteTable {
             route,
             parameter,
             media_type: negotiate(route, &request.headers)?,
+            unknown_parameters: unknown_parameters(route, &request.uri),
         })
     }
 
@@ -165,6 +169,18 @@ fn negotiate(route: &Route, headers: &HeaderMap) -> Result<Option<MediaType>, Er
     match route.negotiation {
         Negotiation::JsonLd => MediaType::of_resource(headers).map(Some),
         Negotiation::NoContent | Negotiation::Fixed => Ok(None),
+    }
+}
+
+/// The unknown query parameters of a request for a resource. Documents and health checks ignore
+/// them, and so does the token endpoint (RFC 6749 §3.2).
+fn unknown_parameters(route: &Route, uri: &Uri) -> UnknownParameters {
+    match (route.negotiation, uri.query()) {
+        (Negotiation::Fixed, _) | (_, None) => UnknownParameters::default(),
+        (_, Some(query)) => {
+            let known = api_description::query_parameters(route.method.as_str(), route.path);
+            UnknownParameters::find(query, known)
+        }
     }
 }
 
@@ -201,7 +217,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::api_description;
 
     #[test]
     fn every_route_is_found_by_its_method_and_path() {

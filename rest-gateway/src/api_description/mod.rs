@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::openapi;
+pub(crate) use operations::query_parameters;
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
 

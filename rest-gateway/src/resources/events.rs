@@ -45,7 +45,7 @@ struct Page {
 
 /// `GET /api/events`: oldest first, paginated.
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let page_size = collection::read_page_size(&request, &mut violations);
     let after = read_after(&request, &mut violations);
 

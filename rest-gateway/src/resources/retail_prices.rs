@@ -45,7 +45,7 @@ struct RetailPrice {
 /// `POST /api/retail_prices/calculate`
 pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let tax_display = read_tax(&request, &mut violations);
     let draft = draft::read(&request.json()?, &mut violations);
 
@@ -68,7 +68,7 @@ pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> Handle
 
 /// `GET /api/retail_prices/{token}`
 pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let tax_display = read_tax(&request, &mut violations);
     if let Some(error) = violations.into_error() {
         return Err(error);

@@ -38,10 +38,27 @@ fn webhook() -> Webhook {
 #[tokio::test]
 async fn core_receives_the_key_and_a_hash_of_method_url_and_body() {
     let platform = Platform::start().await;
-    for (path, body) in [
-        ("/api/webhooks", "{\"event\": \"delivery.completed\"}"),
-        ("/api/webhooks", "{\"event\":\"delivery.completed\"}"),
-        ("/api/webhooks?x=1", "{\"event\":\"delivery.completed\"}"),
+    let unknown = Violation {
+        field: "x".to_owned(),
+        description: "is unknown; there are no parameters".to_owned(),
+        reason: "UNKNOWN_PARAMETER".to_owned(),
+    };
+    for (path, body, unknown_parameters) in [
+        (
+            "/api/webhooks",
+            "{\"event\": \"delivery.completed\"}",
+            vec![],
+        ),
+        (
+            "/api/webhooks",
+            "{\"event\":\"delivery.completed\"}",
+            vec![],
+        ),
+        (
+            "/api/webhooks?x=1",
+            "{\"event\":\"delivery.completed\"}",
+            vec![unknown],
+        ),
     ] {
         platform.core.will_respond(webhook());
 
@@ -54,7 +71,7 @@ async fn core_receives_the_key_and_a_hash_of_method_url_and_body() {
             CreateWebhookRequest {
                 event: "delivery.completed".to_owned(),
                 url: String::new(),
-                violations: vec![],
+                violations: unknown_parameters.clone(),
                 idempotency: Some(Idempotency {
                     key: "order 42".to_owned(),
                     request_hash: Sha256::digest(format!("POST\n{path}\n{body}")).to_vec(),

@@ -70,7 +70,7 @@ async fn a_price_includes_tax_unless_the_query_excludes_it() {
         ("", 499, true),
         ("?tax=included", 499, true),
         ("?tax=excluded", 416, false),
-        ("?other=1&tax=%65xcluded", 416, false),
+        ("?tax=%65xcluded", 416, false),
     ] {
         let platform = Platform::start().await;
         platform.core.will_respond(retail_price());

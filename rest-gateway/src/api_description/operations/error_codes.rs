@@ -57,13 +57,6 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     if matches_path_without_method(operation) {
         derived.push(&codes::METHOD_NOT_ALLOWED);
     }
-    if operation
-        .parameters
-        .iter()
-        .any(|parameter| parameter.location == "query")
-    {
-        derived.push(&codes::VALIDATION_FAILED);
-    }
     if operation.returns.is_negotiated() {
         derived.push(&codes::NOT_ACCEPTABLE);
     }

@@ -199,6 +199,16 @@ const DEFAULT: Operation = Operation {
     error_codes: &[],
 };
 
+/// The names of an operation's query parameters.
+pub(crate) fn query_parameters(method: &str, path: &str) -> Vec<&'static str> {
+    all()
+        .filter(|operation| operation.method == method && operation.path == path)
+        .flat_map(|operation| operation.parameters)
+        .filter(|parameter| parameter.location == "query")
+        .map(|parameter| parameter.name)
+        .collect()
+}
+
 /// Method and path of every operation.
 #[cfg(test)]
 pub(crate) fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {

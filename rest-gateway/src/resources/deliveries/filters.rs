@@ -8,21 +8,7 @@ use crate::{body_reader::ViolationCollector, collection::read_single, request::R
 
 const CURSOR: &str = "cursor";
 
-/// Every supported parameter.
-const PARAMETERS: [&str; 9] = [
-    CURSOR,
-    "itemsPerPage",
-    "externalReference",
-    "createdAt[after]",
-    "createdAt[before]",
-    "dropoff.before[after]",
-    "dropoff.before[before]",
-    "status",
-    "exists[cancelledAt]",
-];
-
-/// Reads the query and collects violations. An unknown parameter is a violation too: a mistyped
-/// filter would otherwise match every delivery.
+/// Reads the query and collects violations.
 pub(super) fn read(
     request: &Request,
     violations: &mut ViolationCollector,
@@ -39,16 +25,6 @@ pub(super) fn read(
     let status = read_parameter("status", "status");
     let cancelled = read_parameter("cancelled", "exists[cancelledAt]");
 
-    for (name, _) in parameters(request) {
-        if !PARAMETERS.contains(&name.as_ref()) {
-            let known = PARAMETERS.join(", ");
-            violations.add_verbatim(
-                &name,
-                "UNKNOWN_PARAMETER",
-                format!("is unknown; the parameters are {known}"),
-            );
-        }
-    }
     let page_size = page_size.and_then(|text| {
         let size = text.parse().ok();
         check(

@@ -13,7 +13,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    body_reader::ViolationCollector,
     collection::{self, Pagination},
     core_pool::Retry,
     error::Error,
@@ -69,7 +68,7 @@ struct DeliveryPrice {
 /// `POST /api/deliveries`
 pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.json()?;
     let draft = draft::read(&body, &mut violations);
@@ -100,7 +99,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 /// delivery without IRI and ID.
 pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let draft = draft::read(&request.json()?, &mut violations);
 
     let message = AssertDeliveryRequest {
@@ -135,7 +134,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
 
 /// `GET /api/deliveries`: newest first, paginated.
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let message = filters::read(&request, &mut violations);
     let cursor = message.page_token.clone();
     let page = gateway
@@ -165,6 +164,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
 /// `DELETE /api/deliveries/{id}`
 pub(crate) async fn cancel(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
+    request.check_query()?;
     let message = CancelDeliveryRequest {
         name: Collection::Deliveries.name(&request.parameter),
     };

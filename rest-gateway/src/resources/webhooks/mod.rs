@@ -18,7 +18,7 @@ use serde_json::Value;
 use tonic::transport::Channel;
 
 use crate::{
-    body_reader::{Object, ViolationCollector},
+    body_reader::Object,
     collection,
     core_pool::Retry,
     error::Error,
@@ -50,7 +50,7 @@ struct Webhook {
 /// `POST /api/webhooks`
 pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.json()?;
     let value = violations.parse(&body);
@@ -126,6 +126,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
 
 /// `DELETE /api/webhooks/{id}`
 pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+    request.check_query()?;
     let message = DeleteWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
@@ -198,7 +199,7 @@ where
 pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
     let name = Collection::Webhooks.name(&request.parameter);
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     violations.add_alias("overlap_seconds".to_owned(), "overlap");
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.optional_json()?;

@@ -71,7 +71,7 @@ struct Recovery {
 
 /// `GET /api/webhooks/{id}/notifications`: newest first, paginated.
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     violations.add_alias("states".to_owned(), "state");
     let states = request.query("state");
     let page_size = collection::read_page_size(&request, &mut violations);
@@ -169,7 +169,7 @@ fn show(notification: WebhookNotification) -> HandlerResult {
 pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let options = request.call_options()?;
     let name = Collection::Webhooks.name(&request.parameter);
-    let mut violations = ViolationCollector::default();
+    let mut violations = request.violations();
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.json()?;
     let value = violations.parse(&body);
