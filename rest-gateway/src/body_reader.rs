@@ -5,9 +5,10 @@ use proto::limits::NumberRange;
 use serde_json::{Map, Value};
 
 use crate::{
+    api_description::Shape,
     error::{Error, Violation},
     field_names::FieldNames,
-    json::{self, Document},
+    json::{self, Document, Fault, ParseError},
 };
 
 /// Core returns violations in response headers, whose size is limited.
@@ -30,8 +31,10 @@ pub(crate) struct Object<'v> {
 }
 
 impl ViolationCollector {
-    /// Parses a body that must be a JSON object. If it is not, adds a violation and returns null.
-    pub(crate) fn parse(&mut self, body: &[u8]) -> Value {
+    /// Parses the known members of a body that must be a JSON object. If it is not, adds a
+    /// violation and returns null. A byte order mark is skipped (RFC 8259 §8.1).
+    pub(crate) fn parse(&mut self, body: &[u8], shape: Shape) -> Value {
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
         if body.trim_ascii().is_empty() {
             self.add(
                 "",
@@ -40,15 +43,23 @@ impl ViolationCollector {
             );
             return Value::Null;
         }
-        let Document { value, repeated } = match json::parse(body) {
+        let Document { value, faults } = match json::parse(body, shape) {
             Ok(document) => document,
             Err(error) => {
-                self.add("", "INVALID_JSON", format!("the body is not JSON: {error}"));
+                let reason = match error {
+                    ParseError::NotUtf8(_) | ParseError::NotJson(_) => "INVALID_JSON",
+                    ParseError::TooDeep => "TOO_DEEP",
+                };
+                self.add("", reason, format!("the body {error}"));
                 return Value::Null;
             }
         };
-        for path in repeated {
-            self.add_verbatim(&path, "REPEATED", "must occur only once");
+        for (path, fault) in faults {
+            let (reason, description) = match fault {
+                Fault::Repeated => ("REPEATED", "must occur only once"),
+                Fault::NotUnicode => ("NOT_UNICODE", "must not have half of a surrogate pair"),
+            };
+            self.add_verbatim(&path, reason, description);
         }
         if !value.is_object() {
             let description = format!("the body must be a JSON object, not {}", type_name(&value));

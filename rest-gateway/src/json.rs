@@ -1,42 +1,145 @@
-//! Parses any JSON and detects repeated keys: parsers differ in which value they use, so a body
-//! with a repeated key is rejected.
+//! Parses JSON of which only known members are read: the others are ignored, whatever they hold.
+//!
+//! The syntax of the whole text is checked first. Only then are the known values read, each by
+//! itself: one that no type can hold is a fault of its member, not of the text.
 
-use std::fmt;
+use std::{fmt, str::Utf8Error};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value, value::RawValue};
 
-/// Limits the paths that are stored: a client finds the cause with fewer.
-const MAX_REPEATED: usize = 20;
+use crate::api_description::Shape;
 
-/// A JSON document.
+/// Limits the faults that are stored: a client finds the cause with fewer.
+const MAX_FAULTS: usize = 20;
+/// Of arrays and objects, the outermost included.
+const MAX_DEPTH: usize = 128;
+
+/// A JSON document, reduced to its known members.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// Paths of the repeated members, such as `dropoff.packages[0].type`.
-    pub(crate) repeated: Vec<String>,
+    /// The paths, such as `dropoff.packages[0].type`, of known members with a fault.
+    pub(crate) faults: Vec<(String, Fault)>,
 }
 
-/// Parses a whole text as JSON, nested up to 128 levels (`serde_json`'s limit).
-pub(crate) fn parse(text: &[u8]) -> Result<Document, serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let mut state = State::default();
-    let value = Element(&mut state).deserialize(&mut reader)?;
-    reader.end()?;
+/// Why a known member cannot be read. Its value is null if it is `NotUnicode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Parsers differ in which value of a repeated key they use.
+    Repeated,
+    /// A string with half of a surrogate pair (RFC 8259 §8.2).
+    NotUnicode,
+}
+
+/// Why a text cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ParseError {
+    #[error("is not UTF-8: byte {} is malformed", .0.valid_up_to() + 1)]
+    NotUtf8(#[from] Utf8Error),
+    #[error("is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("is nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+}
+
+/// Parses a whole text as JSON. Numbers beyond the range of an `f64` become its largest or smallest
+/// value.
+pub(crate) fn parse(text: &[u8], shape: Shape) -> Result<Document, ParseError> {
+    let text = std::str::from_utf8(text)?;
+    let raw: &RawValue = serde_json::from_str(text)?;
+    if is_too_deep(raw.get()) {
+        return Err(ParseError::TooDeep);
+    }
+    let mut reader = Reader::default();
+    let value = reader.read(raw, shape)?;
     Ok(Document {
         value,
-        repeated: state.repeated,
+        faults: reader.faults,
     })
 }
 
-/// The position of the parser, and the repeated members found so far.
-#[derive(Default)]
-struct State {
-    path: String,
-    repeated: Vec<String>,
+/// Whether valid JSON is nested too deeply.
+fn is_too_deep(json: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut is_in_string = false;
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_in_string = !is_in_string,
+            b'\\' => {
+                bytes.next();
+            }
+            b'[' | b'{' if !is_in_string => depth += 1,
+            b']' | b'}' if !is_in_string => depth -= 1,
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
-impl State {
+/// The position of the reader, and the faults found so far.
+#[derive(Default)]
+struct Reader {
+    path: String,
+    faults: Vec<(String, Fault)>,
+}
+
+impl Reader {
+    fn read(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
+        match raw.get().as_bytes() {
+            [b'{', ..] => self.read_object(raw, shape),
+            [b'[', ..] => self.read_array(raw, shape),
+            [b'"', ..] => Ok(serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+                self.add(Fault::NotUnicode);
+                Value::Null
+            })),
+            [b'-' | b'0'..=b'9', ..] => Ok(read_number(raw.get())),
+            _ => serde_json::from_str(raw.get()),
+        }
+    }
+
+    fn read_object(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
+        let Members(members) = serde_json::from_str(raw.get())?;
+        let mut known = Map::new();
+        for (name, value) in members {
+            // A name that is not Unicode is no known name.
+            let Ok(name) = serde_json::from_str::<String>(name.get()) else {
+                continue;
+            };
+            let Some(shape) = shape.of_member(&name) else {
+                continue;
+            };
+            let separator = if self.path.is_empty() { "" } else { "." };
+            let value = self.within(format_args!("{separator}{name}"), |reader| {
+                if known.contains_key(&name) {
+                    reader.add(Fault::Repeated);
+                }
+                reader.read(value, shape)
+            })?;
+            known.insert(name, value);
+        }
+        Ok(Value::Object(known))
+    }
+
+    /// Arrays in arrays are never read: only whether they are empty is kept.
+    fn read_array(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
+        let elements: Vec<&RawValue> = serde_json::from_str(raw.get())?;
+        let elements = elements.into_iter().enumerate().map(|(index, element)| {
+            if element.get().starts_with('[') {
+                let inner: Vec<IgnoredAny> = serde_json::from_str(element.get())?;
+                return Ok(Value::Array(vec![Value::Null; inner.len().min(1)]));
+            }
+            self.within(format_args!("[{index}]"), |reader| {
+                reader.read(element, shape)
+            })
+        });
+        elements.collect::<Result<_, _>>().map(Value::Array)
+    }
+
     /// Runs `work` with the path extended by `step`.
     fn within<T>(&mut self, step: fmt::Arguments<'_>, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
@@ -47,102 +150,104 @@ impl State {
         result
     }
 
-    fn separator(&self) -> &'static str {
-        if self.path.is_empty() { "" } else { "." }
+    fn add(&mut self, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push((self.path.clone(), fault));
+        }
     }
 }
 
-struct Element<'s>(&'s mut State);
-
-impl<'de> DeserializeSeed<'de> for Element<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
+fn read_number(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let is_negative = text.starts_with('-');
+        Value::from(if is_negative { f64::MIN } else { f64::MAX })
+    })
 }
 
-impl<'de> Visitor<'de> for Element<'_> {
-    type Value = Value;
+/// The members of an object in their order, repeated ones included.
+struct Members<'j>(Vec<(&'j RawValue, &'j RawValue)>);
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-        let mut elements = Vec::new();
-        loop {
-            let index = elements.len();
-            let next = self.0.within(format_args!("[{index}]"), |state| {
-                sequence.next_element_seed(Element(state))
-            })?;
-            match next {
-                Some(element) => elements.push(element),
-                None => return Ok(Value::Array(elements)),
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
             }
         }
-    }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let state = self.0;
-        let mut members = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let separator = state.separator();
-            let value = state.within(format_args!("{separator}{key}"), |state| {
-                if members.contains_key(&key) && state.repeated.len() < MAX_REPEATED {
-                    state.repeated.push(state.path.clone());
-                }
-                map.next_value_seed(Element(state))
-            })?;
-            members.insert(key, value);
-        }
-        Ok(Value::Object(members))
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::{collection, prelude::*, sample};
+    use serde_json::json;
 
     use super::*;
+    use crate::api_description::DELIVERY;
+
+    fn parse_delivery(text: &[u8]) -> Result<Document, ParseError> {
+        parse(text, Shape::Class(&DELIVERY))
+    }
 
     #[test]
-    fn a_repeated_member_is_reported_with_its_path() {
-        let text = br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": {"d": {}, "d": []}, "": 0, "": 1}"#;
+    fn only_known_members_are_kept() {
+        let text = br#"{
+            "x": 1e400, "x": [[["\ud800"]]], "\ud800": 0, "distance": 5, "externalReference": "7",
+            "pickup": {
+                "url": {"a": 1, "a": 1}, "tags": ["a", {"b": 1}, [1], []],
+                "address": {"geo": {"latitude": 1e400, "longitude": -1e400, "x": 0}},
+                "packages": [{"type": "XL", "quantity": 2, "x": 0}],
+                "metadata": {"x": "y", "z": {"a": 1}}
+            }
+        }"#;
 
-        let document = parse(text).unwrap();
+        let document = parse_delivery(text).unwrap();
 
-        assert_eq!(document.repeated, ["b[0].c", "a", "a.d", ""]);
+        assert_eq!(document.faults, []);
+        assert_eq!(
+            document.value,
+            json!({
+                "externalReference": "7",
+                "pickup": {
+                    "tags": ["a", {}, [null], []],
+                    "address": {"geo": {"latitude": f64::MAX, "longitude": f64::MIN}},
+                    "packages": [{"type": "XL", "quantity": 2}],
+                    "metadata": {"x": "y", "z": {}},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_fault_has_the_path_of_its_member() {
+        let text = br#"{"dropoff": 1, "pickup": {"packages": [{"type": 1, "type": 2}]},
+            "dropoff": {"tags": ["\udc00"], "metadata": {"": "", "": ""}}}"#;
+
+        let document = parse_delivery(text).unwrap();
+
+        assert_eq!(
+            document.faults,
+            [
+                ("pickup.packages[0].type".to_owned(), Fault::Repeated),
+                ("dropoff".to_owned(), Fault::Repeated),
+                ("dropoff.tags[0]".to_owned(), Fault::NotUnicode),
+                ("dropoff.metadata.".to_owned(), Fault::Repeated),
+            ]
+        );
     }
 
     #[test]
@@ -154,15 +259,30 @@ mod tests {
             b"{} {}",
             b"{'a':1}",
             b"NaN",
-            b"[1e400]",
+            b"[01]",
             b"\"\xff\"",
-            b"\"\\ud800\"",
             b"\"\n\"",
+            b"\"\\ud80\"",
             "[".repeat(200_000).as_bytes(),
             "{\"a\":".repeat(129).as_bytes(),
         ] {
-            assert!(parse(wrong).is_err(), "{}", String::from_utf8_lossy(wrong));
+            assert!(
+                parse_delivery(wrong).is_err(),
+                "{}",
+                String::from_utf8_lossy(wrong)
+            );
         }
+    }
+
+    #[test]
+    fn values_are_nested_up_to_128_levels() {
+        let nested = |depth| format!("{}\"[{{\\\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+
+        assert!(parse_delivery(nested(128).as_bytes()).is_ok());
+        assert!(matches!(
+            parse_delivery(nested(129).as_bytes()),
+            Err(ParseError::TooDeep)
+        ));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -184,10 +304,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_serialized_value_is_parsed(value in any_json()) {
-            let document = parse(value.to_string().as_bytes()).unwrap();
+        fn metadata_is_kept(
+            members in collection::hash_map(any::<String>(), any::<String>(), 0..4),
+        ) {
+            let body = json!({"pickup": {"metadata": members}});
 
-            prop_assert_eq!(document, Document { value, repeated: Vec::new() });
+            let document = parse_delivery(body.to_string().as_bytes()).unwrap();
+
+            prop_assert_eq!(document, Document { value: body, faults: Vec::new() });
         }
 
         /// One byte of a valid text is replaced.
@@ -199,17 +323,14 @@ mod tests {
             let index = index.index(text.len());
             text[index] = byte;
 
-            let expected: Option<Value> = serde_json::from_slice(&text).ok();
-            let document = parse(&text).ok();
-            prop_assert_eq!(document.is_some(), expected.is_some());
-            if let Some(document) = document.filter(|document| document.repeated.is_empty()) {
-                prop_assert_eq!(Some(document.value), expected);
-            }
+            let expected = serde_json::from_slice::<IgnoredAny>(&text).is_ok()
+                && std::str::from_utf8(&text).is_ok();
+            prop_assert_eq!(parse_delivery(&text).is_ok(), expected);
         }
 
         #[test]
         fn no_text_makes_the_parser_panic(text in any::<Vec<u8>>()) {
-            let _ = parse(&text);
+            let _ = parse_delivery(&text);
         }
     }
 }

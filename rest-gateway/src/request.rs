@@ -7,6 +7,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use url::form_urlencoded;
 
 use crate::{
+    api_description::Shape,
     body_reader::ViolationCollector,
     core_pool::CallOptions,
     error::Error,
@@ -120,7 +121,7 @@ impl Request {
     ) -> Result<Bytes, Error> {
         let body = self.optional_json()?;
         if let Some(body) = &body {
-            violations.parse(body);
+            violations.parse(body, Shape::Value);
         }
         Ok(body.unwrap_or_default())
     }

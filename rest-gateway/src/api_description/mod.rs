@@ -6,15 +6,21 @@ mod context;
 mod documentation;
 mod openapi;
 mod operations;
+mod shape;
 
 use serde_json::{Map, Value};
 
+pub(crate) use classes::{
+    deliveries::DELIVERY,
+    webhooks::{RECOVERY, SECRET_ROTATION, WEBHOOK},
+};
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::openapi;
 pub(crate) use operations::query_parameters;
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
+pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";
 const HYDRA: &str = "http://www.w3.org/ns/hydra/core#";
@@ -28,7 +34,7 @@ pub(crate) const OPENAPI: &str = "/api/docs.json";
 
 /// A class of JSON objects in responses.
 #[derive(Debug)]
-struct Class {
+pub(crate) struct Class {
     /// Name, and last segment of the path of its JSON-LD context.
     name: &'static str,
     iri: Iri,

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::{ErrorDetails, FieldViolation};
 
-use crate::harness::{Client, Platform, samples::core_status_with};
+use crate::harness::{
+    Client, Platform,
+    samples::{core_status_with, delivery},
+};
 
 /// Posts a body, asserts the violations sent to core, and returns those of the response. Core
 /// returns the violations sent to it and adds one for the missing dropoff.
@@ -74,19 +77,123 @@ async fn a_body_that_is_not_an_object_has_that_one_violation() {
 #[tokio::test]
 async fn a_repeated_key_is_reported_under_the_clients_name() {
     let violations = violations(
-        r#"{"pickup": {"my_own": 1, "my_own": 2}, "pickup": {}}"#,
-        &[("pickup.my_own", "REPEATED"), ("pickup", "REPEATED")],
+        r#"{"pickup": {"metadata": {"my_own": "1", "my_own": "2"}, "doneBefore": "", "doneBefore": ""},
+            "pickup": {}}"#,
+        &[
+            ("pickup.metadata.my_own", "REPEATED"),
+            ("pickup.doneBefore", "REPEATED"),
+            ("pickup", "REPEATED"),
+        ],
     )
     .await;
 
     assert_eq!(
         violations,
         json!([
-            {"propertyPath": "pickup.my_own", "message": "is wrong", "code": "repeated"},
+            {"propertyPath": "pickup.metadata.my_own", "message": "is wrong", "code": "repeated"},
+            {"propertyPath": "pickup.doneBefore", "message": "is wrong", "code": "repeated"},
             {"propertyPath": "pickup", "message": "is wrong", "code": "repeated"},
             {"propertyPath": "dropoff", "message": "is wrong", "code": "required"},
         ])
     );
+}
+
+#[tokio::test]
+async fn an_unknown_member_is_ignored_whatever_it_holds() {
+    let platform = Platform::start().await;
+    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    for unknown in [
+        r#""x": 1e400"#,
+        r#""x": -1e400, "x": [1e400, {"y": 1, "y": 2}]"#,
+        r#""x": 1, "x": 2"#,
+        r#""x": "\ud800""#,
+        r#""\ud800": 1"#,
+        &format!(r#""x": {deep}"#),
+    ] {
+        for body in [
+            format!(r#"{{{unknown}, "externalReference": "7"}}"#),
+            format!(
+                r#"{{"pickup": {{"address": {{"geo": {{"latitude": 1, "longitude": 2, {unknown}}},
+                    {unknown}}}, "packages": [{{"type": "XL", {unknown}}}], {unknown}}},
+                    "externalReference": "7"}}"#
+            ),
+        ] {
+            platform.core.will_respond(delivery());
+
+            let reply = platform.client.post("/api/deliveries", body.clone()).await;
+
+            assert_eq!(reply.status, 201, "{body}: {}", reply.text());
+            let request: CreateDeliveryRequest = platform.core.received();
+            let delivery = request.delivery.unwrap();
+            assert_eq!(delivery.external_reference.as_deref(), Some("7"), "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_no_type_can_hold_is_a_violation_of_its_member() {
+    for (value, reason) in [
+        ("1e400", "WRONG_TYPE"),
+        ("-1e400", "WRONG_TYPE"),
+        (r#""\ud800""#, "NOT_UNICODE"),
+        (r#""\udc00\ud800""#, "NOT_UNICODE"),
+    ] {
+        let body = format!(r#"{{"dropoff": {{"weight": {value}}}}}"#);
+
+        let found = violations(body, &[("dropoff.weight", reason)]).await;
+
+        assert_eq!(found[0]["propertyPath"], "dropoff.weight");
+    }
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_is_skipped() {
+    let platform = Platform::start().await;
+    platform.core.will_respond(delivery());
+
+    let body = "\u{feff}{\"externalReference\": \"7\"}";
+    let reply = platform.client.post("/api/deliveries", body).await;
+
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    let delivery = platform.core.received::<CreateDeliveryRequest>().delivery;
+    assert_eq!(delivery.unwrap().external_reference.as_deref(), Some("7"));
+}
+
+#[tokio::test]
+async fn only_what_is_not_json_is_said_not_to_be_json() {
+    let nested = |depth: usize| format!(r#"{{"x": {}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    let platform = Platform::start().await;
+    for (body, code, message) in [
+        (
+            b"{\"a\": \"\xff\"}".to_vec(),
+            "invalid_json",
+            "the body is not UTF-8: byte 8 is malformed",
+        ),
+        (
+            b"{\"a\": 01}".to_vec(),
+            "invalid_json",
+            "the body is not JSON: invalid number at line 1 column 8",
+        ),
+        (
+            nested(1000).into_bytes(),
+            "too_deep",
+            "the body is nested more than 128 levels deep",
+        ),
+        (
+            nested(200_000).into_bytes(),
+            "too_deep",
+            "the body is nested more than 128 levels deep",
+        ),
+    ] {
+        platform.core.will_return_violations();
+
+        let reply = platform.client.post("/api/deliveries", body).await;
+
+        assert_eq!(
+            reply.json()["violations"],
+            json!([{"propertyPath": "", "message": message, "code": code}])
+        );
+    }
 }
 
 #[tokio::test]
@@ -113,7 +220,7 @@ async fn at_most_100_violations_are_reported() {
 #[tokio::test]
 async fn a_long_key_is_truncated_in_its_violation() {
     let key = "k".repeat(100_000);
-    let body = format!(r#"{{"{key}": 1, "{key}": 2}}"#);
+    let body = format!(r#"{{"pickup": {{"metadata": {{"{key}": "1", "{key}": "2"}}}}}}"#);
     let platform = Platform::start().await;
     platform.core.will_return_violations();
 
@@ -122,7 +229,7 @@ async fn a_long_key_is_truncated_in_its_violation() {
     assert_eq!(
         reply.json()["violations"],
         json!([{
-            "propertyPath": format!("{}…", "k".repeat(200)),
+            "propertyPath": format!("pickup.metadata.{}…", "k".repeat(184)),
             "message": "must occur only once",
             "code": "repeated",
         }])

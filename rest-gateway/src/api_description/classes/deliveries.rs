@@ -15,7 +15,7 @@ use crate::api_description::{
 /// The JSON Schema of a time in a request.
 const TIME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 128}"#;
 
-pub(in crate::api_description) static DELIVERY: Class = Class {
+pub(crate) static DELIVERY: Class = Class {
     name: "Delivery",
     iri: SchemaOrg("ParcelDelivery"),
     type_name: TypeName::Iri,

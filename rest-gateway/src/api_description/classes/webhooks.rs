@@ -9,7 +9,7 @@ use crate::api_description::{
     TypeName,
 };
 
-pub(in crate::api_description) static WEBHOOK: Class = Class {
+pub(crate) static WEBHOOK: Class = Class {
     name: "Webhook",
     iri: Api("Webhook"),
     type_name: TypeName::Term,
@@ -63,7 +63,7 @@ const EVENT_NAME: Field =
 const EVENT_OBJECT: Field =
     Field::new("object", Link(None)).description("The resource the event is about.");
 
-pub(in crate::api_description) static SECRET_ROTATION: Class = Class {
+pub(crate) static SECRET_ROTATION: Class = Class {
     name: "SecretRotation",
     iri: Api("SecretRotation"),
     type_name: TypeName::None,
@@ -133,7 +133,7 @@ const STATUS_CODE: Field = Field::new("statusCode", Integer)
 const RESPONSE_BODY: Field = Field::new("answer", Text)
     .description("The first bytes of the receiver's response body, as text.");
 
-pub(in crate::api_description) static RECOVERY: Class = Class {
+pub(crate) static RECOVERY: Class = Class {
     name: "WebhookRecovery",
     iri: Api("WebhookRecovery"),
     type_name: TypeName::Term,

@@ -6,13 +6,14 @@ use proto::{DeliveryDraft, Package, TaskDraft, iri, limits, task_draft};
 use serde_json::Value;
 
 use crate::{
+    api_description::{DELIVERY, Shape},
     body_reader::{Object, ViolationCollector},
     resources::addresses,
 };
 
 /// Parses a delivery from a JSON body, and collects violations for unreadable members.
 pub fn read(body: &[u8], violations: &mut ViolationCollector) -> DeliveryDraft {
-    let value = violations.parse(body);
+    let value = violations.parse(body, Shape::Class(&DELIVERY));
     let delivery = Object::root(&value);
     let mut task = |member| {
         let task = delivery.object(member, member, violations)?;

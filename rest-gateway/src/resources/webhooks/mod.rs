@@ -18,6 +18,7 @@ use serde_json::Value;
 use tonic::transport::Channel;
 
 use crate::{
+    api_description::{SECRET_ROTATION, Shape, WEBHOOK},
     body_reader::Object,
     collection,
     core_pool::Retry,
@@ -53,7 +54,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
     let mut violations = request.violations();
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.json()?;
-    let value = violations.parse(&body);
+    let value = violations.parse(&body, Shape::Class(&WEBHOOK));
     let webhook = Object::root(&value);
     let mut text = |member| {
         webhook
@@ -204,7 +205,7 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> Ha
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.optional_json()?;
     let value = match &body {
-        Some(body) => violations.parse(body),
+        Some(body) => violations.parse(body, Shape::Class(&SECRET_ROTATION)),
         None => Value::Null,
     };
     let overlap_seconds =

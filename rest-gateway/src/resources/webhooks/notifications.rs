@@ -14,6 +14,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    api_description::{RECOVERY, Shape},
     body_reader::{Object, ViolationCollector},
     collection::{self, Pagination},
     core_pool::Retry,
@@ -172,7 +173,7 @@ pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> HandlerR
     let mut violations = request.violations();
     let key = idempotency::Key::from_request(&request, &mut violations);
     let body = request.json()?;
-    let value = violations.parse(&body);
+    let value = violations.parse(&body, Shape::Class(&RECOVERY));
     let since = read_since(&Object::root(&value), &mut violations);
 
     let message = RecoverWebhookRequest {

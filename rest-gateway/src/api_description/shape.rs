@@ -1,0 +1,36 @@
+//! Which members of a request are known: those that the table of classes describes.
+
+use super::{Access, Class, Range};
+
+/// The known content of a JSON value in a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// The members of a class.
+    Class(&'static Class),
+    /// Members with names chosen by the client.
+    Map,
+    /// No members.
+    Value,
+}
+
+impl Shape {
+    /// The shape of a member; none if it is unknown.
+    pub(crate) fn of_member(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Class(class) => {
+                let mut fields = class.fields.iter();
+                let field = fields.find(|field| field.name == name)?;
+                if field.access == Access::Read {
+                    return None;
+                }
+                Some(match field.range {
+                    Range::Object(class) => Self::Class(class),
+                    Range::Json => Self::Map,
+                    _ => Self::Value,
+                })
+            }
+            Self::Map => Some(Self::Value),
+            Self::Value => None,
+        }
+    }
+}
