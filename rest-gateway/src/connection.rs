@@ -1,4 +1,4 @@
-//! One client connection: HTTP/1 and HTTP/2, idle timeout, graceful close.
+//! One client connection: HTTP/1 and HTTP/2, malformed requests, idle timeout, graceful close.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -12,11 +12,15 @@ use hyper_util::{
 use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use crate::{activity::Activity, rate_limits::PeerAddr, stack::Stack};
+use crate::{
+    activity::Activity,
+    http1_guard::{Http1Guard, MAX_HEAD, MAX_HEADERS, Rejections, check_http2},
+    rate_limits::PeerAddr,
+    stack::Stack,
+};
 
-const MAX_HEADERS: usize = 100;
-const MAX_HEADER_BYTES: usize = 64 * 1024;
-const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
+/// Twice what is accepted: h2 answers a larger one itself, without a body.
+const MAX_HEADER_LIST: u32 = 128 * 1024;
 const MAX_STREAMS: u32 = 200;
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -43,6 +47,8 @@ impl ConnectionHandler {
         let Ok(peer) = stream.peer_addr() else { return };
         let activity = Arc::new(Activity::default());
         let builder = builder(self.read_timeout);
+        let rejections = Arc::new(Rejections::default());
+        let connection = Http1Guard::new(stream, Arc::clone(&rejections));
         let service = {
             let activity = Arc::clone(&activity);
             let stack = TowerToHyperService::new(self.stack);
@@ -51,6 +57,14 @@ impl ConnectionHandler {
                 let in_flight = activity.begin();
                 request.extensions_mut().insert(PeerAddr(peer.ip()));
                 let is_http1 = request.version() < Version::HTTP_2;
+                let rejection = if is_http1 {
+                    rejections.of_next_request()
+                } else {
+                    check_http2(request.uri(), request.headers()).err()
+                };
+                if let Some(rejection) = rejection {
+                    request.extensions_mut().insert(rejection);
+                }
                 let response = stack.call(request);
                 let draining = draining.clone();
                 async move {
@@ -67,7 +81,7 @@ impl ConnectionHandler {
         };
 
         let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(connection), service)
             .into_owned();
         let mut connection = std::pin::pin!(connection);
         let mut is_closing = false;
@@ -97,10 +111,10 @@ fn builder(read_timeout: Duration) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(read_timeout)
         .max_headers(MAX_HEADERS)
-        .max_buf_size(MAX_HEADER_BYTES)
+        .max_buf_size(MAX_HEAD)
         .http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(MAX_HEADER_LIST_BYTES)
+        .max_header_list_size(MAX_HEADER_LIST)
         .max_concurrent_streams(MAX_STREAMS)
         .keep_alive_interval(KEEP_ALIVE_INTERVAL);
     builder

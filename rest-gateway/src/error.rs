@@ -50,6 +50,10 @@ pub(crate) enum Error {
     PreconditionFailed,
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
+    #[error("the request target is longer than {limit} bytes")]
+    TargetTooLong { limit: usize },
+    #[error("more than {count} headers, or more than {size} bytes of them")]
+    HeadersTooLarge { count: usize, size: usize },
     #[error("{}", .detail.message)]
     LimitExceeded {
         detail: ErrorDetail,
@@ -121,12 +125,17 @@ impl Error {
 
     /// A body that is not well-formed HTTP, such as a malformed chunk (RFC 9112 §7.1).
     pub(crate) fn malformed_body() -> Self {
+        Self::invalid_http("", "malformed", "the body is not well-formed HTTP")
+    }
+
+    /// A header, or with an empty name another part of the request, that HTTP does not permit.
+    pub(crate) fn invalid_http(header: &str, code: &str, message: &str) -> Self {
         Self::Invalid {
             code: String::new(),
             violations: vec![Violation {
-                path: String::new(),
-                message: "the body is not well-formed HTTP".to_owned(),
-                code: "malformed".to_owned(),
+                path: header.to_owned(),
+                message: message.to_owned(),
+                code: code.to_owned(),
             }],
         }
     }
@@ -184,6 +193,8 @@ impl Error {
             Self::TooLarge { .. } => &codes::PAYLOAD_TOO_LARGE,
             Self::PreconditionFailed => &codes::PRECONDITION_FAILED,
             Self::UnsupportedMediaType(_) => &codes::UNSUPPORTED_MEDIA_TYPE,
+            Self::TargetTooLong { .. } => &codes::URI_TOO_LONG,
+            Self::HeadersTooLarge { .. } => &codes::HEADERS_TOO_LARGE,
             Self::LimitExceeded { .. } => &codes::TOO_MANY_REQUESTS,
             Self::Overloaded { .. } => &codes::OVERLOADED,
             Self::Unavailable { .. } => &codes::UNAVAILABLE,
@@ -210,6 +221,8 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::PreconditionFailed
             | Self::UnsupportedMediaType(_)
+            | Self::TargetTooLong { .. }
+            | Self::HeadersTooLarge { .. }
             | Self::Overloaded { .. }
             | Self::Unavailable { .. }
             | Self::DeadlineExceeded

@@ -208,6 +208,12 @@ error_codes! {
         cause: "The body exceeds the limit that `detail` names.",
         solution: "Send a smaller body.",
     }
+    URI_TOO_LONG = URI_TOO_LONG, retryable: false, {
+        title: "Request target too long",
+        meaning: "The path and query of the request are too long. The request was not executed.",
+        cause: "The request target exceeds the limit that `detail` names.",
+        solution: "Use the IRIs that the API returned unchanged, and send data in the body.",
+    }
     UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, retryable: false, {
         title: "Media type not supported",
         meaning: "The API does not support the media type of the body. The request was not executed.",
@@ -231,6 +237,12 @@ error_codes! {
         meaning: "Your client has reached the maximum number of webhooks.",
         cause: "Webhooks stay registered until they are deleted.",
         solution: "Delete webhooks that you no longer need.",
+    }
+    HEADERS_TOO_LARGE = REQUEST_HEADER_FIELDS_TOO_LARGE, retryable: false, {
+        title: "Headers too large",
+        meaning: "The request has too many headers, or they are too large. The request was not executed.",
+        cause: "The headers exceed a limit that `detail` names.",
+        solution: "Send fewer and shorter headers.",
     }
     INTERNAL = INTERNAL_SERVER_ERROR, retryable: false, {
         title: "Internal error",

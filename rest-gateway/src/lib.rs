@@ -1,11 +1,12 @@
 //! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
-//! Path of a request: `service` → `connection` → `stack` → `pipeline` → `routes` → one file of
-//! `resources` → `core_pool`. Every failure is an `error::Error`, rendered by `problem`.
+//! Path of a request: `service` → `connection` → `http1_guard` → `stack` → `pipeline` → `routes` →
+//! one file of `resources` → `core_pool`. Every failure is an `error::Error`, rendered by `problem`.
 
 mod activity;
 mod config;
 mod connection;
+mod http1_guard;
 mod platform;
 mod service;
 mod stack;

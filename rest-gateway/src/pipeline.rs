@@ -28,6 +28,7 @@ use crate::{
     error::Error,
     etag,
     gateway::Gateway,
+    http1_guard::Rejection,
     media_type::MediaType,
     request::Request,
     routes::{Negotiation, RouteMatch, RouteTable},
@@ -91,6 +92,10 @@ impl Inner {
     ) -> Result<Response<Full<Bytes>>, Error> {
         let deadline = Instant::now() + self.request_timeout;
         let (parts, body) = request.into_parts();
+        if let Some(rejection) = parts.extensions.get::<Rejection>() {
+            body::discard(body, &self.limits).await;
+            return Err((*rejection).into());
+        }
         if parts.method == Method::OPTIONS {
             body::discard(body, &self.limits).await;
             return self.respond_to_options(&parts);

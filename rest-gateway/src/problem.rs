@@ -201,6 +201,8 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         | Error::TooLarge { .. }
         | Error::PreconditionFailed
         | Error::UnsupportedMediaType(_)
+        | Error::TargetTooLong { .. }
+        | Error::HeadersTooLarge { .. }
         | Error::DeadlineExceeded
         | Error::Internal(_)
         | Error::Panic => None,

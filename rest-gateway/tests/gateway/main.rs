@@ -17,6 +17,7 @@ mod errors;
 mod failover;
 mod idempotency;
 mod listing;
+mod malformed_http;
 mod preconditions;
 mod public;
 mod rate_limits;

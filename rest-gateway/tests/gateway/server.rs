@@ -189,6 +189,7 @@ async fn an_idle_connection_is_closed_over_both_versions_of_http() {
     };
     let request = || {
         http::Request::get("http://gateway/healthz")
+            .header("host", "gateway")
             .body(Empty::<Bytes>::new())
             .unwrap()
     };

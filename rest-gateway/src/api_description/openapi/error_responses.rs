@@ -43,9 +43,15 @@ impl<'u> ErrorResponses<'u> {
     }
 
     pub(super) fn into_components(mut self) -> Value {
-        // Responses to requests that match no operation.
-        self.reference(&[&codes::NOT_FOUND]);
-        self.reference(&[&codes::METHOD_NOT_ALLOWED]);
+        // Responses to requests that match no operation, or are rejected before.
+        for code in [
+            &codes::NOT_FOUND,
+            &codes::METHOD_NOT_ALLOWED,
+            &codes::URI_TOO_LONG,
+            &codes::HEADERS_TOO_LARGE,
+        ] {
+            self.reference(&[code]);
+        }
         self.components
             .insert("not_modified".to_owned(), not_modified());
         Value::Object(self.components)

@@ -32,7 +32,8 @@ unchanged.
 - **Errors** have one form, with a `code` for programs and a `type` that links to its \
 explanation. `violations` lists everything invalid in a request at once.
 - **Every response** has an `X-Request-Id`: the value from the request, or else a new one.
-- Every `GET` has a `HEAD`, and `OPTIONS` lists the methods of a path.";
+- Every `GET` has a `HEAD`, and `OPTIONS` lists the methods of a path.
+- A request that is not well-formed HTTP is answered 400, 414 or 431, and its connection is closed.";
 
 /// The document at `/api/docs.json`.
 pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {

@@ -1,0 +1,235 @@
+//! Checks the head of a request: its size, target, `Host` and framing (RFC 9112 §3, §6; RFC 9113
+//! §8.3.1).
+
+use http::{
+    HeaderMap, HeaderValue, Uri,
+    header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE},
+    uri::Authority,
+};
+use httparse::{EMPTY_HEADER, Status};
+
+use crate::error::Error;
+
+/// In headers.
+pub(crate) const MAX_HEADERS: usize = 100;
+/// In bytes, of a whole head.
+pub(crate) const MAX_HEAD: usize = 64 * 1024;
+/// What HTTP/2 adds to the size of each header (RFC 9113 §6.5.2).
+const HTTP2_OVERHEAD: usize = 32;
+
+/// A request in place of one that cannot be parsed.
+const UNKNOWN_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n";
+
+/// Why a request is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// Not HTTP.
+    Malformed,
+    Header {
+        name: &'static str,
+        /// Of the violation.
+        code: &'static str,
+        message: &'static str,
+    },
+    TargetTooLong,
+    HeadersTooLarge,
+}
+
+/// The length of a body over HTTP/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyLength {
+    Known(u64),
+    Chunked,
+}
+
+/// A rejected head, and a well-formed one without a body that has the same headers, if they can be
+/// parsed. Its response closes the connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rejected {
+    pub(super) rejection: Rejection,
+    pub(super) substitute: Vec<u8>,
+}
+
+/// Checks the head at the beginning of `bytes`; returns its length and that of its body, or none if
+/// it is incomplete.
+pub(super) fn check(bytes: &[u8]) -> Result<Option<(usize, BodyLength)>, Rejected> {
+    let reject = |rejection| {
+        Err(Rejected {
+            rejection,
+            substitute: UNKNOWN_REQUEST.to_vec(),
+        })
+    };
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut head = httparse::Request::new(&mut headers);
+    let length = match head.parse(bytes) {
+        Ok(Status::Complete(length)) if length <= MAX_HEAD => length,
+        Ok(Status::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
+        Ok(_) if head.path.is_none() => return reject(Rejection::TargetTooLong),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => return reject(Rejection::HeadersTooLarge),
+        Err(_) => return reject(Rejection::Malformed),
+    };
+    if Uri::try_from(head.path.unwrap_or_default()).is_err() {
+        return reject(Rejection::Malformed);
+    }
+    let checked = check_host(&head).and_then(|()| body_length(&head));
+    checked
+        .map(|body| Some((length, body)))
+        .map_err(|rejection| Rejected {
+            rejection,
+            substitute: substitute(&head),
+        })
+}
+
+/// Checks the header fields of a request over HTTP/2.
+pub(crate) fn check_http2(uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
+    let sizes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + HTTP2_OVERHEAD);
+    if headers.len() > MAX_HEADERS || sizes.sum::<usize>() > MAX_HEAD {
+        return Err(Rejection::HeadersTooLarge);
+    }
+    let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
+    match (uri.authority(), hosts.next(), hosts.next()) {
+        (_, Some(_), Some(_)) => Err(REPEATED_HOST),
+        (None, None, _) => Err(MISSING_HOST),
+        (Some(_), None, _) => Ok(()),
+        (None, Some(host), None) => check_host_value(host),
+        (Some(authority), Some(host), None) => {
+            if authority.as_str().as_bytes().eq_ignore_ascii_case(host) {
+                Ok(())
+            } else {
+                Err(host_rejection("conflict", "must be equal to `:authority`"))
+            }
+        }
+    }
+}
+
+const MISSING_HOST: Rejection = host_rejection("required", "is required");
+const REPEATED_HOST: Rejection = host_rejection("repeated", "must occur only once");
+
+const fn host_rejection(code: &'static str, message: &'static str) -> Rejection {
+    Rejection::Header {
+        name: "Host",
+        code,
+        message,
+    }
+}
+
+fn check_host(head: &httparse::Request<'_, '_>) -> Result<(), Rejection> {
+    let mut hosts = values(head, HOST.as_str());
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => check_host_value(host),
+        (Some(_), Some(_)) => Err(REPEATED_HOST),
+        (None, _) if head.version == Some(0) => Ok(()),
+        (None, _) => Err(MISSING_HOST),
+    }
+}
+
+/// A host is empty for a target without an authority.
+fn check_host_value(host: &[u8]) -> Result<(), Rejection> {
+    let is_authority = !host.contains(&b'@') && Authority::try_from(host).is_ok();
+    if host.is_empty() || is_authority {
+        Ok(())
+    } else {
+        let message = "must be a host, or a host and a port";
+        Err(host_rejection("malformed", message))
+    }
+}
+
+fn body_length(head: &httparse::Request<'_, '_>) -> Result<BodyLength, Rejection> {
+    let rejection = |name, code, message| Rejection::Header {
+        name,
+        code,
+        message,
+    };
+    let mut lengths = values(head, CONTENT_LENGTH.as_str());
+    let mut codings = values(head, TRANSFER_ENCODING.as_str());
+    if let Some(coding) = codings.next() {
+        let is_chunked = coding.eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
+        return if !is_chunked || head.version == Some(0) {
+            let message = "must be `chunked`, once, and only in HTTP/1.1";
+            Err(rejection("Transfer-Encoding", "unsupported", message))
+        } else if lengths.next().is_some() {
+            let message = "must not occur beside `Transfer-Encoding`";
+            Err(rejection("Content-Length", "conflict", message))
+        } else {
+            Ok(BodyLength::Chunked)
+        };
+    }
+    let Some(first) = lengths.next() else {
+        return Ok(BodyLength::Known(0));
+    };
+    let length = parse_length(first).filter(|_| lengths.all(|other| other == first));
+    length.map(BodyLength::Known).ok_or(rejection(
+        "Content-Length",
+        "malformed",
+        "must be the number of bytes in the body",
+    ))
+}
+
+/// Digits only: `parse` would accept a sign. The limit is below that of hyper.
+fn parse_length(text: &[u8]) -> Option<u64> {
+    let is_digits = text.iter().all(u8::is_ascii_digit);
+    let length: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    u64::try_from(length).ok().filter(|_| is_digits)
+}
+
+/// The values of a header, without leading and trailing blanks.
+fn values<'h>(
+    head: &'h httparse::Request<'_, '_>,
+    name: &'static str,
+) -> impl Iterator<Item = &'h [u8]> {
+    head.headers
+        .iter()
+        .filter(move |header| header.name.eq_ignore_ascii_case(name))
+        .map(|header| header.value.trim_ascii())
+}
+
+/// The same head without the headers that frame the request or ask for more than a response.
+fn substitute(head: &httparse::Request<'_, '_>) -> Vec<u8> {
+    let removed = [
+        HOST,
+        CONTENT_LENGTH,
+        TRANSFER_ENCODING,
+        CONNECTION,
+        EXPECT,
+        UPGRADE,
+    ];
+    let method = head.method.unwrap_or("GET");
+    let path = head.path.unwrap_or("/");
+    let minor = head.version.unwrap_or(1);
+    let mut text = format!("{method} {path} HTTP/1.{minor}\r\n").into_bytes();
+    for header in head.headers.iter() {
+        if !removed
+            .iter()
+            .any(|name| header.name.eq_ignore_ascii_case(name.as_str()))
+        {
+            text.extend_from_slice(header.name.as_bytes());
+            text.extend_from_slice(b": ");
+            text.extend_from_slice(header.value);
+            text.extend_from_slice(b"\r\n");
+        }
+    }
+    text.extend_from_slice(b"connection: close\r\n\r\n");
+    text
+}
+
+impl From<Rejection> for Error {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Malformed => {
+                Self::invalid_http("", "malformed", "the request is not well-formed HTTP")
+            }
+            Rejection::Header {
+                name,
+                code,
+                message,
+            } => Self::invalid_http(name, code, message),
+            Rejection::TargetTooLong => Self::TargetTooLong { limit: MAX_HEAD },
+            Rejection::HeadersTooLarge => Self::HeadersTooLarge {
+                count: MAX_HEADERS,
+                size: MAX_HEAD,
+            },
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Requests that HTTP does not permit: the response is an error in the API's form, and the
+//! connection is closed.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, Request, Version};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::harness::{Client, PUBLIC_URL, Platform};
+
+/// A second request; it must not get a response.
+const NEXT: &str = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+/// One response that closes the connection.
+struct Rejection {
+    status: u16,
+    headers: HeaderMap,
+    error: Value,
+}
+
+/// Sends a malformed head followed by another request.
+async fn reject(client: &Client, head: &str) -> Rejection {
+    parse(&client.send_raw(format!("{head}{NEXT}").as_bytes()).await)
+}
+
+fn parse(response: &str) -> Rejection {
+    let (head, body) = response.split_once("\r\n\r\n").expect(response);
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+    let headers: HeaderMap = lines
+        .map(|line| {
+            let (name, value) = line.split_once(": ").unwrap();
+            (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+        })
+        .collect();
+    Rejection {
+        status: status.parse().unwrap(),
+        headers,
+        error: serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {response}")),
+    }
+}
+
+impl Rejection {
+    fn assert_has_the_form_of_an_error(&self, case: &str) {
+        let request_id = self.headers.get("x-request-id").expect(case);
+        assert_eq!(
+            self.error["requestId"],
+            request_id.to_str().unwrap(),
+            "{case}"
+        );
+        assert_eq!(self.error["status"], self.status, "{case}");
+        assert_eq!(
+            self.headers["content-type"],
+            "application/ld+json; charset=utf-8"
+        );
+        // HTTP/1.0 closes the connection without saying so.
+        let is_1_0 = case.contains("HTTP/1.0");
+        assert!(is_1_0 || self.headers["connection"] == "close", "{case}");
+        let code = self.error["code"].as_str().unwrap();
+        assert_eq!(self.error["type"], format!("{PUBLIC_URL}/errors/{code}"));
+    }
+}
+
+#[tokio::test]
+async fn a_head_with_an_ambiguous_host_or_length_is_400() {
+    let platform = Platform::start().await;
+    let body = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    for (head, path, code) in [
+        ("GET /api HTTP/1.1\r\n\r\n", "Host", "required"),
+        (
+            "GET /api HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+            "Host",
+            "repeated",
+        ),
+        (
+            "GET /api HTTP/1.1\r\nhost: a\r\nHOST: b\r\n\r\n",
+            "Host",
+            "repeated",
+        ),
+        (
+            "GET /api HTTP/1.1\r\nHost: a b\r\n\r\n",
+            "Host",
+            "malformed",
+        ),
+        (
+            "GET /api HTTP/1.1\r\nHost: a/b\r\n\r\n",
+            "Host",
+            "malformed",
+        ),
+        ("GET http://a/api HTTP/1.1\r\n\r\n", "Host", "required"),
+        (
+            &format!("POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n{body}"),
+            "Content-Length",
+            "conflict",
+        ),
+        (
+            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\
+             Content-Length: 5\r\n\r\n0\r\n\r\n",
+            "Content-Length",
+            "conflict",
+        ),
+        (
+            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\
+             Content-Length: 6\r\n\r\n12345",
+            "Content-Length",
+            "malformed",
+        ),
+        (
+            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\n12345",
+            "Content-Length",
+            "malformed",
+        ),
+        (
+            &format!(
+                "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n12345",
+                u64::MAX
+            ),
+            "Content-Length",
+            "malformed",
+        ),
+        (
+            "POST /api/deliveries HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "Transfer-Encoding",
+            "unsupported",
+        ),
+    ] {
+        let rejection = reject(&platform.client, head).await;
+
+        assert_eq!(rejection.status, 400, "{head}: {}", rejection.error);
+        rejection.assert_has_the_form_of_an_error(head);
+        assert_eq!(rejection.error["code"], "validation_failed", "{head}");
+        let violations = rejection.error["violations"].as_array().unwrap();
+        assert_eq!(violations.len(), 1, "{head}");
+        assert_eq!(violations[0]["propertyPath"], path, "{head}");
+        assert_eq!(violations[0]["code"], code, "{head}");
+    }
+    assert!(!platform.core.was_called());
+}
+
+#[tokio::test]
+async fn a_transfer_coding_other_than_chunked_is_400() {
+    let platform = Platform::start().await;
+    for coding in [
+        "gzip, chunked",
+        "chunked, chunked",
+        "chunked, identity",
+        "identity",
+        "gzip",
+        "xchunked",
+        "chunked;a=b",
+        "",
+        "chunked\r\nTransfer-Encoding: chunked",
+        "gzip\r\nTransfer-Encoding: chunked",
+    ] {
+        let head = format!(
+            "POST /oauth2/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {coding}\r\n\r\n0\r\n\r\n"
+        );
+
+        let rejection = reject(&platform.client, &head).await;
+
+        assert_eq!(rejection.status, 400, "{coding}");
+        rejection.assert_has_the_form_of_an_error(coding);
+        assert_eq!(
+            rejection.error["violations"][0]["propertyPath"],
+            "Transfer-Encoding"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_not_http_is_400() {
+    let platform = Platform::start().await;
+    for head in [
+        "GET /errors/a b HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /errors/\0 HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET http:// HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /api HTTP/9.9\r\nHost: x\r\n\r\n",
+        "GET /api\r\nHost: x\r\n\r\n",
+        "G(T /api HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /api HTTP/1.1\r\n Host: x\r\n\r\n",
+        "GET /api HTTP/1.1\r\nHost : x\r\n\r\n",
+        "GET /api HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
+        "GET /api HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
+        "\u{16}\u{3}\u{1}hello",
+    ] {
+        let rejection = reject(&platform.client, head).await;
+
+        assert_eq!(rejection.status, 400, "{head:?}");
+        rejection.assert_has_the_form_of_an_error(head);
+        assert_eq!(
+            rejection.error["violations"][0]["propertyPath"], "",
+            "{head:?}"
+        );
+        assert_eq!(
+            rejection.error["violations"][0]["code"], "malformed",
+            "{head:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_431_or_414() {
+    let platform = Platform::start().await;
+    let long = "a".repeat(70_000);
+    for (head, status, code) in [
+        (
+            format!(
+                "GET /api HTTP/1.1\r\nHost: x\r\n{}\r\n",
+                "X: y\r\n".repeat(100)
+            ),
+            431,
+            "headers_too_large",
+        ),
+        (
+            format!("GET /api HTTP/1.1\r\nHost: x\r\nX: {long}\r\n\r\n"),
+            431,
+            "headers_too_large",
+        ),
+        // More than a socket's buffers hold.
+        (
+            format!(
+                "GET /api HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+                long.repeat(20)
+            ),
+            431,
+            "headers_too_large",
+        ),
+        (
+            format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n"),
+            414,
+            "uri_too_long",
+        ),
+    ] {
+        let case = format!("{head:.60}");
+        let rejection = reject(&platform.client, &head).await;
+
+        assert_eq!(rejection.status, status, "{case}");
+        rejection.assert_has_the_form_of_an_error(&case);
+        assert_eq!(rejection.error["code"], code, "{case}");
+    }
+    let most = "X: y\r\n".repeat(98);
+    let accepted = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{most}Connection: close\r\n\r\n");
+    let response = platform.client.send_raw(accepted.as_bytes()).await;
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+}
+
+#[tokio::test]
+async fn a_rejection_has_the_request_id_and_the_media_type_of_a_well_formed_head() {
+    let platform = Platform::start().await;
+
+    let rejection = reject(
+        &platform.client,
+        "GET /api HTTP/1.1\r\nX-Request-Id: shop-7\r\nAccept: application/problem+json\r\n\r\n",
+    )
+    .await;
+    let head = platform
+        .client
+        .send_raw(b"HEAD /api HTTP/1.1\r\nX-Request-Id: shop-8\r\n\r\n")
+        .await;
+
+    assert_eq!(rejection.headers["x-request-id"], "shop-7");
+    assert_eq!(
+        rejection.headers["content-type"],
+        "application/problem+json"
+    );
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert!(head.contains("x-request-id: shop-8\r\n"), "{head}");
+    assert!(head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[tokio::test]
+async fn requests_before_a_malformed_one_get_their_responses() {
+    let platform = Platform::start().await;
+    let chunked = |path: &str, chunks: &str| {
+        format!("POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n{chunks}")
+    };
+    let requests = [
+        "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        // What looks like the head of a request is part of a body.
+        &chunked("/nowhere", "1a;ext=\"1\"\r\nGET / HTTP/1.1\r\nHos: x\r\n\r\n\r\n0\r\nTrailer: x\r\n\r\n"),
+        &chunked("/nowhere", "0\r\n\r\n"),
+        "\r\nPOST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\nContent-Length: 7\r\n\r\nGET / H",
+        "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n",
+        "GET /api HTTP/1.1\r\n\r\n",
+        NEXT,
+    ]
+    .concat();
+
+    for written_at_once in [requests.len(), 1, 7] {
+        let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        for part in requests.as_bytes().chunks(written_at_once) {
+            stream.write_all(part).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let mut response = String::new();
+        tokio::time::timeout(
+            Duration::from_secs(20),
+            stream.read_to_string(&mut response),
+        )
+        .await
+        .expect("the connection is closed")
+        .unwrap();
+
+        let statuses: Vec<_> = response
+            .match_indices("HTTP/1.1 ")
+            .map(|(start, _)| &response[start + 9..start + 12])
+            .collect();
+        assert_eq!(
+            statuses,
+            ["200", "404", "404", "404", "200", "400"],
+            "{response}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn http_1_0_needs_no_host() {
+    let platform = Platform::start().await;
+
+    let response = platform
+        .client
+        .send_raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+        .await;
+
+    assert!(response.starts_with("HTTP/1.0 200 "), "{response}");
+}
+
+/// Sends a request over HTTP/2 and returns the status and body of its response.
+async fn http2(platform: &Platform, request: Request<()>) -> (u16, Value) {
+    let stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+    let (client, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut client = client.ready().await.unwrap();
+    let (response, _) = client.send_request(request, true).unwrap();
+    let response = response.await.unwrap();
+    let status = response.status().as_u16();
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
+    while let Some(data) = body.data().await {
+        bytes.extend_from_slice(&data.unwrap());
+    }
+    (
+        status,
+        serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+    )
+}
+
+#[tokio::test]
+async fn http_2_requires_one_authority_and_limits_headers_alike() {
+    let platform = Platform::start().await;
+    let request = |uri: &str, version| Request::get(uri).version(version);
+    let absolute = || request("http://a/api/settings", Version::HTTP_2);
+    // With this version, `h2` sends a target without `:authority`.
+    let relative = || request("/api/settings", Version::HTTP_11);
+    let many = (0..101).fold(absolute(), |request, _| request.header("x", "y"));
+
+    for (request, status, path) in [
+        (absolute(), 200, Value::Null),
+        (absolute().header("host", "a"), 200, Value::Null),
+        (relative().header("host", "a"), 200, Value::Null),
+        (relative(), 400, json!("Host")),
+        (absolute().header("host", "b"), 400, json!("Host")),
+        (
+            absolute().header("host", "a").header("host", "a"),
+            400,
+            json!("Host"),
+        ),
+        (many, 431, Value::Null),
+        (absolute().header("x", "a".repeat(70_000)), 431, Value::Null),
+    ] {
+        let request = request.body(()).unwrap();
+        let case = format!("{:?} {:?}", request.uri(), request.headers().get("host"));
+        let (found, body) = http2(&platform, request).await;
+
+        assert_eq!(found, status, "{case}: {body}");
+        assert_eq!(body["violations"][0]["propertyPath"], path, "{case}");
+        if status == 431 {
+            assert_eq!(body["code"], "headers_too_large");
+        }
+    }
+}
