@@ -23,6 +23,7 @@ mod examples;
 mod idempotency;
 mod journey;
 mod operator;
+mod request_schemas;
 mod retail_prices;
 mod scopes;
 mod shop;

@@ -107,6 +107,15 @@ impl Documentation {
         json_schema::errors(&self.document, schema, value)
     }
 
+    /// The schema of an operation's parameter.
+    pub(crate) fn parameter(&self, method: &Method, template: &str, name: &str) -> &Value {
+        let method = method.as_str().to_ascii_lowercase();
+        let parameters = &self.document["paths"][template][method]["parameters"];
+        let mut parameters = parameters.as_array().unwrap().iter();
+        let parameter = parameters.find(|parameter| parameter["name"] == name);
+        &parameter.unwrap_or_else(|| panic!("{template} has no {name}"))["schema"]
+    }
+
     /// The documentation of a response.
     fn response(&self, method: &Method, path: &str, status: u16) -> Option<&Value> {
         let method = match *method {

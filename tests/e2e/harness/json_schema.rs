@@ -2,6 +2,7 @@
 //! fails the test, because it would not be checked.
 
 use jiff::Timestamp;
+use regex::Regex;
 use serde_json::{Map, Value};
 
 /// The errors of a value by a schema of this document; empty if the value is valid.
@@ -63,8 +64,18 @@ impl Check<'_, '_> {
             "format" if !is_formatted(argument, value) => {
                 self.fail(path, format!("{value} is not a {argument}"));
             }
+            "pattern" => {
+                let pattern = Regex::new(argument.as_str().unwrap()).unwrap();
+                if value.as_str().is_some_and(|text| !pattern.is_match(text)) {
+                    self.fail(path, format!("{value} does not match {argument}"));
+                }
+            }
             "type" | "const" | "enum" | "format" | "description" | "default" | "examples" => {}
-            "properties" | "required" | "additionalProperties" | "maxProperties" => {
+            "properties"
+            | "required"
+            | "additionalProperties"
+            | "maxProperties"
+            | "propertyNames" => {
                 if let Some(members) = value.as_object() {
                     self.members((keyword, argument), keywords, members, path);
                 }
@@ -128,6 +139,15 @@ impl Check<'_, '_> {
                     if !members.contains_key(name.as_str().unwrap()) {
                         self.fail(path, format!("{name} is missing"));
                     }
+                }
+            }
+            "propertyNames" => {
+                for name in members.keys() {
+                    self.schema(
+                        argument,
+                        &Value::from(name.as_str()),
+                        &format!("{path}/{name}"),
+                    );
                 }
             }
             "additionalProperties" => {
@@ -214,6 +234,7 @@ fn is_formatted(format: &Value, value: &Value) -> bool {
         "date-time" => text.parse::<Timestamp>().is_ok(),
         "uri" => url::Url::parse(text).is_ok(),
         "uri-reference" => text.starts_with('/') || url::Url::parse(text).is_ok(),
+        "int64" => true,
         "uuid" => uuid::Uuid::try_parse(text).is_ok(),
         unknown => panic!("unknown format {unknown}"),
     }
@@ -236,7 +257,9 @@ mod tests {
                 "kind": {"enum": ["A", "B"]},
                 "point": {"type": "array", "prefixItems": [{"maximum": 90}], "items": false},
                 "either": {"oneOf": [{"type": "integer"}, {"minimum": 3}]},
+                "code": {"pattern": "^[A-Z]$"},
             },
+            "propertyNames": {"maxLength": 6},
             "required": ["id"],
             "additionalProperties": false,
         });
@@ -256,6 +279,9 @@ mod tests {
             (json!({"id": id, "at": "soon"}), 1),
             (json!({"id": id, "kind": "C", "point": [91, 2]}), 3),
             (json!({"id": id, "either": 3}), 1),
+            (json!({"id": id, "code": "A"}), 0),
+            (json!({"id": id, "code": "a"}), 1),
+            (json!({"id": id, "longest": 1}), 2),
             (json!({"id": id, "more": true}), 1),
             (json!([]), 1),
         ] {

@@ -14,6 +14,8 @@ use crate::api_description::{
 
 /// The JSON Schema of a time in a request.
 const TIME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 128}"#;
+/// The JSON Schema of a short text in a request.
+const NAME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 200}"#;
 
 pub(crate) static DELIVERY: Class = Class {
     name: "Delivery",
@@ -38,11 +40,44 @@ pub(crate) static DELIVERY: Class = Class {
             .request_schema(
                 r##"{
                     "$ref": "#/components/schemas/TaskDraft",
+                    "properties": {
+                        "address": {
+                            "anyOf": [
+                                {"type": "string", "pattern": "\\S"},
+                                {
+                                    "type": "object",
+                                    "properties": {
+                                        "streetAddress": {"type": "string", "pattern": "\\S"}
+                                    },
+                                    "required": ["streetAddress"]
+                                },
+                                {
+                                    "type": "object",
+                                    "properties": {"latLng": {"type": "array"}},
+                                    "required": ["latLng"]
+                                },
+                                {
+                                    "type": "object",
+                                    "properties": {"geo": {"type": "object"}},
+                                    "required": ["geo"]
+                                }
+                            ]
+                        }
+                    },
                     "required": ["address"],
                     "anyOf": [
-                        {"required": ["before"]},
-                        {"required": ["timeSlot"]},
-                        {"required": ["doneBefore"]}
+                        {
+                            "properties": {"before": {"type": "string", "pattern": "\\S"}},
+                            "required": ["before"]
+                        },
+                        {
+                            "properties": {"timeSlot": {"type": "string", "pattern": "\\S"}},
+                            "required": ["timeSlot"]
+                        },
+                        {
+                            "properties": {"doneBefore": {"type": "string", "pattern": "\\S"}},
+                            "required": ["doneBefore"]
+                        }
                     ]
                 }"##,
             )
@@ -62,6 +97,7 @@ pub(crate) static DELIVERY: Class = Class {
         Field::new("externalReference", Text)
             .writable()
             .nullable()
+            .request_schema(NAME_SCHEMA)
             .description(
                 "The store's own reference, such as an order number; unique in the \
                 store.",
@@ -89,7 +125,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .request_schema(
                 r##"{
                     "oneOf": [
-                        {"type": "string", "minLength": 1, "maxLength": 500},
+                        {"type": "string", "maxLength": 500},
                         {"$ref": "#/components/schemas/AddressDraft"},
                         {"type": "null"}
                     ]
@@ -111,7 +147,7 @@ pub(in crate::api_description) static TASK: Class = Class {
         Field::new("timeSlot", Text)
             .iri(Api("Task/timeSlot"))
             .write_only()
-            .request_schema(r#"{"type": ["string", "null"]}"#)
+            .request_schema(TIME_SCHEMA)
             .description("The `value` of a time slot choice, or a date and a time range; instead \
                 of `before`. A store may accept only choices, and may require one in a dropoff."),
         Field::new("doneAfter", Instant)
@@ -160,7 +196,8 @@ pub(in crate::api_description) static TASK: Class = Class {
             .request_schema(
                 r#"{
                     "type": ["object", "null"],
-                    "additionalProperties": {"type": "string"},
+                    "propertyNames": {"maxLength": 64},
+                    "additionalProperties": {"type": ["string", "null"], "maxLength": 500},
                     "maxProperties": 50
                 }"#,
             )
@@ -190,6 +227,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
         Field::new("streetAddress", Text)
             .schema_org()
             .writable()
+            .request_schema(r#"{"type": ["string", "null"], "maxLength": 500}"#)
             .description("The complete postal address in one string."),
         Field::new("latLng", Decimal)
             .list()
@@ -210,34 +248,43 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .schema_org()
             .writable()
             .nullable()
-            .request_schema(r#"{"oneOf": [{"type": ["string", "null"]}, {"const": false}]}"#)
+            .request_schema(
+                r#"{"oneOf": [{"type": ["string", "null"], "maxLength": 64}, {"const": false}]}"#,
+            )
             .description(
                 "In E.164 format; in requests, also in the national format of the store's country. \
                 An extension is dropped.",
             ),
-        NAME.writable().nullable(),
+        NAME.writable().nullable().request_schema(NAME_SCHEMA),
         Field::new("contactName", Text)
             .writable()
             .nullable()
+            .request_schema(NAME_SCHEMA)
             .description("The contact's name."),
         Field::new("description", Text)
             .schema_org()
             .writable()
             .nullable()
+            .request_schema(r#"{"type": ["string", "null"], "maxLength": 5000}"#)
             .description("Directions for the courier, such as an access code."),
         Field::new("postalCode", Text)
             .schema_org()
             .writable()
-            .nullable(),
+            .nullable()
+            .request_schema(NAME_SCHEMA),
         Field::new("addressLocality", Text)
             .schema_org()
             .writable()
             .nullable()
+            .request_schema(NAME_SCHEMA)
             .description("The town or city."),
         Field::new("addressCountry", Text)
             .schema_org()
             .writable()
             .nullable()
+            .request_schema(
+                r#"{"type": ["string", "null"], "pattern": "^\\s*([A-Za-z]{2})?\\s*$"}"#,
+            )
             .description("ISO 3166-1 alpha-2."),
     ],
 };
@@ -252,11 +299,13 @@ pub(in crate::api_description) static GEO_COORDINATES: Class = Class {
         Field::new("latitude", Decimal)
             .schema_org()
             .writable()
-            .required(),
+            .required()
+            .request_schema(r#"{"type": "number", "minimum": -90, "maximum": 90}"#),
         Field::new("longitude", Decimal)
             .schema_org()
             .writable()
-            .required(),
+            .required()
+            .request_schema(r#"{"type": "number", "minimum": -180, "maximum": 180}"#),
     ],
 };
 
@@ -270,7 +319,7 @@ pub(in crate::api_description) static PACKAGE: Class = Class {
         Field::new("type", Text)
             .writable()
             .required()
-            .request_schema(r#"{"type": "string", "minLength": 1, "maxLength": 64}"#)
+            .request_schema(r#"{"type": "string", "pattern": "\\S", "maxLength": 200}"#)
             .description("A type of the store's price list, such as `XL`."),
         Field::new("quantity", Integer)
             .writable()

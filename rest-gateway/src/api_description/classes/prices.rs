@@ -41,10 +41,17 @@ pub(super) const DISTANCE_SOURCE: Field =
         "The source of the distance: `osrm` (road network) or `straight_line` (estimate).",
     );
 /// A field of a delivery's price, and of the request that uses the quote.
-pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE))).description(
-    "The quote that sets the delivery's price. A quote can be used once, before it \
-        expires.",
-);
+pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE)))
+    .request_schema(
+        r#"{
+            "type": ["string", "null"],
+            "pattern": "^(/api/)?retail_prices/[A-Za-z0-9_-]{64,}$"
+        }"#,
+    )
+    .description(
+        "The quote that sets the delivery's price. A quote can be used once, before it \
+            expires.",
+    );
 const AMOUNT: Field =
     Field::new("amount", Integer).description("In the minor unit of the currency.");
 const CURRENCY: Field = Field::new("currency", Text)

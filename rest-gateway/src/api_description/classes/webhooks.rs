@@ -17,7 +17,18 @@ pub(crate) static WEBHOOK: Class = Class {
     description: "A subscription of a client to an event.",
     fields: &[
         ID,
-        Field::new("url", Url).schema_org().writable().required(),
+        Field::new("url", Url)
+            .schema_org()
+            .writable()
+            .required()
+            .request_schema(
+                r#"{
+                    "type": "string",
+                    "format": "uri",
+                    "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://",
+                    "maxLength": 2048
+                }"#,
+            ),
         Field::new("event", Text)
             .writable()
             .required()

@@ -8,6 +8,11 @@ use crate::{
     resources::docs_page::FILES,
 };
 
+/// The only spelling of a UUID that is accepted.
+const CANONICAL_UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+/// An encrypted quote: longer than any other last segment of a path.
+const QUOTE: &str = "^[A-Za-z0-9_-]{64,}$";
+
 /// The parameters shared by many operations.
 pub(super) fn shared() -> Value {
     json!({
@@ -50,11 +55,11 @@ fn path_parameter(name: &str) -> Value {
     let (description, schema) = match name {
         "id" => (
             "The last segment of the resource's `@id`.",
-            json!({"type": "string", "format": "uuid"}),
+            json!({"type": "string", "format": "uuid", "pattern": CANONICAL_UUID}),
         ),
         "token" => (
             "The last segment of the price's `@id`.",
-            json!({"type": "string"}),
+            json!({"type": "string", "pattern": QUOTE}),
         ),
         "name" => {
             let names: Vec<_> = classes::ALL

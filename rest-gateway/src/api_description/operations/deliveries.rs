@@ -29,6 +29,9 @@ const DRAFT_ERRORS: &[&ErrorCode] = &[
     &codes::PRICE_USED,
 ];
 
+/// The JSON Schema of a time in a query.
+const TIME: &str = r#"{"type": "string", "pattern": "\\S", "maxLength": 128}"#;
+
 const TAX: &[Parameter] = &[Parameter {
     name: "tax",
     location: "query",
@@ -86,25 +89,25 @@ pub(super) static DELIVERIES: &[Operation] = &[
                 location: "query",
                 description: "Only deliveries created at or after this time; also in natural \
                     language, such as `yesterday`.",
-                schema: r#"{"type": "string"}"#,
+                schema: TIME,
             },
             Parameter {
                 name: "createdAt[before]",
                 location: "query",
                 description: "Only deliveries created at or before this time.",
-                schema: r#"{"type": "string"}"#,
+                schema: TIME,
             },
             Parameter {
                 name: "dropoff.before[after]",
                 location: "query",
                 description: "Only deliveries with the dropoff's `before` at or after this time.",
-                schema: r#"{"type": "string"}"#,
+                schema: TIME,
             },
             Parameter {
                 name: "dropoff.before[before]",
                 location: "query",
                 description: "Only deliveries with the dropoff's `before` at or before this time.",
-                schema: r#"{"type": "string"}"#,
+                schema: TIME,
             },
             Parameter {
                 name: "status",

@@ -97,7 +97,7 @@ impl Parameter {
         location: "header",
         description: "A unique key for this request, such as a random UUID. Within 7 days, a request \
                       with the same key is not executed again; it gets the stored response.",
-        schema: r#"{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}"#,
+        schema: r#"{"type": "string", "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"}"#,
     };
 }
 

@@ -241,7 +241,7 @@ pub(super) static EVENTS: &[Operation] = &[
                 location: "query",
                 description: "Only events with a greater number; without it, the page starts at \
                     the oldest stored event.",
-                schema: r#"{"type": "integer", "minimum": 0}"#,
+                schema: r#"{"type": "integer", "format": "int64", "minimum": 0}"#,
             },
             Parameter {
                 name: "itemsPerPage",

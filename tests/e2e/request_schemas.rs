@@ -1,0 +1,334 @@
+//! The OpenAPI document permits exactly the requests that the platform accepts, as far as a schema
+//! can say: at the edge of every limit, empty, blank and null.
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Database, Documentation, Mismatches, Platform, iri};
+
+/// A path in a delivery, and values of the member there.
+type Member = (&'static str, Vec<Value>);
+
+fn text(length: usize) -> Value {
+    json!("é".repeat(length))
+}
+
+/// The values around the limit of an optional text.
+fn texts(limit: usize) -> Vec<Value> {
+    vec![
+        json!(null),
+        json!(""),
+        json!(" "),
+        text(limit),
+        text(limit + 1),
+    ]
+}
+
+fn times(time: &str) -> Vec<Value> {
+    vec![json!(null), json!(""), json!(" "), json!(time)]
+}
+
+fn list(element: &Value, count: usize) -> Value {
+    json!(vec![element; count])
+}
+
+fn addresses() -> Vec<Member> {
+    let point = json!({ "latitude": 48.8566, "longitude": 2.3522 });
+    vec![
+        (
+            "pickup.address",
+            vec![json!(null), json!(""), json!({}), json!({ "name": "x" })],
+        ),
+        (
+            "dropoff.address",
+            vec![
+                json!(null),
+                json!(""),
+                json!(" "),
+                json!("48 Rue de Rivoli, 75004 Paris"),
+                json!({}),
+                json!({ "streetAddress": null }),
+                json!({ "streetAddress": " " }),
+                json!({ "name": "x" }),
+                json!({ "latLng": null, "geo": null }),
+                json!({ "geo": point }),
+                json!({ "latLng": [48.8566, 2.3522] }),
+            ],
+        ),
+        (
+            "dropoff.address.latLng",
+            vec![
+                json!([]),
+                json!([48.8566]),
+                json!([48.8566, "2.3522"]),
+                json!([48.8566, 2.3522, 0]),
+                json!([90.1, 2.3522]),
+                json!([48.8566, -180.1]),
+            ],
+        ),
+        ("dropoff.address.streetAddress", texts(500)),
+        ("dropoff.address.name", texts(200)),
+        ("dropoff.address.contactName", texts(200)),
+        ("dropoff.address.description", texts(5000)),
+        ("dropoff.address.postalCode", texts(200)),
+        ("dropoff.address.addressLocality", texts(200)),
+        (
+            "dropoff.address.addressCountry",
+            ["", " ", "FR", "fr", "F", "FRA", "33"]
+                .map(|code| json!(code))
+                .to_vec(),
+        ),
+        (
+            "dropoff.address.telephone",
+            vec![
+                json!(null),
+                json!(""),
+                json!(false),
+                json!(true),
+                json!("+33612345678"),
+            ],
+        ),
+    ]
+}
+
+fn tasks() -> Vec<Member> {
+    vec![
+        ("pickup", vec![json!(null), json!({}), json!(""), json!(5)]),
+        ("pickup.before", times("tomorrow 11:00")),
+        ("dropoff", vec![json!(null), json!({}), json!("")]),
+        ("dropoff.before", times("tomorrow 13:00")),
+        ("dropoff.timeSlot", times("2030-04-02 10:00-11:00")),
+        ("dropoff.after", times("tomorrow 12:00")),
+        ("dropoff.comments", texts(5000)),
+        (
+            "dropoff.weight",
+            vec![
+                json!(null),
+                json!(-1),
+                json!(0),
+                json!(100_000_000),
+                json!(100_000_001),
+            ],
+        ),
+        (
+            "dropoff.tags",
+            vec![
+                json!(null),
+                json!(""),
+                json!("a b"),
+                json!([""]),
+                json!([null]),
+                json!([text(64)]),
+                json!([text(65)]),
+                list(&json!("a"), 50),
+                list(&json!("a"), 51),
+            ],
+        ),
+    ]
+}
+
+fn packages() -> Vec<Member> {
+    let package = |kind: Value, quantity: Value| json!({ "type": kind, "quantity": quantity });
+    let values = vec![
+        json!({}),
+        json!(null),
+        package(json!(""), json!(1)),
+        package(json!(" "), json!(1)),
+        package(json!(null), json!(1)),
+        package(json!("XL"), json!(null)),
+        package(json!("XL"), json!(0)),
+        package(json!("XL"), json!(1)),
+        package(json!("XL"), json!(10_000)),
+        package(json!("XL"), json!(10_001)),
+        package(text(201), json!(1)),
+    ];
+    let one = package(json!("XL"), json!(1));
+    let lists = vec![json!(null), json!([]), list(&one, 100), list(&one, 101)];
+    let single = values.iter().map(|value| json!([value]));
+    vec![("dropoff.packages", single.chain(lists).collect())]
+}
+
+fn free_texts() -> Vec<Member> {
+    let object = |count| {
+        let members = (0..count).map(|number: usize| (number.to_string(), json!("x")));
+        json!(members.collect::<serde_json::Map<_, _>>())
+    };
+    vec![
+        (
+            "dropoff.metadata",
+            vec![
+                json!(null),
+                json!({ "": "" }),
+                json!({ "a": null }),
+                json!({ "a": 1 }),
+                json!({ "a": text(500) }),
+                json!({ "a": text(501) }),
+                json!({ "a".repeat(64): "" }),
+                json!({ "a".repeat(65): "" }),
+                object(50),
+                object(51),
+            ],
+        ),
+        ("externalReference", texts(200)),
+        (
+            "retailPrice",
+            vec![
+                json!(null),
+                json!(""),
+                json!("/api/retail_prices/calculate"),
+            ],
+        ),
+    ]
+}
+
+fn draft_with(path: &str, value: &Value) -> Value {
+    let address = || json!({ "streetAddress": "24 Rue de la Paix", "latLng": [48.8566, 2.3522] });
+    let mut draft = json!({
+        "pickup": { "address": address(), "before": "tomorrow 11:00" },
+        "dropoff": { "address": address(), "before": "tomorrow 13:00" },
+    });
+    draft["dropoff"]["address"]["description"] = json!("x");
+    let mut place = &mut draft;
+    for name in path.split('.') {
+        place = &mut place[name];
+    }
+    *place = value.clone();
+    draft
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_permits_a_delivery_if_and_only_if_it_is_accepted() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let documentation = Documentation::of(&platform.base_url).await;
+    let schema = json!({ "$ref": "#/components/schemas/DeliveryDraft" });
+    let mut mismatches = Mismatches::default();
+
+    for (path, values) in [addresses(), tasks(), packages(), free_texts()].concat() {
+        for value in values {
+            let draft = draft_with(path, &value);
+            let errors = documentation.errors(&schema, &draft);
+            let response = client.post("/api/deliveries/assert", draft).await;
+            let case = format!(
+                "{path} {value:.80}: {errors:.200?} {:?}",
+                response.violation_paths()
+            );
+            mismatches.check_eq(case, response.status == 200, errors.is_empty());
+        }
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let delivery = client
+        .create_delivery(draft_with("externalReference", &json!("7")))
+        .await;
+    let quote = client
+        .post(
+            "/api/retail_prices/calculate",
+            draft_with("externalReference", &json!(null)),
+        )
+        .await
+        .expect(200);
+    let delivery = iri(&delivery).rsplit('/').next().unwrap();
+    let quote = iri(&quote).rsplit('/').next().unwrap();
+    let upper_case = delivery.to_uppercase();
+    let documentation = Documentation::of(&platform.base_url).await;
+    let mut mismatches = Mismatches::default();
+
+    for (template, name, values) in [
+        (
+            "/api/deliveries/{id}",
+            "id",
+            &[delivery, "assert", &upper_case, "x"][..],
+        ),
+        (
+            "/api/retail_prices/{token}",
+            "token",
+            &[quote, "calculate", "x"],
+        ),
+        ("/api/deliveries", "createdAt[after]", &["", " ", "today"]),
+        (
+            "/api/deliveries",
+            "dropoff.before[before]",
+            &["", " ", "today"],
+        ),
+        ("/api/deliveries", "externalReference", &["", "7", "8"]),
+        ("/api/deliveries", "status", &["", "todo", "TODO", "DONE"]),
+        (
+            "/api/deliveries",
+            "exists[cancelledAt]",
+            &["", "yes", "true", "0"],
+        ),
+        (
+            "/api/deliveries",
+            "itemsPerPage",
+            &["", "0", "1", "100", "101", "1.5", "x"],
+        ),
+        ("/api/events", "after", &["", "-1", "0", "x"]),
+        ("/api/events", "itemsPerPage", &["", "0", "1", "100", "101"]),
+    ] {
+        let schema = documentation.parameter(&Method::GET, template, name);
+        for value in values {
+            let path = if template.ends_with('}') {
+                template.replace(&format!("{{{name}}}"), value)
+            } else {
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                query.append_pair(name, value);
+                format!("{template}?{}", query.finish())
+            };
+            // A number in a URL is its text.
+            let number = value
+                .parse::<Value>()
+                .ok()
+                .filter(|_| schema["type"] == "integer");
+            let instance = number.unwrap_or_else(|| json!(value));
+
+            let errors = documentation.errors(schema, &instance);
+
+            let response = client.get(&path).await;
+            let case = format!("{template} {name}={value:.40}: {errors:?}");
+            mismatches.check_eq(case, response.status == 200, errors.is_empty());
+        }
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_permits_a_webhook_if_and_only_if_it_is_accepted() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let documentation = Documentation::of(&platform.base_url).await;
+    let schema = json!({ "$ref": "#/components/schemas/WebhookDraft" });
+    let url = |length: usize| format!("http://127.0.0.1:9/{:a<1$}", "", length - 19);
+    let mut mismatches = Mismatches::default();
+
+    for (event, url) in [
+        (json!("delivery.completed"), json!("HTTP://127.0.0.1:9/")),
+        (json!("delivery.completed"), json!(url(2048))),
+        (json!("delivery.completed"), json!(url(2049))),
+        (json!("delivery.completed"), json!("")),
+        (json!("delivery.completed"), json!(null)),
+        (json!("delivery.completed"), json!("ftp://127.0.0.1:9/")),
+        (json!("delivery.completed"), json!("/hook")),
+        (json!(""), json!(url(30))),
+        (json!(null), json!(url(30))),
+        (json!("delivery.delivered"), json!(url(30))),
+    ] {
+        let webhook = json!({ "event": event, "url": url });
+        let errors = documentation.errors(&schema, &webhook);
+        let response = client.post("/api/webhooks", webhook.clone()).await;
+        let case = format!("{webhook:.80}: {errors:?}");
+        mismatches.check_eq(case, response.status == 201, errors.is_empty());
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
