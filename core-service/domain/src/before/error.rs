@@ -2,10 +2,13 @@
 
 use jiff::civil::Date;
 
+/// What to write instead of a text that is not understood.
+const ADVICE: &str = "write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
+
 /// Why a `before` or `after` text is rejected.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    #[error("empty: write a time, such as an ISO 8601 date and time")]
+    #[error("empty: {ADVICE}")]
     Empty,
     #[error("too long: {length} bytes, the limit is {limit}")]
     TooLong { length: usize, limit: usize },
@@ -30,6 +33,22 @@ pub enum Error {
         day_first: Date,
         month_first: Date,
     },
+    /// An hour such as `2h`, alone and not in the afternoon.
+    #[error("{text:?} is a time of day or a duration: write {time} or {duration}")]
+    TimeOrDuration {
+        text: String,
+        time: String,
+        duration: String,
+    },
+    /// A part of the day without a time of day, or with one outside of it.
+    #[error("{part:?} needs a time of day beside it, from {first_hour:02}:00 to {last_hour:02}:59")]
+    PartOfDay {
+        part: String,
+        first_hour: i64,
+        last_hour: i64,
+    },
+    #[error("{offset:?} is not a UTC offset: they are from -12:00 to +14:00")]
+    NoSuchOffset { offset: String },
     #[error("{year:04}-{month:02}-{day:02} is not a date of the calendar")]
     NoSuchDate { year: i64, month: i64, day: i64 },
     #[error("out of range: the year must be from -9999 to 9999")]
@@ -59,9 +78,9 @@ impl Error {
 
 fn unrecognized_message(understood: &str, rejected: &str) -> String {
     if understood.is_empty() {
-        format!("not understood: {rejected:?}")
+        format!("not understood: {rejected:?}; {ADVICE}")
     } else {
-        format!("understood {understood:?}, but not {rejected:?}")
+        format!("understood {understood:?}, but not {rejected:?}; {ADVICE}")
     }
 }
 
@@ -86,11 +105,13 @@ mod tests {
     fn messages_quote_the_understood_and_the_rejected_text() {
         assert_eq!(
             Error::unrecognized("tomorrow 13h75 sharp", 11).to_string(),
-            r#"understood "tomorrow", but not "13h75""#
+            "understood \"tomorrow\", but not \"13h75\"; \
+             write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h"
         );
         assert_eq!(
             Error::unrecognized("soon", 2).to_string(),
-            r#"not understood: "soon""#
+            "not understood: \"soon\"; \
+             write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h"
         );
         assert_eq!(
             Error::duplicate("time", "10:00 11:00", 6).to_string(),

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::parsed_time::{ParsedTime, TimeOfDay};
 use super::relative::{DayCount, MonthBoundary, RelativeOffset, WeekdaySearch};
 use super::zone::Zone;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Span, Timestamp, Zoned};
 
@@ -14,10 +14,13 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// Days in the 400-year cycle of the calendar.
 const DAYS_PER_CYCLE: i64 = 146_097;
 
-/// The instant that a parsed time means, in whole seconds.
+/// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
+/// a local time as in PHP; from now they elapse, also across a clock change.
 pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
+    // Working days are counted after hours, as in PHP.
+    let elapses = parsed.counts_from_now() && parsed.relative.day_count.is_none();
     let (days, seconds) = time.split();
     let relative = &mut parsed.relative;
 
@@ -25,7 +28,13 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
     let date = date_of(year, month, day + days)?;
     let date = add_days(date, days_to_weekday(relative, date))?;
 
-    let (days, seconds) = split_days(seconds + relative.total_seconds(time.microsecond));
+    let duration = relative.total_seconds(time.microsecond);
+    let (elapsed, duration) = if elapses {
+        (duration, 0)
+    } else {
+        (0, duration)
+    };
+    let (days, seconds) = split_days(seconds + duration);
     let date = apply_offsets(relative, date, days)?;
     let date = match relative.day_count {
         Some(DayCount::Workdays(count)) => add_days(date, days_for_workdays(count, date))?,
@@ -45,9 +54,17 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
             offset_at(zone, local, RepeatedTime::Earlier)?
         }
         Some(Zone::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
+        // The present is never ambiguous.
+        None if elapses && is_in_second(now, local) => now.offset(),
         None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
-    offset.to_timestamp(local).map_err(|_| Error::OutOfRange)
+    let start = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
+    Timestamp::from_second(start.as_second() + elapsed).map_err(|_| Error::OutOfRange)
+}
+
+fn is_in_second(now: &Zoned, local: DateTime) -> bool {
+    let time = |time: Time| (time.hour(), time.minute(), time.second());
+    now.date() == local.date() && time(now.time()) == time(local.time())
 }
 
 /// Which instant a local time means that a clock change repeats.

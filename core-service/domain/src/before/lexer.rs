@@ -11,11 +11,25 @@ pub(super) struct Token<'a> {
     /// The byte position in the text.
     pub(super) start: usize,
     pub(super) text: &'a str,
+    /// The whole text.
+    source: &'a str,
 }
 
-impl Token<'_> {
+impl<'a> Token<'a> {
     pub(super) fn end(&self) -> usize {
         self.start + self.text.len()
+    }
+
+    /// The text before the token.
+    pub(super) fn before(&self) -> &'a str {
+        self.source.get(..self.start).unwrap_or_default()
+    }
+
+    /// The text from `suffix` on, with which the token ends.
+    pub(super) fn onward_from(&self, suffix: &str) -> &'a str {
+        self.source
+            .get(self.end() - suffix.len()..)
+            .unwrap_or_default()
     }
 }
 
@@ -23,12 +37,17 @@ impl Token<'_> {
 static GRAMMAR: LazyLock<Dfa> = LazyLock::new(|| Dfa::compile(grammar::rules()));
 
 /// The token at byte `start`, or `None` if no rule matches there.
-pub(super) fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
-    let rest = text.get(start..)?;
+pub(super) fn token_at(source: &str, start: usize) -> Option<Token<'_>> {
+    let rest = source.get(start..)?;
     let (length, kind) = GRAMMAR.longest_match(rest.as_bytes())?;
     // A match may include the end of the text, one byte past the last.
     let text = rest.get(..length.min(rest.len()))?;
-    Some(Token { kind, start, text })
+    Some(Token {
+        kind,
+        start,
+        text,
+        source,
+    })
 }
 
 /// The maximum of parsed numbers: too large for a valid date, but sums of them do not overflow.

@@ -1,5 +1,6 @@
 //! Parses the texts of `before` and `after` into instants. The strict grammar is that of PHP's
-//! `strtotime`, which clients rely on; natural language is tried if the strict grammar fails.
+//! `strtotime`, which clients rely on; natural language is tried if the strict grammar fails. What
+//! PHP misreads is rejected, or read by the natural language: `+2h` is a duration, not an offset.
 
 mod context;
 mod dfa;

@@ -97,6 +97,23 @@ pub(super) const UNITS: &[&[&str]] = &[
 /// One week; after `this`, `next` and `last` it means a calendar week.
 pub(super) const WEEK: &[&[&str]] = &[&["week"]];
 
+/// Abbreviations of units that PHP lacks, beside those that are phrases of a language, and the units.
+const UNIT_ABBREVIATIONS: [(&str, &[&str]); 5] = [
+    ("weeks", &["w"]),
+    ("days", &["d", "j"]),
+    ("hours", &["h", "hr", "hrs"]),
+    ("minutes", &["m", "mn"]),
+    ("seconds", &["s"]),
+];
+
+/// The unit with this abbreviation. A capital `M` is none: it may mean months.
+pub(super) fn abbreviated_unit(word: &str) -> Option<&'static str> {
+    let is_word = |name: &&str| word != "M" && name.eq_ignore_ascii_case(word);
+    let mut units = UNIT_ABBREVIATIONS.iter();
+    let (unit, _) = units.find(|(_, names)| names.iter().any(is_word))?;
+    Some(unit)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Microsecond,
@@ -124,6 +141,14 @@ impl Unit {
         Self::Month,
         Self::Year,
     ];
+
+    /// Whether it is an hour or a part of one.
+    pub(super) fn is_of_a_clock(self) -> bool {
+        matches!(
+            self,
+            Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour
+        )
+    }
 
     pub(super) fn parse(word: &str) -> Option<Self> {
         if value_of(word, WEEK).is_some() {

@@ -1,6 +1,7 @@
 //! Time zones: UTC offsets, abbreviations and names of the tz database.
 
 use jiff::tz::TimeZone;
+use std::ops::RangeInclusive;
 
 /// The time zone of a local time.
 #[derive(Clone, Debug)]
@@ -8,6 +9,26 @@ pub(super) enum Zone {
     /// Seconds east of UTC.
     Fixed(i64),
     Named(TimeZone),
+}
+
+/// The UTC offsets in use, in seconds.
+pub(super) const UTC_OFFSETS: RangeInclusive<i64> = -12 * 3600..=14 * 3600;
+
+/// The signed number at the start of a text, with its colons: a UTC offset, or the amount of a
+/// duration.
+pub(super) fn signed_number(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix(['+', '-'])?;
+    text.strip_suffix(digits.trim_start_matches(is_digit_or_colon))
+}
+
+/// Whether a signed number is written as a UTC offset: `+HH`, `+HHMM` or `+HH:MM`, or with seconds.
+pub(super) fn is_written_as_offset(number: &str) -> bool {
+    let digits = number.trim_start_matches(['+', '-']);
+    if digits.contains(':') {
+        digits.split(':').all(|part| part.len() == 2)
+    } else {
+        matches!(digits.len(), 2 | 4 | 6)
+    }
 }
 
 /// Parses a zone that the grammar has matched. `Z` is the only single letter accepted: `A` rarely
@@ -59,6 +80,10 @@ fn offset_seconds(text: &str) -> Option<i64> {
         6 => Some(value / 10_000 * 3600 + value / 100 % 100 * 60 + value % 100),
         _ => None,
     }
+}
+
+fn is_digit_or_colon(char: char) -> bool {
+    char.is_ascii_digit() || char == ':'
 }
 
 fn offset_of_abbreviation(text: &str) -> Option<i64> {

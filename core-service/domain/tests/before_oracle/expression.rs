@@ -3,7 +3,7 @@
 use crate::piece::{MONTHS, Piece, ZONES};
 use crate::random::Random;
 use domain::before::DateOrder;
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use std::fmt;
 
 #[derive(Debug)]
@@ -12,6 +12,9 @@ pub(crate) struct Expression {
     /// For each time before a day word: the text with `midnight` and that time appended. PHP resets
     /// the time at a day word, so it keeps such a time only if the time is repeated at the end.
     pub(crate) repeated: Vec<String>,
+    /// The text in words that PHP has.
+    pub(crate) in_php: String,
+    pub(crate) has_zone: bool,
     pub(crate) now: Zoned,
     pub(crate) order: DateOrder,
 }
@@ -23,12 +26,17 @@ impl Expression {
         let separator = if random.chance(5) { ", " } else { " " };
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let text = texts.join(separator);
+        let in_words_of_php: Vec<&str> = pieces
+            .iter()
+            .map(|piece| piece.in_php.as_deref().unwrap_or(&piece.text))
+            .collect();
+        let in_php = in_words_of_php.join(separator);
         let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
         let times = (0..pieces.len())
             .filter(|index| is_before_day(*index))
             .flat_map(|index| &pieces[index].times);
         let repeated = times
-            .map(|time| format!("{text} midnight {time}"))
+            .map(|time| format!("{in_php} midnight {time}"))
             .collect();
         let order = if random.chance(20) {
             DateOrder::DayFirst
@@ -38,6 +46,8 @@ impl Expression {
         Self {
             text,
             repeated,
+            in_php,
+            has_zone: pieces.iter().any(|piece| piece.has_zone),
             now: now(random),
             order,
         }
@@ -75,6 +85,34 @@ impl Expression {
         day_month_time || (self.order == DateOrder::DayFirst && self.text.contains('/'))
     }
 
+    /// Contains a duration that PHP would read as a zone.
+    pub(crate) fn has_duration(&self) -> bool {
+        self.text != self.in_php
+    }
+
+    /// The word contains a signed number, which PHP may take for an offset from UTC.
+    pub(crate) fn has_signed_number(word: &str) -> bool {
+        let mut pairs = word.as_bytes().windows(2);
+        pairs.any(|pair| b"+-".contains(&pair[0]) && pair[1].is_ascii_digit())
+    }
+
+    /// The word contains a decimal point before digits.
+    pub(crate) fn has_fraction(word: &str) -> bool {
+        let mut pairs = word.as_bytes().windows(2);
+        pairs.any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
+    }
+
+    /// The clocks change within two days of the present and of `instant`.
+    pub(crate) fn is_near_clock_change(&self, instant: Timestamp) -> bool {
+        let now = self.now.timestamp();
+        let days = SignedDuration::from_hours(48);
+        let (first, last) = (now.min(instant) - days, now.max(instant) + days);
+        let mut changes = self.now.time_zone().following(first);
+        changes
+            .next()
+            .is_some_and(|change| change.timestamp() < last)
+    }
+
     /// Contains a Unix time. If a zone precedes it, PHP counts it from the year 0.
     pub(crate) fn has_timestamp(&self) -> bool {
         self.text.contains('@')
@@ -92,7 +130,7 @@ impl Expression {
 
     /// Contains a military zone, or a letter that PHP takes for one, as the `u` of `dec 24 thu`.
     pub(crate) fn has_lone_letter(&self) -> bool {
-        let rest = self.text.replace("thu", " u");
+        let rest = self.in_php.replace("thu", " u");
         rest.split(|char: char| !char.is_ascii_alphabetic())
             .any(|word| word.len() == 1 && !word.eq_ignore_ascii_case("z"))
     }

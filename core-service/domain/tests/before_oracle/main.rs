@@ -11,6 +11,7 @@ mod random;
 use domain::before::{DateOrder, Error, parse};
 use expression::Expression;
 use jiff::Timestamp;
+use php::LocalTime;
 use random::Random;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,11 +19,19 @@ use std::io::Write;
 const DEFAULT_COUNT: usize = 5_000;
 const DEFAULT_SEED: u64 = 20_261_021;
 
+/// The longest clock change of the zones, in seconds.
+const MAX_CLOCK_CHANGE: u64 = 3600;
+
 /// How our result compares with PHP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Same,
     BothReject,
+    /// A signed number with an abbreviated unit or a fraction of an hour. PHP agrees if the units
+    /// are written out.
+    Duration,
+    /// Hours from now elapse across a clock change; PHP adds them to the local time.
+    Elapsed,
     /// A time before a day word. PHP agrees if the time is repeated at the end.
     Improved,
     /// We reject a range of two times.
@@ -31,6 +40,15 @@ enum Outcome {
     RejectedDate,
     /// We reject a single letter that PHP takes for a military zone.
     RejectedLetter,
+    /// We reject an offset from UTC that is not in use, not written in full, or not directly after a
+    /// time of day.
+    RejectedOffset,
+    /// We reject a zone without a local time.
+    RejectedZone,
+    /// A second zone that does not exist, such as `hours` in `10 september 24hours`. PHP ignores it.
+    SecondZone,
+    /// We reject an amount after a decimal point, such as `5 hours` in `.5 hours`.
+    RejectedFraction,
     /// We reject a date with slashes that is valid with either the day or the month first.
     RejectedSlashes,
     /// We reject a Unix time beside other parts.
@@ -83,13 +101,39 @@ fn compare(
 ) -> Outcome {
     let seconds = ours.as_ref().ok().map(|instant| instant.as_second());
     match (ours, php.seconds) {
+        (Ok(_), php) if seconds == php && expression.has_duration() => Outcome::Duration,
         (Ok(_), php) if seconds == php => Outcome::Same,
         (Ok(ours), _) if php.repeated.contains(&ours.as_second()) => Outcome::Improved,
         (Ok(_), _) if expression.has_lost_meridiem() => Outcome::Superset,
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
+        (Ok(ours), Some(seconds))
+            if php.local_time == LocalTime::Absent
+                && ours.as_second().abs_diff(seconds) <= MAX_CLOCK_CHANGE
+                && expression.is_near_clock_change(*ours) =>
+        {
+            Outcome::Elapsed
+        }
         (Err(_), None) => Outcome::BothReject,
         (Err(Error::Range { .. }), _) if expression.has_range() => Outcome::RejectedRange,
-        (Err(Error::NoSuchDate { .. }), _) if php.date_is_invalid => Outcome::RejectedDate,
+        (Err(Error::NoSuchOffset { .. }), _) if php.has_offset => Outcome::RejectedOffset,
+        (Err(Error::Unrecognized { .. }), _)
+            if php.local_time == LocalTime::Absent && expression.has_zone =>
+        {
+            Outcome::RejectedZone
+        }
+        (Err(Error::Unrecognized { rejected, .. }), _)
+            if (php.has_offset || expression.has_zone)
+                && Expression::has_signed_number(rejected) =>
+        {
+            Outcome::RejectedOffset
+        }
+        (Ok(_) | Err(Error::Unrecognized { .. }), _) if php.ignores_zone => Outcome::SecondZone,
+        (Err(Error::Unrecognized { rejected, .. }), _) if Expression::has_fraction(rejected) => {
+            Outcome::RejectedFraction
+        }
+        (Err(Error::NoSuchDate { .. }), _) if php.local_time == LocalTime::Invalid => {
+            Outcome::RejectedDate
+        }
         (Err(Error::Ambiguous { .. }), _) if expression.order == DateOrder::DayFirst => {
             Outcome::RejectedSlashes
         }

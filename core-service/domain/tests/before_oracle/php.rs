@@ -11,8 +11,21 @@ pub(crate) struct PhpResult {
     pub(crate) seconds: Option<i64>,
     /// The results for the expression's variants with a repeated time.
     pub(crate) repeated: Vec<i64>,
-    /// PHP accepts a date that does not exist in the calendar.
-    pub(crate) date_is_invalid: bool,
+    pub(crate) local_time: LocalTime,
+    /// The expression has an offset from UTC.
+    pub(crate) has_offset: bool,
+    /// PHP ignores a second zone.
+    pub(crate) ignores_zone: bool,
+}
+
+/// The date and the time of day in an expression.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LocalTime {
+    /// Neither of them.
+    Absent,
+    /// A date that does not exist in the calendar.
+    Invalid,
+    Given,
 }
 
 /// Reads lines of a Unix time, a zone, an expression and its variants; writes lines of results.
@@ -21,9 +34,14 @@ while (($line = fgets(STDIN)) !== false) {
     $texts = explode("\x1f", rtrim($line, "\n"));
     $now = (int) array_shift($texts);
     date_default_timezone_set(array_shift($texts));
-    $invalid = in_array("The parsed date was invalid", date_parse($texts[0])["warnings"]);
+    $parsed = date_parse($texts[0]);
+    $ignored = in_array("Double timezone specification", $parsed["warnings"]);
+    $local = [$parsed["year"], $parsed["month"], $parsed["day"], $parsed["hour"]];
+    $invalid = in_array("The parsed date was invalid", $parsed["warnings"]);
+    $time = $local === [false, false, false, false] ? "absent" : ($invalid ? "invalid" : "given");
+    $offset = ($parsed["zone_type"] ?? 0) === 1;
     $results = array_map(fn($text) => json_encode(strtotime($text, $now)), $texts);
-    echo (int) $invalid, " ", implode(" ", $results), "\n";
+    echo $time, " ", (int) $offset, " ", (int) $ignored, " ", implode(" ", $results), "\n";
 }
 "#;
 
@@ -56,7 +74,7 @@ fn input_line(expression: &Expression) -> String {
         .time_zone()
         .iana_name()
         .expect("all test zones have names");
-    let texts: Vec<&str> = std::iter::once(&expression.text)
+    let texts: Vec<&str> = std::iter::once(&expression.in_php)
         .chain(&expression.repeated)
         .map(String::as_str)
         .collect();
@@ -69,11 +87,19 @@ fn input_line(expression: &Expression) -> String {
 
 fn parse_line(line: &str) -> PhpResult {
     let mut words = line.split(' ');
-    let mut next = || words.next().expect("the script writes at least two words");
-    let (date_is_invalid, seconds) = (next() == "1", next().parse().ok());
+    let mut next = || words.next().expect("the script writes at least four words");
+    let local_time = match next() {
+        "absent" => LocalTime::Absent,
+        "invalid" => LocalTime::Invalid,
+        _ => LocalTime::Given,
+    };
+    let (has_offset, ignores_zone) = (next() == "1", next() == "1");
+    let seconds = next().parse().ok();
     PhpResult {
         seconds,
         repeated: words.filter_map(|word| word.parse().ok()).collect(),
-        date_is_invalid,
+        local_time,
+        has_offset,
+        ignores_zone,
     }
 }

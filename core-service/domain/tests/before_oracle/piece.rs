@@ -2,8 +2,12 @@
 
 use crate::random::Random;
 
+#[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) text: String,
+    /// The same in PHP's words, if PHP lacks those of the text.
+    pub(crate) in_php: Option<String>,
+    pub(crate) has_zone: bool,
     /// The parts that may be parsed as a time of day.
     pub(crate) times: Vec<String>,
     /// May contain a day word, at which PHP resets the time to midnight; we keep a time before it.
@@ -14,9 +18,14 @@ impl Piece {
     fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            times: Vec::new(),
-            is_day: false,
+            ..Self::default()
         }
+    }
+
+    fn with_zone(mut self, zone: &str) -> Self {
+        self.text.push_str(&zone);
+        self.has_zone = !zone.is_empty();
+        self
     }
 
     fn day(text: impl Into<String>) -> Self {
@@ -114,6 +123,16 @@ const UNITS: [&str; 22] = [
     "msec",
     "ms",
 ];
+/// Abbreviations that PHP takes for letters of zones, and their units in PHP's words.
+const ABBREVIATIONS: [(&str, &str); 7] = [
+    ("h", "hours"),
+    ("hr", "hours"),
+    ("H", "hours"),
+    ("m", "minutes"),
+    ("s", "seconds"),
+    ("d", "days"),
+    ("w", "weeks"),
+];
 const ORDINALS: [&str; 12] = [
     "first", "second", "third", "fourth", "fifth", "sixth", "eighth", "twelfth", "next", "last",
     "previous", "this",
@@ -125,7 +144,8 @@ impl Piece {
         match random.below(100) {
             0..22 => date(random),
             22..42 => time_of_day(random),
-            42..56 => Piece::day(offset(random)),
+            42..53 => Piece::day(offset(random)),
+            53..56 => duration(random),
             56..66 => Piece::day(random.pick(&WEEKDAYS)),
             66..72 => keyword(random),
             72..76 => Piece::day(format!(
@@ -149,7 +169,7 @@ impl Piece {
             )),
             87..92 => Piece::new(format!("{} day of", random.pick(&["first", "last"]))),
             92..94 => Piece::new(random.pick(&MONTHS[..25])),
-            94..98 => Piece::new(zone(random)),
+            94..98 => Piece::default().with_zone(&zone(random)),
             _ => Piece::new("ago"),
         }
     }
@@ -188,6 +208,30 @@ fn offset(random: &mut Random) -> String {
     };
     let ago = if random.chance(15) { " ago" } else { "" };
     format!("{sign}{number}{space}{unit}{ago}")
+}
+
+/// A signed number with an abbreviated unit, or one and a half hours.
+fn duration(random: &mut Random) -> Piece {
+    let sign = random.pick(&["+", "-"]);
+    let number = random.between(1, 40);
+    let space = random.pick(&["", " "]);
+    let index = usize::try_from(random.below(7)).expect("the index is below 7");
+    let (abbreviation, unit) = ABBREVIATIONS[index];
+    let (text, in_php) = if random.chance(10) {
+        (
+            format!("{sign}{number}.5{space}hours"),
+            format!("{sign}{number} hours {sign}30 minutes"),
+        )
+    } else {
+        (
+            format!("{sign}{number}{space}{abbreviation}"),
+            format!("{sign}{number} {unit}"),
+        )
+    };
+    Piece {
+        in_php: Some(in_php),
+        ..Piece::day(text)
+    }
 }
 
 fn zone(random: &mut Random) -> String {
@@ -235,7 +279,7 @@ fn time_of_day(random: &mut Random) -> Piece {
     } else {
         String::new()
     };
-    Piece::time(format!("{time}{zone}"), time)
+    Piece::time(time.clone(), time).with_zone(&zone)
 }
 
 fn date(random: &mut Random) -> Piece {

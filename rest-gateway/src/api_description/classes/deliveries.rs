@@ -139,11 +139,14 @@ pub(in crate::api_description) static TASK: Class = Class {
         Field::new("after", Instant)
             .writable()
             .request_schema(TIME_SCHEMA)
-            .description("The earliest time; in requests, also in natural language."),
+            .description("The earliest time; in requests, in the syntax of `before`."),
         Field::new("before", Instant)
             .writable()
             .request_schema(TIME_SCHEMA)
-            .description("The latest time; in requests, also in natural language, such as `tomorrow 13:00`."),
+            .description("The latest time. In requests an instant, a local time in the store's time \
+                zone, or a duration from now: `2026-11-25T17:30:00+01:00`, `tomorrow 17:30`, `+2h`, \
+                `+1h30`, `in 2 hours`, also in everyday phrases of English, French, German, Spanish \
+                and Italian. What has two meanings is refused with the forms to write."),
         Field::new("timeSlot", Text)
             .iri(Api("Task/timeSlot"))
             .write_only()

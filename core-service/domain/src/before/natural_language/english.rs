@@ -1,14 +1,14 @@
 //! English phrases that the strict grammar lacks.
 
-use super::phrase::{PhraseKind, Phrases};
+use super::phrase::{AFTERNOON, DAY_AFTER_TOMORROW, EVENING, MORNING, NIGHT, PhraseKind, Phrases};
 use PhraseKind::{
-    Ago, And, Evening, Filler, FromNow, In, Number, OClock, Replacement, Unit, Within,
+    Ago, And, Before, Evening, Filler, FromNow, In, Number, OClock, Replacement, Unit, Within,
 };
 
 pub(super) const PHRASES: Phrases = &[
     ("at", Filler),
-    ("by", Filler),
-    ("before", Filler),
+    ("by", Before),
+    ("before", Before),
     ("on", Filler),
     ("the", Filler),
     ("in", In),
@@ -18,11 +18,21 @@ pub(super) const PHRASES: Phrases = &[
     ("ago", Ago),
     ("tonight", Evening(22)),
     ("this evening", Evening(20)),
+    ("morning", MORNING),
+    ("this morning", MORNING),
+    ("in the morning", MORNING),
+    ("afternoon", AFTERNOON),
+    ("this afternoon", AFTERNOON),
+    ("in the afternoon", AFTERNOON),
+    ("evening", EVENING),
+    ("in the evening", EVENING),
+    ("night", NIGHT),
+    ("at night", NIGHT),
     ("end of day", Replacement("23:59")),
     ("the end of day", Replacement("23:59")),
     ("end of the day", Replacement("23:59")),
-    ("day after tomorrow", Replacement("today +2 days")),
-    ("the day after tomorrow", Replacement("today +2 days")),
+    ("day after tomorrow", DAY_AFTER_TOMORROW),
+    ("the day after tomorrow", DAY_AFTER_TOMORROW),
     ("half an hour", Replacement("30 minutes")),
     ("quarter of an hour", Replacement("15 minutes")),
     ("o'clock", OClock),

@@ -1,13 +1,15 @@
 //! French phrases, folded: without accents, except in single letters such as `à`.
 
-use super::phrase::{PhraseKind, Phrases};
+use super::phrase::{
+    AFTERNOON, DAY_AFTER_TOMORROW, DAY_BEFORE_YESTERDAY, EVENING, MORNING, PhraseKind, Phrases,
+};
 use PhraseKind::{
-    AgoPrefix, And, At, Evening, Filler, Hour, In, LastSuffix, NextSuffix, Number, Replacement,
-    Unit, Within,
+    AgoPrefix, And, At, BeforeAt, Evening, Filler, Hour, In, LastSuffix, NextSuffix, Number,
+    Replacement, Unit, Within,
 };
 
 pub(super) const PHRASES: Phrases = &[
-    ("avant", At),
+    ("avant", BeforeAt),
     ("pour", At),
     ("le", Filler),
     ("la", Filler),
@@ -17,7 +19,7 @@ pub(super) const PHRASES: Phrases = &[
     ("ce", Filler),
     ("cette", Filler),
     ("et", And),
-    ("jusqu'a", Filler),
+    ("jusqu'a", BeforeAt),
     ("à", At),
     ("d'ici à", Within),
     ("d'ici", Within),
@@ -30,12 +32,26 @@ pub(super) const PHRASES: Phrases = &[
     ("maintenant", Replacement("now")),
     ("aujourd'hui", Replacement("today")),
     ("demain", Replacement("tomorrow")),
-    ("apres-demain", Replacement("today +2 days")),
-    ("apres demain", Replacement("today +2 days")),
+    ("apres-demain", DAY_AFTER_TOMORROW),
+    ("apres demain", DAY_AFTER_TOMORROW),
     ("hier", Replacement("yesterday")),
-    ("avant-hier", Replacement("today -2 days")),
+    ("avant-hier", DAY_BEFORE_YESTERDAY),
     ("midi", Replacement("noon")),
     ("minuit", Replacement("midnight")),
+    ("matin", MORNING),
+    ("le matin", MORNING),
+    ("du matin", MORNING),
+    ("ce matin", MORNING),
+    ("dans la matinee", MORNING),
+    ("apres-midi", AFTERNOON),
+    ("l'apres-midi", AFTERNOON),
+    ("de l'apres-midi", AFTERNOON),
+    ("dans l'apres-midi", AFTERNOON),
+    ("cet apres-midi", AFTERNOON),
+    ("soir", EVENING),
+    ("le soir", EVENING),
+    ("du soir", EVENING),
+    ("dans la soiree", EVENING),
     ("fin de journee", Replacement("23:59")),
     ("fin de la journee", Replacement("23:59")),
     ("la fin de journee", Replacement("23:59")),

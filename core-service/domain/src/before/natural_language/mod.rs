@@ -2,6 +2,7 @@
 //! Tried only if the strict grammar rejects a text.
 
 mod dictionary;
+mod duration;
 mod english;
 mod french;
 mod german;
@@ -9,6 +10,7 @@ mod italian;
 mod normalizer;
 mod phrase;
 mod spanish;
+mod words;
 
 use super::context::Context;
 use super::error::Error;
@@ -19,9 +21,6 @@ use jiff::fmt::temporal::Pieces;
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
 
-/// The earliest hour accepted with an evening phrase: `tonight 8:00` is rejected as ambiguous.
-const MIN_EVENING_HOUR: i64 = 12;
-
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     if let Some(range) = iso_range(context.original) {
         return Err(Error::Range {
@@ -31,25 +30,30 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     if let Some(instant) = parse_iso(context.original, now)? {
         return Ok(instant);
     }
+    if let Some(error) = duration::time_or_duration(context.original) {
+        return Err(error);
+    }
     let normalized = NormalizedText::of(context)?;
-    // The strict grammar has already rejected an unchanged text.
     let text = normalized.text.trim();
-    if normalized.evening.is_none() && (text.is_empty() || text == context.original) {
-        return Err(Error::unrecognized(context.original, 0));
+    match &normalized.part_of_day {
+        Some(part) if text.is_empty() => return Err(part.error()),
+        // The strict grammar has already rejected an unchanged text.
+        None if text.is_empty() || text == context.original => {
+            return Err(Error::unrecognized(context.original, 0));
+        }
+        _ => {}
     }
     let normalized_context = Context {
         original_positions: &normalized.original_positions,
         ..context
     };
     let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
-    if let Some((evening, position)) = normalized.evening {
-        // The evening replaces a time that only a day implies.
-        match parsed.time.filter(|_| parsed.has_time()) {
-            None => parsed.time = Some(evening),
-            Some(time) if time.hour < MIN_EVENING_HOUR => {
-                return Err(Error::unrecognized(context.original, position));
-            }
-            Some(_) => {}
+    if let Some(part) = normalized.part_of_day {
+        // The default replaces a time that only a day implies.
+        match (parsed.time.filter(|_| parsed.has_time()), part.default) {
+            (None, Some(default)) => parsed.time = Some(default),
+            (Some(time), _) if part.hours.contains(&time.hour) => {}
+            _ => return Err(part.error()),
         }
     }
     instant::resolve(parsed, now)

@@ -2,27 +2,49 @@
 
 use super::super::context::Context;
 use super::super::error::Error;
+use super::super::grammar::TokenKind;
+use super::super::lexer;
 use super::super::parsed_time::TimeOfDay;
-use super::super::word_tables::Unit;
-use super::dictionary::{first_phrase, fold};
-use super::phrase::PhraseKind;
-use std::borrow::Cow;
+use super::super::word_tables::{Unit, WEEKDAYS, value_of};
+use super::dictionary::first_phrase;
+use super::phrase::{MORNING, PhraseKind};
+use super::words::{
+    Words, is_number, starts_with_duration, starts_with_duration_suffix, starts_with_number,
+    without_ordinal_suffix,
+};
+use std::ops::{Range, RangeInclusive};
 
 #[derive(Debug, Default)]
 pub(super) struct NormalizedText {
     pub(super) text: String,
     /// Pairs of a position in `text` and its position in the original.
     pub(super) original_positions: Vec<(usize, usize)>,
-    /// The default time of an evening, and the position of its phrase.
-    pub(super) evening: Option<(TimeOfDay, usize)>,
+    pub(super) part_of_day: Option<PartOfDay>,
 }
 
-/// The words of the original text.
-struct Words<'a> {
-    positions: Vec<usize>,
-    original: Vec<&'a str>,
-    folded: Vec<Cow<'a, str>>,
+/// A part of the day that the text names.
+#[derive(Debug)]
+pub(super) struct PartOfDay {
+    /// Its phrase in the original.
+    pub(super) text: String,
+    pub(super) hours: RangeInclusive<i64>,
+    /// The time of day if none is given.
+    pub(super) default: Option<TimeOfDay>,
 }
+
+impl PartOfDay {
+    /// Says that a time of day is needed, within the hours.
+    pub(super) fn error(&self) -> Error {
+        Error::PartOfDay {
+            part: self.text.clone(),
+            first_hour: *self.hours.start(),
+            last_hour: *self.hours.end(),
+        }
+    }
+}
+
+/// The hours accepted with an evening phrase: `tonight 8:00` is rejected as ambiguous.
+const EVENING_HOURS: RangeInclusive<i64> = 12..=23;
 
 /// Expectations set by the preceding words.
 #[derive(Default)]
@@ -69,7 +91,7 @@ impl NormalizedText {
         let mut expected = Expectation::default();
         let mut index = 0;
         while index < words.original.len() {
-            if let Some(range) = words.range(index, context.original) {
+            if let Some(range) = words.range(index) {
                 return Err(Error::Range {
                     range: range.to_owned(),
                 });
@@ -96,37 +118,99 @@ impl NormalizedText {
         expected: &mut Expectation,
     ) -> Option<usize> {
         let position = words.positions[index];
-        if let Some((time, length)) = words.time(index, expected) {
+        let is_duration_expected = expected.is(ExpectedPhrase::Duration);
+        if let Some((duration, length)) = words.duration(index, is_duration_expected) {
+            let word = words.original[index];
+            let is_signed = word.starts_with(['+', '-']);
+            // `+2 days 18h` may mean 18:00.
+            if !is_signed
+                && self.last_unit().is_some_and(|unit| !unit.is_of_a_clock())
+                && words.time(index, true).is_some()
+            {
+                return None;
+            }
+            if word.starts_with('+') {
+                expected.next = Some(ExpectedPhrase::Duration);
+            }
+            self.push(&duration, position);
+            return Some(length);
+        }
+        if let Some((time, length)) = words.time(index, expected.is(ExpectedPhrase::Hour)) {
             self.push(&time, position);
             if expected.is(ExpectedPhrase::Hour) {
                 expected.next = None;
             }
             return Some(length);
         }
-        let Some((kind, length)) = first_phrase(&words.folded[index..]) else {
+        let Some((kind, length)) = first_phrase(words.rest(index)) else {
             let word = words.original[index];
-            if expected.is(ExpectedPhrase::Duration) && !is_number(word) {
+            if is_duration_expected && !is_number(word) {
                 expected.next = None;
             }
             self.push(without_ordinal_suffix(word), position);
             return Some(1);
         };
-        let rest = words.folded.get(index + length..).unwrap_or_default();
+        self.push_known(kind, index..index + length, words, expected)?;
+        Some(length)
+    }
+
+    /// Normalizes a phrase of a language, the words of the range. `None` if it is not valid there.
+    fn push_known(
+        &mut self,
+        kind: PhraseKind,
+        phrase: Range<usize>,
+        words: &Words<'_>,
+        expected: &mut Expectation,
+    ) -> Option<()> {
+        let index = phrase.start;
+        let position = words.positions[index];
+        let is_duration_expected = expected.is(ExpectedPhrase::Duration);
+        let rest = words.rest(phrase.end);
         match kind {
-            PhraseKind::FillerUnlessAfterNumber if is_number(self.last_word()) => {
+            PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
+                if self.has_duration() =>
+            {
+                return None;
+            }
+            // `12:30 am Montag` may be at noon or at midnight.
+            PhraseKind::FillerUnlessAfterNumber
+                if words.hour_before(index) == Some(12)
+                    && matches!(first_phrase(rest), Some((PhraseKind::Replacement(_), _))) =>
+            {
+                return None;
+            }
+            PhraseKind::FillerUnlessAfterNumber
+                if words.hour_before(index).is_some_and(|hour| hour <= 12) =>
+            {
                 self.push(words.original[index], position);
             }
-            PhraseKind::And if self.ends_in_unit() && starts_with_duration(rest) => {}
+            PhraseKind::And if self.last_unit().is_some() && starts_with_duration(rest) => {}
+            PhraseKind::And
+                if is_duration_expected && words.duration(phrase.end, true).is_some() => {}
             PhraseKind::In | PhraseKind::Within if starts_with_number(rest) => {
                 expected.expect_duration(Direction::Future);
             }
             PhraseKind::AgoPrefix if starts_with_number(rest) => {
                 expected.expect_duration(Direction::PastPrefix);
             }
-            PhraseKind::Filler | PhraseKind::FillerUnlessAfterNumber | PhraseKind::Within => {}
-            PhraseKind::At => expected.next = Some(ExpectedPhrase::Hour),
-            PhraseKind::FromNow => expected.direction = Some(Direction::Future),
-            PhraseKind::Ago => {
+            PhraseKind::AgoOrBefore if starts_with_duration(rest) => {
+                expected.expect_duration(Direction::PastPrefix);
+            }
+            PhraseKind::Filler
+            | PhraseKind::FillerUnlessAfterNumber
+            | PhraseKind::Within
+            | PhraseKind::Before => {
+                if is_duration_expected {
+                    expected.next = None;
+                }
+            }
+            PhraseKind::At | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore => {
+                expected.next = Some(ExpectedPhrase::Hour);
+            }
+            PhraseKind::FromNow if matches!(expected.direction, None | Some(Direction::Future)) => {
+                expected.direction = Some(Direction::Future);
+            }
+            PhraseKind::Ago if matches!(expected.direction, None | Some(Direction::PastSuffix)) => {
                 expected.direction = Some(Direction::PastSuffix);
                 self.push("ago", position);
             }
@@ -135,29 +219,48 @@ impl NormalizedText {
                 self.push(number, position);
             }
             PhraseKind::Replacement(text) | PhraseKind::Unit(text) => self.push(text, position),
-            PhraseKind::Hour
-                if expected.is(ExpectedPhrase::Duration) || starts_with_duration_suffix(rest) =>
-            {
+            PhraseKind::Hour if is_duration_expected || starts_with_duration_suffix(rest) => {
                 self.push("hours", position);
             }
             PhraseKind::OClock if self.last_word().contains([':', '.']) => {}
             PhraseKind::And
             | PhraseKind::In
             | PhraseKind::AgoPrefix
+            | PhraseKind::FromNow
+            | PhraseKind::Ago
             | PhraseKind::Hour
             | PhraseKind::OClock => return None,
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
-            PhraseKind::Evening(hour) => {
-                let time = TimeOfDay {
-                    hour,
-                    ..TimeOfDay::default()
-                };
-                self.evening = Some((time, position));
-                self.push("today", position);
+            PhraseKind::Evening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TomorrowOrMorning => {
+                let text = words.slice(index, phrase.len())?;
+                self.push_part_of_day(kind, text, position);
             }
         }
-        Some(length)
+        Some(())
+    }
+
+    fn push_part_of_day(&mut self, kind: PhraseKind, text: &str, position: usize) {
+        let kind = match kind {
+            PhraseKind::TomorrowOrMorning if self.ends_in_named_day() => MORNING,
+            kind => kind,
+        };
+        let (hours, default) = match kind {
+            PhraseKind::Evening(hour) => (EVENING_HOURS, Some(hour)),
+            PhraseKind::PartOfDay(first, last) => (first..=last, None),
+            _ => return self.push("tomorrow", position),
+        };
+        if default.is_some() {
+            self.push("today", position);
+        }
+        self.part_of_day = Some(PartOfDay {
+            text: text.trim_end_matches(',').to_owned(),
+            hours,
+            default: default.map(|hour| TimeOfDay {
+                hour,
+                ..TimeOfDay::default()
+            }),
+        });
     }
 
     fn push(&mut self, words: &str, position: usize) {
@@ -175,167 +278,30 @@ impl NormalizedText {
         Some(())
     }
 
-    fn ends_in_unit(&self) -> bool {
-        Unit::parse(self.last_word()).is_some()
+    /// The unit of the duration with which the text ends.
+    fn last_unit(&self) -> Option<Unit> {
+        let is_number = |char: char| char.is_ascii_digit() || "+-".contains(char);
+        Unit::parse(self.last_word().trim_start_matches(is_number))
+    }
+
+    fn ends_in_named_day(&self) -> bool {
+        let word = self.last_word().trim_end_matches(',');
+        ["today", "yesterday"].contains(&word) || value_of(word, WEEKDAYS).is_some()
+    }
+
+    /// Whether the text contains an amount of time.
+    fn has_duration(&self) -> bool {
+        let mut start = 0;
+        while let Some(token) = lexer::token_at(&self.text, start) {
+            if token.kind == TokenKind::Amount {
+                return true;
+            }
+            start = token.end();
+        }
+        false
     }
 
     fn last_word(&self) -> &str {
         self.text.rsplit(' ').next().unwrap_or_default()
     }
-}
-
-impl<'a> Words<'a> {
-    fn of(text: &'a str) -> Self {
-        let count = text.split_ascii_whitespace().count();
-        let mut words = Self {
-            positions: Vec::with_capacity(count),
-            original: Vec::with_capacity(count),
-            folded: Vec::with_capacity(count),
-        };
-        for word in text.split_whitespace() {
-            let without_comma = word.trim_end_matches(',');
-            // The grammar accepts a comma after a number, but not after a meridiem.
-            let may_be_meridiem = without_comma.trim_end_matches('.').ends_with(['m', 'M']);
-            // The word is a slice of the text, so the difference of addresses is its position.
-            let position = word.as_ptr().addr() - text.as_ptr().addr();
-            words.positions.push(position);
-            words
-                .original
-                .push(if may_be_meridiem { without_comma } else { word });
-            words.folded.push(fold(without_comma));
-        }
-        words
-    }
-
-    /// A time in a notation that the strict grammar lacks, and its number of words: `10h30`,
-    /// `10 Uhr 30`, `18.30h`. In a duration, `2h30` is hours and minutes.
-    fn time(&self, index: usize, expected: &Expectation) -> Option<(String, usize)> {
-        let word = self.folded.get(index)?;
-        let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-        let (hour, rest) = word.split_at(digits);
-        if !(1..=2).contains(&digits) {
-            return None;
-        }
-        if rest.is_empty() {
-            return self.time_in_separate_words(hour, index, expected);
-        }
-        if rest == "uhr" {
-            return Some((format!("{hour}:00"), 1));
-        }
-        if rest.starts_with([':', '.']) {
-            let time = word.strip_suffix('h')?;
-            return time
-                .ends_with(|char: char| char.is_ascii_digit())
-                .then(|| (time.to_owned(), 1));
-        }
-        let minutes = rest.strip_prefix('h')?;
-        if !minutes.is_empty() && !is_number(minutes) {
-            return None;
-        }
-        Some((
-            format_time(hour, minutes, expected.is(ExpectedPhrase::Duration)),
-            1,
-        ))
-    }
-
-    /// An hour, its unit and the minutes, each a separate word.
-    fn time_in_separate_words(
-        &self,
-        hour: &str,
-        index: usize,
-        expected: &Expectation,
-    ) -> Option<(String, usize)> {
-        let after = self.folded.get(index + 1..).unwrap_or_default();
-        let length = match (after.first().map(AsRef::as_ref), first_phrase(after)) {
-            (Some("h"), _) => 2,
-            (_, Some((PhraseKind::OClock, length))) => 1 + length,
-            (_, Some((PhraseKind::Hour, length))) if expected.is(ExpectedPhrase::Hour) => {
-                1 + length
-            }
-            (None, _) if expected.is(ExpectedPhrase::Hour) => 1,
-            _ => return None,
-        };
-        match self.folded.get(index + length) {
-            Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => Some((
-                format_time(hour, minutes, expected.is(ExpectedPhrase::Duration)),
-                length + 1,
-            )),
-            _ => Some((
-                format_time(hour, "", expected.is(ExpectedPhrase::Duration)),
-                length,
-            )),
-        }
-    }
-
-    /// Two times with a dash between them at `index`, in one word or in three.
-    fn range(&self, index: usize, text: &'a str) -> Option<&'a str> {
-        const DASHES: [char; 3] = ['-', '–', '—'];
-        let word = *self.original.get(index)?;
-        let is_time = |word: &str| {
-            word.starts_with(|char: char| char.is_ascii_digit())
-                && word.contains(|char: char| char == ':' || char.is_alphabetic())
-        };
-        if let Some((from, to)) = word.split_once(DASHES)
-            && is_time(to)
-            && from.starts_with(|char: char| char.is_ascii_digit())
-        {
-            return Some(word);
-        }
-        let (dash, to) = (self.original.get(index + 1)?, self.original.get(index + 2)?);
-        let end = self.positions.get(index + 2)? + to.len();
-        (is_time(word)
-            && is_time(to)
-            && dash
-                .parse::<char>()
-                .is_ok_and(|char| DASHES.contains(&char)))
-        .then(|| text.get(self.positions[index]..end))?
-    }
-}
-
-fn format_time(hour: &str, minutes: &str, is_duration: bool) -> String {
-    match (is_duration, minutes) {
-        (true, "") => format!("{hour} hours"),
-        (true, minutes) => format!("{hour} hours {minutes} minutes"),
-        (false, "") => format!("{hour}:00"),
-        (false, minutes) => format!("{hour}:{minutes}"),
-    }
-}
-
-/// The number of `1er`, `1º` and `1ª`; other words unchanged.
-fn without_ordinal_suffix(word: &str) -> &str {
-    let number = word
-        .trim_end_matches("er")
-        .trim_end_matches(['º', 'ª', '°']);
-    if is_number(number) { number } else { word }
-}
-
-/// Whether the words start with a number, spelled out or in digits.
-fn starts_with_number(words: &[Cow<'_, str>]) -> bool {
-    match first_phrase(words) {
-        Some((PhraseKind::Number(_), _)) => true,
-        Some((PhraseKind::Replacement(text), _)) => starts_with_digit(text),
-        _ => words.first().is_some_and(|word| starts_with_digit(word)),
-    }
-}
-
-/// Whether the words start with a number and a unit.
-fn starts_with_duration(words: &[Cow<'_, str>]) -> bool {
-    let unit = words.get(1..).and_then(first_phrase);
-    starts_with_number(words) && matches!(unit, Some((PhraseKind::Unit(_) | PhraseKind::Hour, _)))
-}
-
-/// Whether the words start with a phrase that follows a duration.
-fn starts_with_duration_suffix(words: &[Cow<'_, str>]) -> bool {
-    matches!(
-        first_phrase(words),
-        Some((PhraseKind::Ago | PhraseKind::FromNow, _))
-    )
-}
-
-fn starts_with_digit(word: &str) -> bool {
-    word.starts_with(|char: char| char.is_ascii_digit())
-}
-
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }

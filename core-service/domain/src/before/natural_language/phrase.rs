@@ -8,20 +8,26 @@ pub(super) type Phrases = &'static [(&'static str, PhraseKind)];
 pub(super) enum PhraseKind {
     /// Replaced by these words of the strict grammar.
     Replacement(&'static str),
-    /// Ignored: `before`, `the`.
+    /// Ignored: `on`, `the`.
     Filler,
+    /// Ignored, except after a duration: `2 hours before`.
+    Before,
     /// Ignored within a duration.
     And,
     /// Ignored, except after a number: German `am`, which is a meridiem there.
     FillerUnlessAfterNumber,
     /// A time follows, possibly only an hour: `um 10`.
     At,
+    /// Both `Before` and `At`: `avant 18 heures`.
+    BeforeAt,
     /// A duration from now follows.
     In,
     /// A duration from now or a day follows.
     Within,
     /// A duration before now follows: `il y a`.
     AgoPrefix,
+    /// `AgoPrefix` with a duration after it, otherwise `BeforeAt`: German `vor`.
+    AgoOrBefore,
     /// A duration from now precedes: `2 hours from now`.
     FromNow,
     /// A duration before now precedes: `2 hours ago`.
@@ -39,4 +45,17 @@ pub(super) enum PhraseKind {
     LastSuffix,
     /// Today, at this hour unless a time is given.
     Evening(i64),
+    /// A part of the day; a time of day from the one hour to the other must be given.
+    PartOfDay(i64, i64),
+    /// German `morgen`: the morning of a day just named, otherwise tomorrow.
+    TomorrowOrMorning,
 }
+
+pub(super) const MORNING: PhraseKind = PhraseKind::PartOfDay(0, 11);
+pub(super) const AFTERNOON: PhraseKind = PhraseKind::PartOfDay(12, 19);
+pub(super) const EVENING: PhraseKind = PhraseKind::PartOfDay(16, 23);
+pub(super) const NIGHT: PhraseKind = PhraseKind::PartOfDay(18, 23);
+
+/// Days before and after, without an amount: that would be a duration.
+pub(super) const DAY_AFTER_TOMORROW: PhraseKind = PhraseKind::Replacement("tomorrow next day");
+pub(super) const DAY_BEFORE_YESTERDAY: PhraseKind = PhraseKind::Replacement("yesterday last day");

@@ -1,14 +1,16 @@
 //! Spanish phrases.
 
-use super::phrase::{PhraseKind, Phrases};
+use super::phrase::{
+    AFTERNOON, DAY_AFTER_TOMORROW, DAY_BEFORE_YESTERDAY, MORNING, NIGHT, PhraseKind, Phrases,
+};
 use PhraseKind::{
-    AgoPrefix, And, At, Evening, Filler, Hour, In, LastSuffix, NextSuffix, Number, Replacement,
-    Unit, Within,
+    AgoPrefix, And, At, Before, BeforeAt, Evening, Filler, Hour, In, LastSuffix, NextSuffix,
+    Number, Replacement, Unit, Within,
 };
 
 pub(super) const PHRASES: Phrases = &[
-    ("antes de", Filler),
-    ("antes del", Filler),
+    ("antes de", Before),
+    ("antes del", Before),
     ("para", Filler),
     ("para el", Filler),
     ("el", Filler),
@@ -21,8 +23,8 @@ pub(super) const PHRASES: Phrases = &[
     ("esta", Filler),
     ("a las", At),
     ("a la", At),
-    ("antes de las", At),
-    ("antes de la", At),
+    ("antes de las", BeforeAt),
+    ("antes de la", BeforeAt),
     ("para las", At),
     ("en", In),
     ("dentro de", Within),
@@ -31,12 +33,22 @@ pub(super) const PHRASES: Phrases = &[
     ("ahora", Replacement("now")),
     ("hoy", Replacement("today")),
     ("manana", Replacement("tomorrow")),
-    ("pasado manana", Replacement("today +2 days")),
+    ("pasado manana", DAY_AFTER_TOMORROW),
     ("ayer", Replacement("yesterday")),
-    ("anteayer", Replacement("today -2 days")),
+    ("anteayer", DAY_BEFORE_YESTERDAY),
     ("mediodia", Replacement("noon")),
     ("al mediodia", Replacement("noon")),
     ("medianoche", Replacement("midnight")),
+    ("por la manana", MORNING),
+    ("de la manana", MORNING),
+    ("esta manana", MORNING),
+    ("tarde", AFTERNOON),
+    ("por la tarde", AFTERNOON),
+    ("de la tarde", AFTERNOON),
+    ("esta tarde", AFTERNOON),
+    ("noche", NIGHT),
+    ("por la noche", NIGHT),
+    ("de la noche", NIGHT),
     ("fin del dia", Replacement("23:59")),
     ("final del dia", Replacement("23:59")),
     ("al final del dia", Replacement("23:59")),

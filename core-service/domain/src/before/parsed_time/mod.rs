@@ -1,5 +1,7 @@
 //! The date, time, zone and relative offset that a text of the strict grammar names.
 
+mod zone_token;
+
 use super::context::Context;
 use super::error::Error;
 use super::grammar::{Field, TIME24_FIELDS, TokenKind};
@@ -7,7 +9,7 @@ use super::lexer::{self, Cursor, Token};
 use super::relative::RelativeOffset;
 use super::slash_dates;
 use super::word_tables;
-use super::zone::{self, Zone};
+use super::zone::Zone;
 use std::ops::Range;
 
 /// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
@@ -46,6 +48,8 @@ pub(super) struct ParsedTime {
     has_day: bool,
     /// The number of zone tokens. A second one is ignored, as in PHP.
     zone_count: u8,
+    /// The previous token is a time of day, so that a UTC offset may follow.
+    is_after_time: bool,
     last_short_time: Option<ShortTime>,
 }
 
@@ -65,12 +69,36 @@ impl ParsedTime {
         }
         let mut parsed = Self::default();
         let mut start = 0;
+        let mut zone_start = None;
+        let mut is_empty = true;
         while start < text.len() {
             let token = lexer::token_at(text, start).ok_or_else(|| context.unrecognized(start))?;
             parsed.apply(&token, context)?;
             start = token.end();
+            match token.kind {
+                TokenKind::Separator => continue,
+                TokenKind::Zone => zone_start = zone_start.or(Some(token.start)),
+                _ => {}
+            }
+            is_empty = false;
+            parsed.is_after_time = match token.kind {
+                TokenKind::Fields(fields) => fields.contains(&Field::Hour),
+                TokenKind::TimeOrYear => true,
+                // `10:00:00 2026 +0100`
+                TokenKind::Year => parsed.is_after_time,
+                _ => false,
+            };
         }
-        Ok(parsed)
+        match zone_start {
+            _ if is_empty => Err(context.unrecognized(0)),
+            Some(start) if parsed.counts_from_now() => Err(context.unrecognized(start)),
+            _ => Ok(parsed),
+        }
+    }
+
+    /// Whether the time of day is that of the present: `+2 hours`, `next week`.
+    pub(super) fn counts_from_now(&self) -> bool {
+        self.time.is_none() && self.year.is_none() && !self.has_date
     }
 
     /// Whether a time of day is given. Midnight does not count if its state is
@@ -125,6 +153,9 @@ impl ParsedTime {
             }
             TokenKind::Zone => self.apply_zone(token, context)?,
             TokenKind::Ago => self.relative.negate(),
+            TokenKind::Amount if is_fraction(token) => {
+                return Err(context.unrecognized(token.start));
+            }
             TokenKind::Amount => self.relative.add_amount(token).ok_or(Error::OutOfRange)?,
             TokenKind::CalendarWeek => self.relative.set_calendar_week(token),
             TokenKind::MonthBoundary => self.relative.set_month_boundary(token),
@@ -251,41 +282,6 @@ impl ParsedTime {
         Ok(())
     }
 
-    fn apply_zone(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
-        self.zone_count += 1;
-        match self.zone_count {
-            1 => self.set_zone(token.text, token, context),
-            2 => Ok(()),
-            _ => Err(context.duplicate("zone", token.start)),
-        }
-    }
-
-    fn set_zone(
-        &mut self,
-        name: &str,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        let zone = zone::parse(name).ok_or_else(|| context.unrecognized(token.start))?;
-        if let Some(range) = self.range(&zone, name, token) {
-            return Err(context.range(range));
-        }
-        self.zone = Some(zone);
-        Ok(())
-    }
-
-    /// `10:00-11:00` is a range, not a time eleven hours west of UTC. After a `T` or a space,
-    /// `-11:00` is a UTC offset if such an offset exists.
-    fn range(&self, zone: &Zone, name: &str, token: &Token<'_>) -> Option<Range<usize>> {
-        let time = self.last_short_time.as_ref()?;
-        let Zone::Fixed(seconds) = zone else {
-            return None;
-        };
-        let is_adjacent = time.span.end == token.start && !time.is_after_t;
-        (name.starts_with('-') && (is_adjacent || *seconds < MIN_UTC_OFFSET))
-            .then(|| time.span.start..token.end())
-    }
-
     fn set_fields(
         &mut self,
         fields: &[Field],
@@ -318,7 +314,7 @@ impl ParsedTime {
                 Field::Fraction => time.microsecond = cursor.microseconds(),
                 Field::Meridiem => time.hour += meridiem_hours(&cursor, time.hour),
                 Field::Zone if cursor.remainder().is_empty() => {}
-                Field::Zone => self.set_zone(cursor.remainder(), token, context)?,
+                Field::Zone => self.set_zone(cursor.remainder(), true, token, context)?,
                 field => self.set_date_field(*field, &mut cursor, token),
             }
         }
@@ -374,8 +370,12 @@ impl ParsedTime {
     }
 }
 
-/// The westernmost UTC offset in use, in seconds.
-const MIN_UTC_OFFSET: i64 = -12 * 3600;
+/// Whether the amount is the fraction of a number, as in `.5 hours`.
+fn is_fraction(amount: &Token<'_>) -> bool {
+    let integer = amount.before().strip_suffix(['.', ',']);
+    amount.text.starts_with(|char: char| char.is_ascii_digit())
+        && integer.is_some_and(|integer| !integer.ends_with(char::is_alphabetic))
+}
 
 /// Whether another number of a time follows, not a meridiem or a zone.
 fn is_before_number(cursor: &Cursor<'_>) -> bool {

@@ -1,0 +1,104 @@
+//! Durations with abbreviated units or fractions of an hour, translated into the strict grammar:
+//! `+2h`, `+1h30`, `in 30m`, `dans 1,5 heure`.
+
+use super::super::error::Error;
+use super::super::word_tables::{Unit, abbreviated_unit};
+use super::dictionary::{first_phrase, fold};
+use super::phrase::PhraseKind;
+use std::fmt::Write as _;
+
+/// The duration at the start of a text, in words of the strict grammar, and its length in bytes: one
+/// amount, or more without spaces between them, of which all have the sign.
+pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = text.strip_suffix(unsigned)?;
+    let mut duration = String::new();
+    let mut rest = unsigned.trim_start();
+    while let Some((amount, unit, after)) = amount_and_unit(rest) {
+        let (hours, minutes) = split_fraction(amount, unit)?;
+        let (minutes, after) = match bare_minutes(unit, after) {
+            Some((bare, after)) if minutes.is_empty() => (bare, after),
+            _ => (minutes, after),
+        };
+        // Without spaces: `april -2 ` would be a date.
+        write!(duration, " {sign}{hours}{unit}").ok()?;
+        if !minutes.is_empty() {
+            write!(duration, " {sign}{minutes}minutes").ok()?;
+        }
+        rest = after;
+    }
+    let is_whole = rest.is_empty() || rest.starts_with(is_end);
+    (is_whole && !duration.is_empty()).then(|| (duration, text.len() - rest.len()))
+}
+
+/// The error for a whole text such as `2h` or `1h30`. From 13h to 23h it is a time of day.
+pub(super) fn time_or_duration(text: &str) -> Option<Error> {
+    let (hour, rest) = split_digits(text);
+    let minutes = rest.trim_start().strip_prefix(['h', 'H'])?.trim_start();
+    let is_ambiguous = matches!(hour.parse(), Ok(0..=12 | 24))
+        && (minutes.is_empty() || matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59))));
+    is_ambiguous.then(|| Error::TimeOrDuration {
+        text: text.to_owned(),
+        time: format!("{hour:0>2}:{minutes:0>2}"),
+        duration: format!("+{hour}h{minutes}"),
+    })
+}
+
+/// A number, the unit after it, and the rest of the text.
+fn amount_and_unit(text: &str) -> Option<(&str, &'static str, &str)> {
+    let after_number = text.trim_start_matches(|char: char| is_digit(char) || ".,".contains(char));
+    let number = text.strip_suffix(after_number)?;
+    let word = after_number.trim_start();
+    let after_word = word.trim_start_matches(char::is_alphabetic);
+    let unit = unit(word.strip_suffix(after_word)?)?;
+    let is_number = number.starts_with(is_digit) && number.ends_with(is_digit);
+    is_number.then_some((number, unit, after_word))
+}
+
+/// The whole number of an amount, and the minutes of its fraction of an hour: a half or a quarter.
+fn split_fraction<'a>(amount: &'a str, unit: &str) -> Option<(&'a str, &'static str)> {
+    let Some((hours, fraction)) = amount.split_once(['.', ',']) else {
+        return Some((amount, ""));
+    };
+    let minutes = match fraction {
+        "25" => "15",
+        "5" | "50" => "30",
+        "75" => "45",
+        _ => return None,
+    };
+    is_hour(unit).then_some((hours, minutes))
+}
+
+/// The minutes after hours without a unit of their own, `1h30` or `1 h 30`, and the rest.
+fn bare_minutes<'a>(unit: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
+    let (minutes, rest) = split_digits(text.trim_start());
+    let is_last = rest.is_empty() || (text.starts_with(is_digit) && rest.starts_with(is_end));
+    let is_valid = matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59)));
+    (is_hour(unit) && is_last && is_valid).then_some((minutes, rest))
+}
+
+fn unit(word: &str) -> Option<&'static str> {
+    abbreviated_unit(word).or_else(|| match first_phrase(&[fold(word)])? {
+        (PhraseKind::Unit(unit), _) => Some(unit),
+        (PhraseKind::Hour, _) => Some("hours"),
+        _ => None,
+    })
+}
+
+fn is_hour(unit: &str) -> bool {
+    Unit::parse(unit) == Some(Unit::Hour)
+}
+
+/// Whether a character ends a word.
+fn is_end(char: char) -> bool {
+    char.is_whitespace() || char == ','
+}
+
+fn is_digit(char: char) -> bool {
+    char.is_ascii_digit()
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let rest = text.trim_start_matches(is_digit);
+    (text.strip_suffix(rest).unwrap_or_default(), rest)
+}

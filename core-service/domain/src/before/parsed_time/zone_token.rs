@@ -1,0 +1,84 @@
+//! The zone of a local time: which numbers are UTC offsets, and which are ranges or durations.
+
+use super::super::context::Context;
+use super::super::error::Error;
+use super::super::lexer::Token;
+use super::super::word_tables::abbreviated_unit;
+use super::super::zone::{self, Zone};
+use super::ParsedTime;
+use std::ops::Range;
+
+impl ParsedTime {
+    pub(super) fn apply_zone(
+        &mut self,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        self.zone_count += 1;
+        match self.zone_count {
+            1 => self.set_zone(token.text, self.is_after_time, token, context),
+            _ if token.text.starts_with(['+', '-']) => Err(context.unrecognized(token.start)),
+            2 if zone::parse(token.text).is_none() => Err(context.unrecognized(token.start)),
+            2 => Ok(()),
+            _ => Err(context.duplicate("zone", token.start)),
+        }
+    }
+
+    /// Sets the zone that `name`, the end of the token, names. A signed number is a UTC offset only
+    /// directly after a time of day and in the notation of an offset; otherwise it may be a
+    /// duration.
+    pub(super) fn set_zone(
+        &mut self,
+        name: &str,
+        is_after_time: bool,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let start = token.end() - name.len();
+        let unrecognized = || context.unrecognized(start);
+        let onward = token.onward_from(name);
+        // The grammar ends a number where it exceeds the limits of an offset.
+        let number = zone::signed_number(onward);
+        let rest = number.and_then(|number| onward.strip_prefix(number));
+        if rest.is_some_and(starts_with_unit_or_fraction) {
+            return Err(unrecognized());
+        }
+        let name = number.unwrap_or(name);
+        let zone = zone::parse(name).ok_or_else(unrecognized)?;
+        if let Some(range) = self.range(&zone, name, start) {
+            return Err(context.range(range));
+        }
+        if number.is_some_and(|number| !is_after_time || !zone::is_written_as_offset(number)) {
+            return Err(unrecognized());
+        }
+        if matches!(zone, Zone::Fixed(seconds) if !zone::UTC_OFFSETS.contains(&seconds)) {
+            return Err(Error::NoSuchOffset {
+                offset: name.to_owned(),
+            });
+        }
+        self.zone = Some(zone);
+        Ok(())
+    }
+
+    /// `10:00-11:00` is a range, not a time eleven hours west of UTC. After a `T` or a space,
+    /// `-11:00` is a UTC offset if such an offset exists.
+    fn range(&self, zone: &Zone, name: &str, start: usize) -> Option<Range<usize>> {
+        let time = self.last_short_time.as_ref()?;
+        let Zone::Fixed(seconds) = zone else {
+            return None;
+        };
+        let is_adjacent = time.span.end == start && !time.is_after_t;
+        (name.starts_with('-') && (is_adjacent || seconds < zone::UTC_OFFSETS.start()))
+            .then(|| time.span.start..start + name.len())
+    }
+}
+
+/// Whether a number before this text is an amount: `h`, ` h`, `.5 hours`.
+fn starts_with_unit_or_fraction(text: &str) -> bool {
+    let fraction = text.strip_prefix(['.', ',']);
+    let words = text.trim_start();
+    let word = words.strip_suffix(words.trim_start_matches(char::is_alphabetic));
+    text.starts_with(char::is_alphabetic)
+        || fraction.is_some_and(|digits| digits.starts_with(|char: char| char.is_ascii_digit()))
+        || word.and_then(abbreviated_unit).is_some()
+}

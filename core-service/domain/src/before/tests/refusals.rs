@@ -1,0 +1,265 @@
+//! What is refused, and the advice in each message.
+
+use super::{assert_parsed, assert_rejected, now};
+use crate::before::{DateOrder, Error, parse};
+
+#[test]
+fn texts_that_php_misreads_are_rejected_with_advice() {
+    let rows = [
+        (
+            "2026-11-25 10:00-11:00",
+            r#""10:00-11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "24 dec 10:00-11:00",
+            r#""24 dec 10:00-11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "tomorrow 10:00 - 11:00",
+            r#""10:00 - 11:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "tomorrow 9am-11am",
+            r#""9am-11am" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "2026-11-25T18:00-19:00",
+            r#""T18:00-19:00" is a range, not one time: use timeSlot"#,
+        ),
+        (
+            "2026-11-25T10:00:00Z/2026-11-25T11:00:00Z",
+            r#""2026-11-25T10:00:00Z/2026-11-25T11:00:00Z" is a range, not one time: use timeSlot"#,
+        ),
+        ("2026-02-30", "2026-02-30 is not a date of the calendar"),
+        (
+            "31 november 10:00",
+            "2026-11-31 is not a date of the calendar",
+        ),
+        (
+            "03/12/2026 10:00",
+            r#""03/12/2026" is ambiguous: write 2026-12-03 or 2026-03-12"#,
+        ),
+        (
+            "10:00 11:00",
+            r#"understood "10:00", but "11:00" is a second time: write only one"#,
+        ),
+        (
+            "2026-11-25T14:00:00+99:00",
+            r#""+99:00" is not a UTC offset: they are from -12:00 to +14:00"#,
+        ),
+        (
+            "10:00 +15:00",
+            r#""+15:00" is not a UTC offset: they are from -12:00 to +14:00"#,
+        ),
+        (
+            "2h",
+            r#""2h" is a time of day or a duration: write 02:00 or +2h"#,
+        ),
+        (
+            "1h30",
+            r#""1h30" is a time of day or a duration: write 01:30 or +1h30"#,
+        ),
+        (
+            "24 H",
+            r#""24 H" is a time of day or a duration: write 24:00 or +24h"#,
+        ),
+        (
+            "tonight 8:00",
+            r#""tonight" needs a time of day beside it, from 12:00 to 23:59"#,
+        ),
+        (
+            "Monday morning",
+            r#""morning" needs a time of day beside it, from 00:00 to 11:59"#,
+        ),
+        (
+            "demain soir à 8h",
+            r#""soir" needs a time of day beside it, from 16:00 to 23:59"#,
+        ),
+        (
+            "@99999999999999999999",
+            "out of range: the year must be from -9999 to 9999",
+        ),
+        (
+            "   ",
+            "empty: write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h",
+        ),
+    ];
+    for (text, message) in rows {
+        let error = parse(text, &now(), DateOrder::DayFirst).unwrap_err();
+        assert_eq!(error.to_string(), message, "{text:?}");
+    }
+    let long = "tomorrow ".repeat(20);
+    assert_eq!(
+        parse(&long, &now(), DateOrder::DayFirst),
+        Err(Error::TooLong {
+            length: 180,
+            limit: 128
+        })
+    );
+}
+
+#[test]
+fn a_preposition_alone_is_not_a_time() {
+    for text in [
+        "at", "by", "in", "before", "à", "um", "alle", "a las", "at at",
+    ] {
+        let parsed = parse(text, &now(), DateOrder::DayFirst);
+        assert!(
+            matches!(parsed, Err(Error::Unrecognized { .. })),
+            "{text:?}: {parsed:?}"
+        );
+    }
+}
+
+#[test]
+fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
+    const ADVICE: &str = "; write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
+    for (text, understood) in [
+        ("10:00 A", r#"understood "10:00", but not "A""#),
+        (
+            "tomorrow 13h75",
+            r#"understood "tomorrow", but not "13h75""#,
+        ),
+        (
+            "tomorrow 10:75",
+            r#"understood "tomorrow", but not "10:75""#,
+        ),
+        (
+            "demain à 10h pile",
+            r#"understood "demain à 10h", but not "pile""#,
+        ),
+        ("asap", r#"not understood: "asap""#),
+        ("30m", r#"not understood: "30m""#),
+        ("half past five", r#"not understood: "half""#),
+        ("10:00 +2", r#"understood "10:00", but not "+2""#),
+        (
+            "15 min before 18:00",
+            r#"understood "15 min", but not "before""#,
+        ),
+    ] {
+        let error = parse(text, &now(), DateOrder::DayFirst).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("{understood}{ADVICE}"),
+            "{text:?}"
+        );
+    }
+    // The advice is understood.
+    assert_parsed("2026-11-25 17:30", "2026-11-25T17:30[Europe/Paris]");
+    assert_parsed("tomorrow 17:30", "2026-10-22T17:30[Europe/Paris]");
+    assert_parsed("+2h", "2026-10-21T16:30:45[Europe/Paris]");
+}
+
+#[test]
+fn a_zone_or_punctuation_alone_is_not_a_time() {
+    for text in [
+        ".",
+        "..",
+        ", ,",
+        "UTC",
+        "Z",
+        "CET",
+        "(UTC)",
+        "Europe/Paris",
+        "+02:00",
+        "+0200",
+        "+2",
+        "GMT+2",
+        "UTC UTC",
+        "now UTC",
+        "+2 hours UTC",
+        "next week CET",
+    ] {
+        assert_rejected(text);
+    }
+}
+
+#[test]
+fn a_part_of_the_day_needs_a_time_of_day() {
+    for text in [
+        "tomorrow evening",
+        "tomorrow morning",
+        "monday afternoon",
+        "friday night",
+        "this morning",
+        "demain matin",
+        "lundi après-midi",
+        "demain soir",
+        "morgen früh",
+        "Montag morgen",
+        "morgen Abend",
+        "am Abend des 24. Dezember",
+        "mañana por la mañana",
+        "lunes por la tarde",
+        "domani mattina",
+        "lunedì sera",
+        "morning",
+        "tomorrow morning 14:00",
+        "tomorrow evening 8:00",
+        "a las 8 de la tarde",
+        "um 12:30 am Montag",
+        "um 8 Uhr abends",
+    ] {
+        assert_rejected(text);
+    }
+    for (text, local) in [
+        ("tomorrow morning 9:30", "2026-10-22T09:30"),
+        ("tomorrow evening at 8pm", "2026-10-22T20:00"),
+        ("this afternoon 15:00", "2026-10-21T15:00"),
+        ("demain matin à 9h", "2026-10-22T09:00"),
+        ("lundi soir 20h30", "2026-10-26T20:30"),
+        ("8h du matin", "2026-10-21T08:00"),
+        ("morgen früh um 8 Uhr", "2026-10-22T08:00"),
+        ("morgen Abend um 20 Uhr", "2026-10-22T20:00"),
+        ("Montag morgen um 9 Uhr", "2026-10-26T09:00"),
+        ("heute morgen um 9 Uhr", "2026-10-21T09:00"),
+        ("am Abend des 24. Dezember um 18 Uhr", "2026-12-24T18:00"),
+        ("hoy a las 9 de la mañana", "2026-10-21T09:00"),
+        ("mañana por la tarde a las 16:00", "2026-10-22T16:00"),
+        ("domani sera alle 20", "2026-10-22T20:00"),
+        ("this evening", "2026-10-21T20:00"),
+        ("by 12:30 am", "2026-10-21T00:30"),
+        ("tomorrow 12:30 am +1h", "2026-10-22T01:30"),
+        ("um 10:00 am Montag", "2026-10-26T10:00"),
+        ("um 18:00 am Montag", "2026-10-26T18:00"),
+        ("um 12 Uhr am Montag", "2026-10-26T12:00"),
+    ] {
+        assert_parsed(text, &format!("{local}[Europe/Paris]"));
+    }
+}
+
+/// An hour of the afternoon, or one with a day or a preposition, is a time of day.
+#[test]
+fn an_hour_is_a_time_of_day_if_nothing_else_can_be_meant() {
+    for (text, local) in [
+        ("14h", "2026-10-21T14:00"),
+        ("17h30", "2026-10-21T17:30"),
+        ("à 2h", "2026-10-21T02:00"),
+        ("avant 10h", "2026-10-21T10:00"),
+        ("demain 8h", "2026-10-22T08:00"),
+        ("lundi 10h30", "2026-10-26T10:30"),
+        ("tomorrow 13h +1h", "2026-10-22T14:00"),
+    ] {
+        assert_parsed(text, &format!("{local}[Europe/Paris]"));
+    }
+    for text in [
+        "2h",
+        "12h",
+        "10h30",
+        "0h",
+        "24h",
+        "2 h",
+        "48h",
+        "half past five",
+        "five o'clock",
+        "quarter to six tomorrow",
+        "six heures et demie",
+        "halb sechs",
+        "las seis y media",
+        "le sei e mezza",
+        "5",
+        "at 5",
+    ] {
+        assert_rejected(text);
+    }
+}
