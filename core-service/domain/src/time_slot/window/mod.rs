@@ -52,6 +52,10 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     }
     let text = text.trim();
     match text.split_once('/') {
+        // The IRI of a resource, for example.
+        Some((start, end)) if Pieces::parse(start).is_err() && Pieces::parse(end).is_err() => {
+            Err(Error::Format(text.to_owned()))
+        }
         Some((start, end)) => {
             let window = TimeWindow {
                 after: whole_seconds(instant(start, zone)?),

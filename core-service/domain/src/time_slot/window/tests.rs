@@ -199,6 +199,10 @@ fn an_invalid_time_slot_is_rejected_with_a_valid_example() {
             "\"2026-11-25\" is not an instant: write 2026-11-25T09:00:00Z",
         ),
         (
+            "/api/time_slots/x",
+            "\"/api/time_slots/x\" is not a time slot: write 2026-11-25 10:00-11:00, or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+        ),
+        (
             "2026-11-25T10:00:00Z/PT2H",
             "\"PT2H\" is not an instant: write 2026-11-25T09:00:00Z",
         ),
