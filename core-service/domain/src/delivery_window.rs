@@ -1,6 +1,6 @@
 //! Time windows of a delivery's two tasks: the requested times, and defaults for missing ones.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use crate::{delivery::Route, task::TimeWindow, violation::Violations};
 
@@ -18,14 +18,16 @@ pub struct TaskTimes {
 }
 
 /// The windows of the pickup and the dropoff; `None` if one is unknown or invalid. A pickup
-/// without requested times ends one route duration before the dropoff's window ends.
+/// without requested times ends one route duration before the dropoff's window ends. Violations
+/// show times in `zone`, the store's.
 pub fn task_windows(
     pickup: &TaskTimes,
     dropoff: &TaskTimes,
     route: Option<Route>,
+    zone: &TimeZone,
     violations: &mut Violations,
 ) -> Option<(TimeWindow, TimeWindow)> {
-    let dropoff_window = task_window("dropoff", dropoff, dropoff.before, violations);
+    let dropoff_window = task_window("dropoff", dropoff, dropoff.before, zone, violations);
     let arrival = dropoff_window.map(|window| window.before);
     let departure = arrival.zip(route).and_then(|(arrival, route)| {
         earlier(
@@ -38,7 +40,7 @@ pub fn task_windows(
     } else {
         departure
     };
-    let pickup_window = task_window("pickup", pickup, end, violations);
+    let pickup_window = task_window("pickup", pickup, end, zone, violations);
     if pickup.given
         && let (Some(first), Some(second)) = (pickup_window, dropoff_window)
         && first.before > second.before
@@ -50,7 +52,10 @@ pub fn task_windows(
         violations.add(
             field,
             "OUT_OF_ORDER",
-            "must not be later than the dropoff's",
+            format!(
+                "must not be later than the dropoff's, {}",
+                shown(second.before, zone)
+            ),
         );
     }
     pickup_window.zip(dropoff_window)
@@ -62,6 +67,7 @@ fn task_window(
     task: &str,
     times: &TaskTimes,
     end: Option<Timestamp>,
+    zone: &TimeZone,
     violations: &mut Violations,
 ) -> Option<TimeWindow> {
     let (start, end) = match times.slot {
@@ -73,11 +79,19 @@ fn task_window(
         violations.add(
             format!("{task}.after"),
             "OUT_OF_ORDER",
-            "must be earlier than the task's end",
+            format!("must be earlier than the task's end, {}", shown(end, zone)),
         );
         return None;
     }
     Some(TimeWindow { after, before: end })
+}
+
+/// An instant as the API shows it.
+fn shown(instant: Timestamp, zone: &TimeZone) -> String {
+    instant
+        .to_zoned(zone.clone())
+        .strftime("%Y-%m-%dT%H:%M:%S%:z")
+        .to_string()
 }
 
 fn earlier(instant: Timestamp, by: SignedDuration) -> Option<Timestamp> {
@@ -158,7 +172,7 @@ mod tests {
     ) {
         let mut violations = Violations::new();
 
-        let found = task_windows(&pickup, &dropoff, route, &mut violations);
+        let found = task_windows(&pickup, &dropoff, route, &TimeZone::UTC, &mut violations);
 
         let case = format!("{pickup:?}, {dropoff:?}, {route:?}");
         assert_eq!(found, windows, "{case}");
@@ -303,9 +317,10 @@ mod tests {
     #[test]
     fn the_violations_say_what_is_wrong() {
         let mut violations = Violations::new();
+        let zone = TimeZone::get("Europe/Paris").unwrap();
         let starts_too_late = with_after(before(100), 100);
-        task_windows(&before(50), &starts_too_late, None, &mut violations);
-        task_windows(&before(101), &before(100), None, &mut violations);
+        task_windows(&before(50), &starts_too_late, None, &zone, &mut violations);
+        task_windows(&before(101), &before(100), None, &zone, &mut violations);
 
         let violation = |field: &str, description: &str| Violation {
             field: field.to_owned(),
@@ -316,8 +331,14 @@ mod tests {
         assert_eq!(
             found,
             [
-                violation("dropoff.after", "must be earlier than the task's end"),
-                violation("pickup.before", "must not be later than the dropoff's"),
+                violation(
+                    "dropoff.after",
+                    "must be earlier than the task's end, 1970-01-01T02:40:00+01:00"
+                ),
+                violation(
+                    "pickup.before",
+                    "must not be later than the dropoff's, 1970-01-01T02:40:00+01:00"
+                ),
             ]
         );
     }

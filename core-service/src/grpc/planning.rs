@@ -130,8 +130,13 @@ impl Planner {
             },
             _ => None,
         };
-        let windows =
-            delivery_window::task_windows(&pickup.times, &dropoff.times, route, &mut violations);
+        let windows = delivery_window::task_windows(
+            &pickup.times,
+            &dropoff.times,
+            route,
+            now.time_zone(),
+            &mut violations,
+        );
 
         let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window))) =
             (from, to, route, windows)
