@@ -225,21 +225,21 @@ fn instant(
         .filter(|instant| is_plausible(field, *instant, context.now, violations))
 }
 
-/// Rejects implausible times. Times in the past are accepted: a shop may create a delivery that
-/// has already been made.
+/// Rejects implausible times: before the year 2000 in the zone of `now`, the store's, or more than
+/// ten years from now. Times in the past are accepted: a shop may create a delivery that has
+/// already been made.
 fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut Violations) -> bool {
-    // 2000-01-01T00:00:00Z
-    const EARLIEST: i64 = 946_684_800;
+    let local = instant.to_zoned(now.time_zone().clone());
     let latest = now
         .checked_add(10.years())
         .map_or(Timestamp::MAX, |latest| latest.timestamp());
-    let plausible = instant.as_second() >= EARLIEST && instant <= latest;
+    let plausible = local.year() >= 2000 && instant <= latest;
     if !plausible {
-        let shown = instant.to_zoned(now.time_zone().clone());
+        let zone = now.time_zone().iana_name().unwrap_or("the store's zone");
         violations.add(
             field,
             "ABSURD_TIME",
-            format!("was read as {shown}; must be from the year 2000 to ten years from now"),
+            format!("was read as {local}; must be from 2000-01-01 in {zone} to ten years from now"),
         );
     }
     plausible
