@@ -4,7 +4,7 @@
 use std::{collections::HashSet, ops::Range};
 
 use crate::{
-    GeocodeMatch, Mismatch,
+    GeocodeMatch, Mismatch, Precision,
     tokenizer::{self, Country, Word, fold},
 };
 
@@ -48,7 +48,10 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, number: &str, areas: &[Str
         query.is_in_areas(town, areas)
             || locality.is_some_and(|locality| is_same_name(town, locality, country))
     });
-    let is_same_postcode = is_same_postcode(&postcode, known);
+    // A street or a town may have several postcodes, of which the service returns one.
+    let has_several = is_same_town && place.precision >= Precision::Street;
+    let is_same_postcode =
+        is_same_postcode(&postcode, known) || has_several && is_same_region(&postcode, known);
     match town {
         Some(town) if is_same_postcode && !is_same_town => {
             Agreement::UnknownTown { postcode, town }
@@ -90,6 +93,13 @@ fn is_same_postcode(written: &str, known: &str) -> bool {
     }
     let prefix = known.len().saturating_sub(DISTRICT_DIGITS);
     written.ends_with("000") && known.get(..prefix) == written.get(..prefix)
+}
+
+/// Whether two postcodes begin alike.
+fn is_same_region(written: &str, known: &str) -> bool {
+    const REGION_PREFIX: usize = 2;
+    let region = |code: &str| fold(code).chars().take(REGION_PREFIX).collect::<String>();
+    region(written) == region(known)
 }
 
 /// Letters and digits by their kind: postcodes of a country have few shapes.

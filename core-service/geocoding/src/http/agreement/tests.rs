@@ -112,6 +112,26 @@ fn a_place_in_france_is_compared_with_the_query() {
 }
 
 #[test]
+fn a_street_may_have_another_postcode_of_its_town() {
+    let street = GeocodeMatch {
+        precision: Precision::Street,
+        ..place("Rue de Rivoli, Paris", "75004", "Paris", "FR")
+    };
+    assert_agreement(
+        &street,
+        &[],
+        &[
+            ("Rue de Rivoli, 75001 Paris", Agreement::Yes),
+            (
+                "Rue de Rivoli, 69001 Paris",
+                contradiction("69001", "Paris"),
+            ),
+            ("Rue de Rivoli, 75001 Lyon", elsewhere("75001 Lyon")),
+        ],
+    );
+}
+
+#[test]
 fn a_place_in_another_country_is_compared_by_its_conventions() {
     let london = place(
         "10 Downing Street, London SW1A 2AA",
