@@ -227,7 +227,8 @@ pub struct PlatformConfig {
     #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
     pub locale: String,
 
-    /// Default country of stores, in whose national format telephone numbers are read (ISO 3166-1 alpha-2).
+    /// Default country of stores, in whose national format telephone numbers are read (ISO 3166-1
+    /// alpha-2).
     #[arg(
         long,
         env = "DELIVERY_COUNTRY",
