@@ -16,7 +16,7 @@ use super::{
     charge::Charge,
     check::KnownNames,
     condition::Condition,
-    definition::{self, Definition},
+    definition::{self, Definition, Strategy},
     functions, lints,
     list::PriceList,
     sample_inputs::SampleInputs,
@@ -24,6 +24,8 @@ use super::{
 use crate::{definition::Mistake, money::TaxRate, zone::Zones};
 
 const MAX_RULES: usize = 500;
+/// Keeps the error response short.
+const MAX_MISTAKES: usize = 100;
 /// Maximum length of a definition in bytes.
 const MAX_LENGTH: usize = 1024 * 1024;
 /// Maximum volume of a package, so that the total of a delivery is exact in a `double`.
@@ -67,12 +69,11 @@ fn price_list(
         );
         return Err(vec![Mistake::at(text, 0..0, message)]);
     }
-    let definition: Definition =
-        toml::from_str(text).map_err(|error| vec![Mistake::of_toml(text, &error)])?;
+    let (definition, mistakes) = Definition::read(text);
     let parsed = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
         let parsing = thread.spawn_scoped(scope, || {
-            Parser::new(text, zones, store_currency).price_list(definition)
+            Parser::new(text, zones, store_currency, mistakes).price_list(definition)
         });
         parsing.map(|parsing| {
             parsing
@@ -96,27 +97,36 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, zones: &'a Zones, store_currency: Option<Currency>) -> Self {
+    fn new(
+        text: &'a str,
+        zones: &'a Zones,
+        store_currency: Option<Currency>,
+        mistakes: Vec<Mistake>,
+    ) -> Self {
         Self {
             text,
             zones,
             store_currency,
             // Macros are disabled, so that conditions cannot loop.
             env: Arc::new(Env::default().with_stdlib()),
-            mistakes: Vec::new(),
+            mistakes,
         }
     }
 
     fn price_list(mut self, definition: Definition) -> Result<PriceList, Vec<Mistake>> {
-        let currency = self.currency(&definition.currency);
-        let tax_rate = self.tax_rate(&definition.tax.rate);
+        let currency = definition
+            .currency
+            .and_then(|currency| self.currency(&currency));
+        let tax_rate = definition.tax_rate.and_then(|rate| self.tax_rate(&rate));
         let quote_expiry = self.quote_expiry(definition.quote_expiry.as_ref());
         let volumes = self.volumes(definition.packages.as_ref());
         let packages: Option<BTreeSet<String>> = definition
             .packages
             .map(|packages| packages.into_keys().collect());
 
-        if definition.rules.is_empty() {
+        // An unknown strategy must cause no further mistakes: `sum` accepts every charge.
+        let strategy = definition.strategy.unwrap_or(Strategy::Sum);
+        if definition.rules.is_empty() && self.mistakes.is_empty() {
             self.mistake(0..0, "a price list needs at least one [[rule]]");
         }
         if let Some(rule) = definition.rules.get(MAX_RULES) {
@@ -124,8 +134,8 @@ impl<'a> Parser<'a> {
                 "a price list has at most {MAX_RULES} rules, this one {}",
                 definition.rules.len()
             );
-            self.mistake(rule.name.span(), message);
-            return Err(self.mistakes);
+            self.mistake(rule.span.clone(), message);
+            return Err(self.sorted_mistakes());
         }
         let is_package = |kind: &str| packages.as_ref().is_some_and(|kinds| kinds.contains(kind));
         let functions = functions::context(&self.env, self.zones);
@@ -134,20 +144,24 @@ impl<'a> Parser<'a> {
         let rules: Vec<_> = definition
             .rules
             .into_iter()
-            .filter_map(|rule| self.rule(rule, definition.strategy, &is_package, &samples))
+            .filter_map(|rule| self.rule(rule, strategy, &is_package, &samples))
             .collect();
 
-        let (Some(currency), Some(tax_rate), true) = (currency, tax_rate, self.mistakes.is_empty())
-        else {
-            return Err(self.mistakes);
+        let (Some(currency), Some(tax_name), Some(tax_rate), true) = (
+            currency,
+            definition.tax_name,
+            tax_rate,
+            self.mistakes.is_empty(),
+        ) else {
+            return Err(self.sorted_mistakes());
         };
         Ok(PriceList {
             currency,
-            tax_name: definition.tax.name,
+            tax_name,
             tax_rate,
-            strategy: definition.strategy,
+            strategy,
             quote_expiry,
-            warnings: lints::warnings(&rules, definition.strategy),
+            warnings: lints::warnings(&rules, strategy),
             packages,
             volumes,
             rules,
@@ -209,17 +223,17 @@ impl<'a> Parser<'a> {
 
     fn volumes(
         &mut self,
-        packages: Option<&BTreeMap<String, definition::Package>>,
+        packages: Option<&BTreeMap<String, Option<Spanned<i64>>>>,
     ) -> BTreeMap<String, i64> {
         let mut volumes = BTreeMap::new();
-        for (kind, package) in packages.into_iter().flatten() {
+        for (kind, volume) in packages.into_iter().flatten() {
             if !is_valid_name(kind) {
                 self.mistake(
                     0..0,
                     format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters"),
                 );
             }
-            let Some(volume) = &package.volume else {
+            let Some(volume) = volume else {
                 continue;
             };
             if !(0..=MAX_VOLUME).contains(volume.get_ref()) {
@@ -234,39 +248,58 @@ impl<'a> Parser<'a> {
     fn rule(
         &mut self,
         rule: definition::Rule,
-        strategy: definition::Strategy,
+        strategy: Strategy,
         is_package: &dyn Fn(&str) -> bool,
         samples: &SampleInputs<'_>,
     ) -> Option<Rule> {
-        if !is_valid_name(rule.name.get_ref()) {
+        if let Some(name) = rule
+            .name
+            .as_ref()
+            .filter(|name| !is_valid_name(name.get_ref()))
+        {
             let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
-            self.mistake(rule.name.span(), message);
+            self.mistake(name.span(), message);
         }
-        let charge = Charge::from_definition(rule.price.get_ref(), strategy, is_package);
-        let charge = charge.map_err(|(span, message)| {
-            self.mistake(span.unwrap_or_else(|| rule.price.span()), message);
+        let charge = rule.price.and_then(|price| {
+            Charge::from_definition(price.get_ref(), strategy, is_package)
+                .map_err(|(span, message)| {
+                    self.mistake(span.unwrap_or_else(|| price.span()), message);
+                })
+                .ok()
         });
-
-        let zones = self.zones;
-        let names = KnownNames {
-            target: rule.target,
-            is_package,
-            is_zone: &|zone| zones.has(zone),
-        };
-        let condition = Condition::parse(rule.when.get_ref(), &self.env, names, samples);
-        let condition = condition.map_err(|errors| {
-            for error in errors {
-                let span = source_span(self.text, rule.when.span(), &error.span);
-                self.mistake(span, error.message);
+        let condition = rule.when.and_then(|when| {
+            let names = KnownNames {
+                target: rule.target,
+                is_package,
+                is_zone: &|zone| self.zones.has(zone),
+            };
+            match Condition::parse(when.get_ref(), &self.env, names, samples) {
+                Ok(condition) => Some((condition, condition_text(when.get_ref()))),
+                Err(errors) => {
+                    for error in errors {
+                        let span = source_span(self.text, when.span(), &error.span);
+                        self.mistake(span, error.message);
+                    }
+                    None
+                }
             }
         });
+        let (condition, condition_text) = condition?;
         Some(Rule {
-            name: rule.name.into_inner(),
-            condition: condition.ok()?,
-            charge: charge.ok()?,
-            condition_text: condition_text(rule.when.get_ref()),
+            name: rule.name?.into_inner(),
+            condition,
+            charge: charge?,
+            condition_text,
             target: rule.target,
         })
+    }
+
+    /// In the order of the text, the first ones only: they are metadata of the response.
+    fn sorted_mistakes(mut self) -> Vec<Mistake> {
+        self.mistakes
+            .sort_by_key(|mistake| (mistake.line, mistake.column));
+        self.mistakes.truncate(MAX_MISTAKES);
+        self.mistakes
     }
 
     fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {

@@ -234,11 +234,11 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
             "2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
             "4:16: \"soon\" is not a duration such as \"15 minutes\", at most 7 days",
             "6:8: a rule needs a name of 1 to 255 characters",
-            "8:9: -1 is not a price: it must not be negative",
             "7:9: unknown variable \"distanse\"; the variables are distance, duration, weight, volume, packages, \
              pickup, dropoff, task, time_slot, tags, store",
             "7:25: unknown variable \"durration\"; the variables are distance, duration, weight, volume, packages, \
              pickup, dropoff, task, time_slot, tags, store",
+            "8:9: -1 is not a price: it must not be negative",
         ]
     );
 }
@@ -259,6 +259,39 @@ fn a_list_in_another_currency_than_the_stores_is_rejected() {
         [
             "2:12: the store's currency is USD, not EUR: write the list in USD, or change the store's currency first"
         ]
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type_are_reported_with_all_other_errors() {
+    let definition = "currency = 978\ntax = { name = \"VAT\", rate = \"20\", kind = 1 }\nstrategy = \"best\"\n\
+        colour = 1\n[packages]\nXL = { volume = \"8\" }\n[[rule]]\nname = \"Near\"\nwhen = true\nprice = 4.99\n\
+        [[rule]]\nwhen = \"distanse < 1\"\nprice = { step = \"colour\", amount = \"1\", every = 1 }\n";
+    let mistakes = PriceList::parse(definition, &Zones::default())
+        .err()
+        .unwrap_or_default();
+
+    let positions: Vec<_> = mistakes
+        .iter()
+        .map(|mistake| (mistake.line, mistake.column))
+        .collect();
+    assert_eq!(
+        positions,
+        [
+            (1, 12),  // the currency is no text
+            (2, 30),  // the rate is no number
+            (2, 36),  // unknown key
+            (3, 12),  // unknown strategy
+            (4, 1),   // unknown key
+            (6, 17),  // the volume is no number
+            (9, 8),   // the condition is no text
+            (10, 9),  // the price is no whole number
+            (11, 1),  // no name
+            (12, 9),  // unknown variable
+            (13, 18), // unknown measure
+            (13, 37), // the amount is no number
+        ],
+        "{mistakes:#?}"
     );
 }
 
