@@ -1,6 +1,9 @@
 //! Graceful shutdown: prompt although clients are connected, immediate at the second signal.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -9,7 +12,7 @@ use tokio::{
 
 use crate::{
     SLACK,
-    health::{readiness, wait_until_ready},
+    health::{get, readiness, wait_until_ready},
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
 };
@@ -88,6 +91,42 @@ async fn a_second_signal_exits_a_process_at_once() {
         let exited_after = signalled.elapsed();
         assert!(exited_after < SLACK, "{signal}: {exited_after:?}");
     }
+}
+
+/// Sent when the terminal of a process is closed.
+#[tokio::test]
+async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = vec![
+        format!("--data-dir={}", directory.path().display()),
+        "--rest-listen=127.0.0.1:0".to_owned(),
+        "--core-listen=127.0.0.1:0".to_owned(),
+    ];
+    let mut all_in_one = Server::new("delivery", &PROGRAMS.delivery, arguments, ("ready: ", 1));
+    all_in_one.start().await;
+    all_in_one.signal("-HUP");
+    all_in_one.wait_for_line("draining work in flight").await;
+    assert_eq!(all_in_one.wait_for_exit().await.code(), Some(0));
+    assert!(!directory.path().join("ready.json").exists());
+
+    let gateway_arguments = |addr| vec![format!("--listen={addr}"), "--drain-grace=1ms".to_owned()];
+    let ready = ("serving the REST API", 1);
+    let arguments = gateway_arguments(reserve_addr());
+    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+    gateway.start().await;
+    gateway.signal("-HUP");
+    assert_eq!(gateway.wait_for_exit().await.code(), Some(0));
+
+    // As `nohup` does.
+    let addr = reserve_addr();
+    let ignoring = ["-c", "trap '' HUP; exec \"$@\"", "sh"].map(str::to_owned);
+    let program = PROGRAMS.gateway.to_str().unwrap().to_owned();
+    let arguments = [&ignoring[..], &[program], &gateway_arguments(addr)].concat();
+    let mut gateway = Server::new("gateway", Path::new("/bin/sh"), arguments, ready);
+    gateway.start().await;
+    gateway.signal("-HUP");
+    assert_eq!(get(addr, "/healthz").await.0, "200");
+    assert_eq!(gateway.terminate().await.code(), Some(0));
 }
 
 #[tokio::test]

@@ -1,35 +1,70 @@
-//! Graceful shutdown on SIGTERM and Ctrl-C.
+//! Graceful shutdown on SIGTERM, Ctrl-C, and SIGHUP, which a terminal sends when it is closed.
 
-use std::io;
+use std::{fs, io};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Exit statuses after a signal by shell convention: 128 plus the signal number.
+const HUNG_UP: i32 = 129;
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-/// A token that SIGTERM or Ctrl-C cancels. A second signal exits at once with status 143 or 130
-/// and abandons work in flight.
+/// A token that SIGTERM, Ctrl-C or SIGHUP cancels. A second signal exits at once with status 143,
+/// 130 or 129 and abandons work in flight. SIGHUP stays ignored in a process that was started to
+/// ignore it, as `nohup` does.
 pub fn on_signal() -> io::Result<CancellationToken> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals {
+        terminate: signal(SignalKind::terminate())?,
+        interrupt: signal(SignalKind::interrupt())?,
+        hang_up: match is_ignored(SignalKind::hangup()) {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        },
+    };
     let shutdown = CancellationToken::new();
     let signalled = shutdown.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.next().await;
         signalled.cancel();
         tracing::warn!(
             "shutting down and draining work in flight; a second Ctrl-C or SIGTERM exits at once"
         );
-        let status = tokio::select! {
-            _ = terminate.recv() => TERMINATED,
-            _ = interrupt.recv() => INTERRUPTED,
-        };
-        std::process::exit(status);
+        std::process::exit(signals.next().await);
     });
     Ok(shutdown)
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    /// The exit status for the next signal.
+    async fn next(&mut self) -> i32 {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => hang_up.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => TERMINATED,
+            _ = self.interrupt.recv() => INTERRUPTED,
+            _ = hang_up => HUNG_UP,
+        }
+    }
+}
+
+/// Whether this process was started with a signal ignored (Linux; elsewhere taken as not).
+fn is_ignored(signal: SignalKind) -> bool {
+    let bit = signal.as_raw_value() - 1;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> bit & 1 == 1)
 }
