@@ -258,6 +258,19 @@ impl Stores {
             Some(area) => self.new_service_area(area, &mut violations).await?,
             None => None,
         };
+        let has_address = store.default_address.is_some()
+            || default_address.is_some()
+            || violations.has_violation_in("default_address");
+        if let Some(NewServiceArea::Limited(ServiceArea::Circle(circle))) = &service_area
+            && circle.center().is_none()
+            && !has_address
+        {
+            violations.add(
+                "service_area",
+                "NO_CENTER",
+                "is a distance from the store's address, which is not set: set the address too, or give a point with the distance (48.8554,2.3596,5km)",
+            );
+        }
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }

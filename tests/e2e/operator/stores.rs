@@ -97,6 +97,33 @@ on_both_databases! {
         assert_eq!(platform.run_delivery_json(&["stores", "show", &id]).await, created);
     }
 
+    /// A distance alone is measured from the store's address.
+    async fn a_service_area_around_the_address_requires_one(platform: &Platform) {
+        let created = platform.run_delivery_json(&["stores", "create", "--name=Shop"]).await;
+        let id = id_of(&created);
+        let area = "--service-area=5km";
+        for command in [&["stores", "create", "--name=Shop", area][..], &["stores", "set", &id, area]] {
+            let rejected = platform.run_delivery_as(&platform.operator_client, command).await;
+            assert_eq!(
+                (rejected.status.code(), stderr(&rejected).as_str()),
+                (
+                    Some(1),
+                    "--service-area: is a distance from the store's address, which is not set: set the address too, or give a point with the distance (48.8554,2.3596,5km)\n"
+                )
+            );
+        }
+        assert_eq!(platform.run_delivery_json(&["stores", "list"]).await[1], created);
+
+        for command in [
+            &["stores", "create", "--name=Shop", area, "--lat-lng=48.8554,2.3596"][..],
+            &["stores", "set", &id, area, "--lat-lng=48.8554,2.3596"],
+            &["stores", "set", &id, "--service-area=6km"],
+        ] {
+            let store = platform.run_delivery_json(command).await;
+            assert_eq!(store["service_area"]["center"], Value::Null, "{command:?}");
+        }
+    }
+
     async fn a_shops_client_cannot_run_operator_commands(platform: &Platform) {
         for arguments in [
             &["stores", "list"][..],
