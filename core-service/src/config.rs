@@ -12,7 +12,7 @@ use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
-    duration, secret_file,
+    duration, number, secret_file,
 };
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
@@ -123,7 +123,9 @@ pub struct Config {
     #[arg(
         long = "deny-port",
         env = "DELIVERY_WEBHOOK_DENY_PORT",
-        value_delimiter = ','
+        value_name = "PORT",
+        value_delimiter = ',',
+        value_parser = number::within((1_u16, u16::MAX), 25)
     )]
     pub denied_ports: Vec<u16>,
 

@@ -181,7 +181,9 @@ impl From<Error> for Status {
             }
             Code::Unavailable => {
                 tracing::warn!(error = %chain(&error), "request failed temporarily");
-                "the service is not available at the moment; try again".to_owned()
+                remedy(&error).unwrap_or_else(|| {
+                    "the service is not available at the moment; try again".to_owned()
+                })
             }
             Code::ResourceExhausted if reason == "OVERLOADED" => {
                 "the service is overloaded at the moment; try again".to_owned()
@@ -189,6 +191,25 @@ impl From<Error> for Status {
             _ => message,
         };
         Self::with_error_details(code, message, details(error, code, reason))
+    }
+}
+
+/// What an operator must do about an error that does not pass by itself. The gateway has a message
+/// of its own for shops.
+fn remedy(error: &Error) -> Option<String> {
+    match error {
+        Error::NoDispatcher => Some(format!(
+            "{error}: start a webhook-dispatcher with this core in its --core-url"
+        )),
+        Error::Geocoding(error) => error.missing_index().map(|cause| {
+            format!(
+                "core cannot geocode: {cause}; run `delivery addresses import FILE…`, or give the core a --geocoder"
+            )
+        }),
+        Error::Storage(error) if error.is_read_only() => Some(
+            "the database accepts no writes: promote the standby, or name the primary in the database URL of the core; a file must be writable by it".to_owned(),
+        ),
+        _ => None,
     }
 }
 

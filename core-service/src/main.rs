@@ -1,6 +1,6 @@
 //! Runs a core, or bootstraps a platform.
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use core_service::{Config, CoreService, bootstrap};
 use process::{command_line, file_descriptors, logs, shutdown};
 
@@ -37,10 +37,7 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
-    let mut command = Arguments::command();
-    let matches = command.get_matches_mut();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::reject_secrets(&mut command, &matches, &Config::SECRET_FLAGS);
+    let arguments: Arguments = command_line::parse(&Config::SECRET_FLAGS);
     // Hide the messages about migrations that are already applied.
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn");
     match run(arguments).await {

@@ -35,9 +35,13 @@ pub enum StartError {
     #[error(transparent)]
     MasterKey(#[from] secret_box::Error),
     #[error(
-        "the master key {path} is not the key that the secrets in this database are encrypted with: give the right one with --master-key-file, or the database that belongs to this key"
+        "this database belongs to another master key than {path}: name the right file with --master-key-file, or the database that belongs to this key"
     )]
     WrongMasterKey { path: PathBuf },
+    #[error(
+        "this database belongs to another master key: {path} does not exist; restore it from your backup, or name the right file with --master-key-file"
+    )]
+    NoMasterKey { path: PathBuf },
     #[error("cannot load the token signing keys")]
     SigningKeys(#[source] Error),
     #[error("cannot recover the leases of a stopped process")]

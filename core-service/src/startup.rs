@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     grpc::{KeyRing, recover_orphaned_leases},
     routing::Router,
-    secret_box::SecretBox,
+    secret_box::{self, SecretBox},
     start_error::StartError,
 };
 
@@ -111,7 +111,12 @@ pub(crate) async fn open_secret_box(
     let secret_box = if create && keys.is_empty() {
         SecretBox::open_or_create(master_key_file)?
     } else {
-        SecretBox::open(master_key_file)?
+        SecretBox::open(master_key_file).map_err(|error| match error {
+            secret_box::Error::Missing { path } if !keys.is_empty() => {
+                StartError::NoMasterKey { path }
+            }
+            error => error.into(),
+        })?
     };
     if keys
         .iter()

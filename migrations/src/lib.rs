@@ -10,8 +10,10 @@
 //! `SQLite`. Every table of a store's data has `store_id` first in its primary key.
 
 mod columns;
+mod compatibility;
 mod m0001_initial_schema;
 
+pub use compatibility::{Unusable, check};
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 

@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::Parser;
 use migrations::{Migrator, MigratorTrait};
 use process::{command_line, logs, secret_file};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
 /// Migrate a database to the schema of this version. A core does the same when it starts.
 #[derive(Parser)]
-#[command(name = "migrations")]
+#[command(name = "migrations", version)]
 struct Arguments {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
     /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
@@ -35,11 +35,7 @@ struct Arguments {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let mut command = Arguments::command();
-    let matches = command.get_matches_mut();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    command_line::reject_secrets(&mut command, &matches, &[command_line::DATABASE_URL]);
-    match run(arguments).await {
+    match run(command_line::parse(&[command_line::DATABASE_URL])).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("migrations: {}", logs::error_message(&error));
@@ -56,6 +52,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut options = ConnectOptions::new(url);
     options.sqlx_logging(false);
     let database = Database::connect(options).await?;
+    migrations::check(&database).await?;
 
     let pending = Migrator::get_pending_migrations(&database).await?;
     for migration in &pending {

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use process::duration;
+use process::{duration, number};
 use url::Url;
 
 use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
@@ -104,7 +104,9 @@ pub struct Config {
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_BODY",
+        value_name = "BYTES",
         default_value_t = Config::default().max_body,
+        value_parser = number::at_least(1_usize, 1 << 20),
         hide_short_help = true
     )]
     pub max_body: usize,
@@ -113,7 +115,9 @@ pub struct Config {
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_REQUESTS",
+        value_name = "NUMBER",
         default_value_t = Config::default().max_requests,
+        value_parser = number::at_least(1_usize, 1024),
         hide_short_help = true
     )]
     pub max_requests: usize,
@@ -122,7 +126,9 @@ pub struct Config {
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_CONNECTIONS",
+        value_name = "NUMBER",
         default_value_t = Config::default().max_connections,
+        value_parser = number::at_least(1_usize, 8192),
         hide_short_help = true
     )]
     pub max_connections: usize,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use core_client::{CoreConfig, CoreUrl, Cores};
+use core_client::{CoreConfig, CoreUrl, Cores, is_from_core};
 use delivery::{Credentials, DEFAULT_DATA_DIR, ready::ReadyFile};
 use process::random;
 use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
-    Request,
+    Request, Status,
     metadata::{Ascii, MetadataValue},
     transport::Channel,
 };
@@ -28,11 +28,12 @@ pub(crate) struct Access {
         long,
         env = "DELIVERY_CORE_URL",
         value_name = "URL",
+        value_delimiter = ',',
         global = true,
         help_heading = HELP_HEADING,
-        help = format!("gRPC URL of the core to call; requires {KEY_VARIABLE} and {SECRET_VARIABLE}")
+        help = format!("gRPC URLs of cores, of which the first that can be reached is called; requires {KEY_VARIABLE} and {SECRET_VARIABLE}")
     )]
-    core_url: Option<CoreUrl>,
+    core_url: Vec<CoreUrl>,
 
     /// Data directory of the all-in-one to call; ignored with --core-url
     #[arg(
@@ -71,23 +72,32 @@ pub(crate) struct Core {
 impl Access {
     /// Connects and gets an access token with a scope.
     pub(crate) async fn connect(&self, scope: &str) -> anyhow::Result<Core> {
-        let (core_url, credentials) = self.target()?;
-        let cores = Cores::new(std::slice::from_ref(&core_url), &self.core)?;
-        let channel = cores.connect_to_any().await?;
+        let (core_urls, credentials) = self.target()?;
+        let cores = Cores::new(&core_urls, &self.core)?;
+        let mut last_error = None;
+        for core in cores.addresses().await? {
+            let channel = match cores.connect(&core).await {
+                Ok(channel) => channel,
+                Err(error) => {
+                    last_error = Some(error.into());
+                    continue;
+                }
+            };
+            let error = match issue_token(channel.clone(), &credentials, scope).await {
+                Ok(token) => return self.core(channel, &token),
+                Err(status) if is_from_core(&status) => return Err(token_error(&status)),
+                Err(status) => match cores.wrong_protocol(&core, &status).await {
+                    Some(wrong_protocol) => wrong_protocol.into(),
+                    None => token_error(&status),
+                },
+            };
+            last_error = Some(error);
+        }
+        Err(last_error.context("no core has an address")?)
+    }
 
-        let token = TokensClient::new(channel.clone())
-            .issue_token(IssueTokenRequest {
-                api_key: credentials.api_key,
-                api_secret: credentials.api_secret,
-                scopes: vec![scope.to_owned()],
-            })
-            .await
-            .map_err(|status| {
-                call_error(&status).context("cannot get an access token for the operator")
-            })?
-            .into_inner();
-
-        let bearer = format!("Bearer {}", token.access_token)
+    fn core(&self, channel: Channel, token: &str) -> anyhow::Result<Core> {
+        let bearer = format!("Bearer {token}")
             .parse()
             .context("core returned an invalid access token")?;
         let given = self.idempotency_key.clone();
@@ -98,17 +108,35 @@ impl Access {
         })
     }
 
-    fn target(&self) -> anyhow::Result<(CoreUrl, Credentials)> {
-        let Some(core_url) = self.core_url.clone() else {
+    fn target(&self) -> anyhow::Result<(Vec<CoreUrl>, Credentials)> {
+        if self.core_url.is_empty() {
             let ready = ReadyFile::read(&self.data_dir)?;
-            return Ok((ready.core_url.parse()?, ready.operator_client));
-        };
+            return Ok((vec![ready.core_url.parse()?], ready.operator_client));
+        }
         let credentials = Credentials {
             api_key: from_environment(KEY_VARIABLE)?,
             api_secret: from_environment(SECRET_VARIABLE)?,
         };
-        Ok((core_url, credentials))
+        Ok((self.core_url.clone(), credentials))
     }
+}
+
+async fn issue_token(
+    channel: Channel,
+    credentials: &Credentials,
+    scope: &str,
+) -> Result<String, Status> {
+    let request = IssueTokenRequest {
+        api_key: credentials.api_key.clone(),
+        api_secret: credentials.api_secret.clone(),
+        scopes: vec![scope.to_owned()],
+    };
+    let issued = TokensClient::new(channel).issue_token(request).await?;
+    Ok(issued.into_inner().access_token)
+}
+
+fn token_error(status: &Status) -> anyhow::Error {
+    call_error(status).context("cannot get an access token for the operator")
 }
 
 impl Core {
@@ -127,7 +155,8 @@ impl Core {
     reason = "secrets have no flags: flags are visible in the process list"
 )]
 fn from_environment(name: &str) -> anyhow::Result<String> {
-    std::env::var(name).with_context(|| {
+    let value = std::env::var(name).ok();
+    value.filter(|value| !value.is_empty()).with_context(|| {
         format!("{name} is not set: --core-url requires the operator's credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}")
     })
 }

@@ -2,18 +2,23 @@
 
 use std::path::Path;
 
+use core_client::is_from_core;
 use rest_gateway::ViolationCollector;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 /// The error of a request: its violations, one per line, or its message.
 pub(crate) fn call_error(status: &Status) -> anyhow::Error {
-    let violations = violations(status, |field, description| {
-        format!("{}: {description}", flag(field))
+    let violations = violations(status, |field, description| match field {
+        // Names its file.
+        "content" => description.to_owned(),
+        _ => format!("{}: {description}", flag(field)),
     });
     match status.code() {
         _ if !violations.is_empty() => anyhow::anyhow!(violations.join("\n")),
-        Code::Unavailable => anyhow::anyhow!("core is unavailable: {}", status.message()),
+        Code::Unavailable if !is_from_core(status) => {
+            anyhow::anyhow!("core is unavailable: {}", status.message())
+        }
         Code::PermissionDenied => {
             anyhow::anyhow!(
                 "the operator's client has no permission: {}",

@@ -25,7 +25,7 @@ use clap::{
     builder::Resettable, error::ErrorKind, parser::ValueSource,
 };
 use delivery::Settings;
-use process::command_line::reject_secrets;
+use process::command_line::{self, reject_secrets, with_usual_variables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,19 +88,19 @@ pub(crate) fn parse() -> Command {
 }
 
 fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
-    let mut command = CommandLine::command();
+    let mut command = with_usual_variables(CommandLine::command());
     if let Some(name) = named_command(arguments) {
         // The environment variables of the all-in-one do not apply to commands.
         command = command.mut_args(|argument| argument.env(Resettable::Reset));
-        let matches = command.try_get_matches_from_mut(arguments)?;
+        let matches = command_line::matches(&mut command, arguments)?;
         if let Some(data_dir) = leading_data_dir(&mut command, &matches, &name)? {
             command = command.mut_subcommand(&name, |subcommand| {
                 subcommand.mut_args(|argument| with_data_dir(argument, data_dir))
             });
         }
     }
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    reject_secrets(&mut command, &matches, &core_service::Config::SECRET_FLAGS);
+    let matches = command_line::matches(&mut command, arguments)?;
+    reject_secrets(&mut command, &matches, &core_service::Config::SECRET_FLAGS)?;
     let command_line = CommandLine::from_arg_matches(&matches)?;
     Ok(command_line
         .command
@@ -190,6 +190,38 @@ mod tests {
                 panic!("{arguments:?}");
             };
             assert_eq!(settings.data_dir, Path::new("here"), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn the_help_explains_the_definitions_that_operators_write() {
+        for (command, terms) in [
+            (
+                "time-slots",
+                &[
+                    "name",
+                    "opening_hours",
+                    "interval",
+                    "prior_notice",
+                    "same_day_cutoff",
+                    "previous_day_cutoff",
+                    "working_days_only",
+                    "slot_length",
+                    "closed",
+                    "capacity",
+                    "slots",
+                ][..],
+            ),
+            ("prices", &["quote_expiry", "packages", "in_zone"]),
+        ] {
+            for subcommand in ["apply", "check"] {
+                let Err(help) = parse_arguments(&[command, subcommand, "--help"]) else {
+                    panic!("{command} {subcommand}");
+                };
+                for term in terms {
+                    assert!(help.contains(term), "{command} {subcommand}: {term}");
+                }
+            }
         }
     }
 

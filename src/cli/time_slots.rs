@@ -25,6 +25,7 @@ pub(crate) struct TimeSlots {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Apply a definition as the store's default time slot
+    #[command(after_help = TIME_SLOT_HELP)]
     Apply(Apply),
     /// Check a definition without applying it
     #[command(after_help = TIME_SLOT_HELP)]
@@ -36,22 +37,29 @@ enum Command {
 const TIME_SLOT_HELP: &str = "\
 A time slot is TOML:
   name = \"Tour\"
-  opening_hours = [\"Mo-Fr 09:00-12:00\"]   OpenStreetMap's syntax; each entry is a slot
-  interval = \"2 days\"                    how far ahead a slot may start
+  opening_hours = [\"Mo-Su 12:00-14:00\", \"Mo-Su 14:00-17:00\"]
+                            1 to 32 entries in the syntax of OpenStreetMap's opening_hours, such
+                            as \"Mo-Fr 09:00-12:00; PH off\"; each is evaluated by itself
+  interval = \"2 days\"       how far ahead slots are offered: 1 minute to 3 months of calendar time
 
-and optionally:
-  prior_notice = \"1 hour\"                how long before its start a slot must be booked
-  same_day_cutoff = \"11:00\"              after it, no more slots of today
-  previous_day_cutoff = \"18:00\"          after it, no more slots of tomorrow
-  working_days_only = true               no weekends and public holidays of the store's country
-  slot_length = \"1 hour\"                 divides each entry of opening_hours
-  closed = [\"2026-12-24/2026-12-28\"]     dates without slots
-  capacity = 10                          deliveries per slot; implies slots = \"offered\"
-  slots = \"any\"                          which times shops may send:
-                                           any: every timeSlot and every before
-                                           offered: as timeSlot only offered slots; every before,
-                                             which no capacity limits
-                                           required: only an offered slot as the dropoff's timeSlot";
+and optionally
+  prior_notice = \"1 hour\"   before the start of a slot
+  same_day_cutoff = \"11:00\" after it, no slot of the same day is offered
+  previous_day_cutoff = \"18:00\"
+                            after it, no slot of the next day is offered
+  working_days_only = true  no weekends and no public holidays of the store's country
+  slot_length = \"1 hour\"    cuts the opening hours into slots: 5 minutes to 1 day
+  closed = [\"2026-12-24\", \"2026-12-31/2027-01-02\"]
+                            dates, and first and last dates
+  capacity = 10             deliveries per slot; implies slots = \"offered\"
+  slots = \"any\"             which times shops may send:
+                              any: every timeSlot and every before
+                              offered: as timeSlot only offered slots; every before, which no
+                                capacity limits
+                              required: only an offered slot as the dropoff's timeSlot
+
+Durations are a whole number and a unit: minutes, hours, days, weeks, months. Times are in the
+store's time zone.";
 
 impl TimeSlots {
     pub(crate) async fn run(self) -> anyhow::Result<()> {

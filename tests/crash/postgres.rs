@@ -143,6 +143,18 @@ impl Postgres {
         self.resource_script.execute("start");
     }
 
+    /// Restarts it as a standby without a primary: it accepts reads only.
+    pub(crate) fn become_standby(&mut self) {
+        self.stop();
+        std::fs::write(Path::new(&self.directory).join("data/standby.signal"), "").unwrap();
+        self.restart();
+    }
+
+    /// Ends the recovery of a standby.
+    pub(crate) fn promote(&self) {
+        assert_eq!(self.query("SELECT pg_promote()"), "t");
+    }
+
     /// Terminates the backend of every client.
     pub(crate) fn terminate_backends(&self) {
         self.sql(

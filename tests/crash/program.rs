@@ -34,7 +34,11 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
             "--message-format=json-render-diagnostics",
         ])
         .args(["--bin=core-service", "--bin=rest-gateway"])
-        .args(["--bin=webhook-dispatcher", "--test=crash"])
+        .args([
+            "--bin=webhook-dispatcher",
+            "--bin=migrations",
+            "--test=crash",
+        ])
         .args(["--profile", profile, "--target-dir"])
         .arg(directory.parent().unwrap())
         .output()

@@ -114,7 +114,7 @@ fn a_core_reports_an_unusable_master_key() {
         &mut start(&missing),
         1,
         &format!(
-            "core-service: the master key {missing} does not exist: create it with `core-service bootstrap`, or restore it from your backup"
+            "core-service: this database belongs to another master key: {missing} does not exist; restore it from your backup, or name the right file with --master-key-file"
         ),
     );
     let exposed = fixture.file("exposed.key", 0o644, &master_key);
@@ -146,7 +146,7 @@ fn a_core_reports_an_unusable_master_key() {
         &mut start(&other),
         1,
         &format!(
-            "core-service: the master key {other} is not the key that the secrets in this database are encrypted with: give the right one with --master-key-file, or the database that belongs to this key"
+            "core-service: this database belongs to another master key than {other}: name the right file with --master-key-file, or the database that belongs to this key"
         ),
     );
 }
@@ -283,7 +283,7 @@ fn gateways_and_dispatchers_report_invalid_settings() {
     );
     assert_usage_error(
         gateway().env("DELIVERY_REST_MAX_BODY", "much"),
-        "error: invalid value 'much' for '--max-body <MAX_BODY>': invalid digit found in string\n",
+        "error: invalid value 'much' for '--max-body <BYTES>': not a whole number of 1 or more, such as 1048576\n\n  tip: the value is that of the environment variable DELIVERY_REST_MAX_BODY\n",
     );
 
     assert_usage_error(
@@ -403,10 +403,21 @@ fn a_core_reports_an_unusable_postgresql() {
     };
     program::json(&mut from_file(&["bootstrap", &key]));
     postgres.sql("INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)");
-    assert_rejected(
-        &mut from_file(&[&key]),
-        "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one",
-    );
+    let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
+    assert_rejected(&mut from_file(&[&key]), newer);
+    let migrations = || {
+        let mut command = program::command(&PROGRAMS.core.with_file_name("migrations"));
+        command.args(["--database-url-file", &url_file]);
+        command
+    };
+    assert_error(&mut migrations(), 1, &format!("migrations: {newer}"));
+
+    postgres.become_standby();
+    let standby = "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL";
+    assert_rejected(&mut from_file(&[&key]), standby);
+    assert_error(&mut migrations(), 1, &format!("migrations: {standby}"));
+    let nothing = format!("--master-key-file={}", fixture.path("nothing.key"));
+    assert_rejected(&mut from_file(&["bootstrap", &nothing]), standby);
 
     postgres.kill();
     assert_rejected(

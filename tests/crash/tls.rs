@@ -55,6 +55,16 @@ impl Files {
 
     fn identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
         let params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
+        self.signed(name, authority, params)
+    }
+
+    fn expired_identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
+        let mut params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        self.signed(name, authority, params)
+    }
+
+    fn signed(&self, name: &str, authority: &Authority, params: CertificateParams) -> Identity {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &authority.issuer).unwrap();
         Identity {
@@ -150,13 +160,26 @@ impl MutualTls {
         )
     }
 
+    /// A dispatcher with a URL that lacks the `s` of `https`.
+    fn plaintext_dispatcher(&self, url: &str) -> Server {
+        let arguments = vec![
+            format!("--core-url={url}"),
+            format!("--client-key={}", self.client("/dispatcher_client/api_key")),
+        ];
+        let ready = ("stream from core failed", 1);
+        Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, ready).with_variable(
+            "DELIVERY_CLIENT_SECRET",
+            self.client("/dispatcher_client/api_secret"),
+        )
+    }
+
     /// A command that creates a store.
     fn operator(&self, flags: Vec<String>) -> Command {
         let mut command = program::command(&PROGRAMS.delivery);
         command
             .args(["stores", "create", "--name=Shop", "--json"])
-            .args(["--core-url", &self.url])
             .args(flags)
+            .env("DELIVERY_CORE_URL", &self.url)
             .env(
                 "DELIVERY_OPERATOR_KEY",
                 self.client("/operator_client/api_key"),
@@ -215,6 +238,26 @@ async fn a_certificate_error_says_what_to_change() {
         core_tls_flags(authority, Some(&untrusted)),
         "it rejects the client certificate (UnknownCA): set --core-tls-certificate to one issued by an authority in its --tls-client-ca",
     );
+    let expired = setup
+        .files
+        .expired_identity("expired", authority, "gateway.example");
+    setup.assert_connect_error(
+        core_tls_flags(authority, Some(&expired)),
+        "our client certificate has expired: renew the file in --core-tls-certificate",
+    );
+    let plaintext = setup.url.replace("https:", "http:");
+    assert_error(
+        setup.operator(Vec::new()).args(["--core-url", &plaintext]),
+        &format!(
+            "this core speaks TLS: write {} instead of {plaintext}",
+            setup.url
+        ),
+    );
+    let mut dispatcher = setup.plaintext_dispatcher(&plaintext);
+    dispatcher.start().await;
+    dispatcher
+        .wait_for_line(&format!("this core speaks TLS: write {}", setup.url))
+        .await;
     assert_error(
         &mut setup.operator(vec!["--core-tls-ca=/nowhere.pem".to_owned()]),
         "TLS for calls to cores cannot be set up: cannot read /nowhere.pem: No such file or directory (os error 2)",

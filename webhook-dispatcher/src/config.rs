@@ -6,7 +6,7 @@ use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::{Network, Policy};
 use http::HeaderName;
-use process::{duration, secret_file};
+use process::{duration, number, secret_file};
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
@@ -73,7 +73,8 @@ pub struct Config {
         long = "deny-port",
         env = "DELIVERY_WEBHOOK_DENY_PORT",
         value_name = "PORT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = number::within((1_u16, u16::MAX), 25)
     )]
     pub deny_ports: Vec<u16>,
 
@@ -92,7 +93,8 @@ pub struct Config {
         long,
         env = "DELIVERY_MAX_IN_FLIGHT",
         value_name = "COUNT",
-        default_value_t = Config::MAX_IN_FLIGHT
+        default_value_t = Config::MAX_IN_FLIGHT,
+        value_parser = number::at_least(NonZeroU32::MIN, Config::MAX_IN_FLIGHT)
     )]
     pub max_in_flight: NonZeroU32,
 

@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use process::{file_descriptors, logs, shutdown};
+use process::{command_line, file_descriptors, logs, shutdown};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let config = Config::parse();
+    let config: Config = command_line::parse(&[]);
     logs::to_stderr("info");
     match run(config).await {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use core_client::{ConnectError, CoreAddr, Cores};
+use core_client::{ConnectError, CoreAddr, Cores, WrongProtocol};
 use proto::{
     IssueTokenRequest, StreamRequest, StreamResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
@@ -50,6 +50,8 @@ pub(crate) struct NotificationStream {
 pub(crate) enum OpenError {
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
+    #[error(transparent)]
+    WrongProtocol(#[from] WrongProtocol),
     #[error("core did not issue an access token")]
     Token(#[source] Status),
     #[error("core issued a malformed access token")]
@@ -98,7 +100,13 @@ impl StreamOpener {
         first: StreamRequest,
     ) -> Result<NotificationStream, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
-        let authorization = self.authorization(&channel).await?;
+        let authorization = match self.authorization(&channel).await {
+            Err(OpenError::Token(status)) => {
+                let wrong_protocol = self.cores.wrong_protocol(&self.addr, &status).await;
+                return Err(wrong_protocol.map_or(OpenError::Token(status), OpenError::from));
+            }
+            authorization => authorization?,
+        };
 
         // At most one message is buffered, so that outcomes are batched while core is busy.
         let (requests, outgoing) = mpsc::channel(1);

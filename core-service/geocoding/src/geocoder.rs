@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use crate::{GeocodeResult, Query};
+use crate::{GeocodeResult, Query, gazetteer::SearchError};
 
 /// Resolves addresses to points.
 pub trait Geocoder: Send + Sync {
@@ -15,4 +15,14 @@ pub enum Error {
     /// A later retry may succeed.
     #[error("no geocoder is available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// The error of a gazetteer that has no addresses.
+    pub fn missing_index(&self) -> Option<&SearchError> {
+        let Self::Unavailable(cause) = self;
+        cause
+            .downcast_ref()
+            .filter(|error| matches!(error, SearchError::NoIndex(_)))
+    }
 }

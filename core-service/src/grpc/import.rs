@@ -132,6 +132,10 @@ impl FileReader {
 impl Read for &mut FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.content.is_empty() {
+            if self.next.is_some() {
+                // The end of the file was reached before.
+                return Ok(0);
+            }
             match self.receiver.blocking_recv() {
                 Some(Chunk::Content(content)) => self.content = content,
                 Some(next) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use process::number;
 use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
@@ -45,7 +46,7 @@ pub struct RouterConfig {
         env = "DELIVERY_OSRM_CONCURRENCY",
         value_name = "NUMBER",
         default_value_t = 32,
-        value_parser = clap::value_parser!(u16).range(1..)
+        value_parser = number::within((1_u16, u16::MAX), 32)
     )]
     pub osrm_concurrency: u16,
 

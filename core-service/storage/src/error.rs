@@ -63,6 +63,15 @@ impl Error {
         sqlstate(error).is_some_and(|code| code == "55P03")
     }
 
+    /// Whether the database accepts no writes (`SQLSTATE` 25006, `SQLite` READONLY).
+    pub fn is_read_only(&self) -> bool {
+        let Self::Unavailable(error) = self else {
+            return false;
+        };
+        sqlstate(error)
+            .is_some_and(|code| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8])))
+    }
+
     /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
         let Self::Database(error) = self else {
@@ -128,13 +137,17 @@ fn is_unavailable(error: &DbErr) -> bool {
 /// `SQLite` (extended codes, the primary one in the low byte): 5 BUSY, 6 LOCKED, 8 READONLY,
 /// 10 IOERR, 13 FULL, 14 CANTOPEN.
 fn is_unavailable_code(code: &str) -> bool {
-    match code.parse::<u32>() {
-        Ok(sqlite) if code.len() < 5 => matches!(sqlite & 0xff, 5 | 6 | 8 | 10 | 13 | 14),
-        _ => {
-            code == "25006"
-                || ["08", "53", "57P", "58"]
-                    .iter()
-                    .any(|class| code.starts_with(class))
-        }
+    if code.len() < 5 {
+        return is_sqlite_code(code, &[5, 6, 8, 10, 13, 14]);
     }
+    code == "25006"
+        || ["08", "53", "57P", "58"]
+            .iter()
+            .any(|class| code.starts_with(class))
+}
+
+/// Whether the primary result code is one of these.
+fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
+    code.parse::<u32>()
+        .is_ok_and(|code| primary.contains(&(code & 0xff)))
 }

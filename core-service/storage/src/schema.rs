@@ -1,7 +1,7 @@
 //! Migrates the schema to this version at startup.
 
-use migrations::{Migrator, MigratorTrait};
-use sea_orm::{ConnectionTrait, DatabaseConnection};
+use migrations::{Migrator, MigratorTrait, Unusable};
+use sea_orm::DatabaseConnection;
 
 use super::Error;
 
@@ -10,9 +10,9 @@ use super::Error;
 pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error> {
     let mut tries = 1;
     loop {
-        let applied = match reject_newer(connection).await {
+        let applied = match migrations::check(connection).await {
             Ok(()) => Migrator::up(connection, None).await.map_err(Error::from),
-            Err(error) => Err(error),
+            Err(unusable) => Err(unusable.into()),
         };
         match applied {
             Ok(()) => return Ok(()),
@@ -27,25 +27,18 @@ pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error
     }
 }
 
-/// Rejects a schema with migrations that this program does not know.
-async fn reject_newer(connection: &impl ConnectionTrait) -> Result<(), Error> {
-    let applied = Migrator::get_migration_models(connection).await?;
-    let known = Migrator::migrations();
-    let unknown = applied
-        .iter()
-        .map(|migration| migration.version.as_str())
-        .find(|version| !known.iter().any(|migration| migration.name() == *version));
-    match unknown {
-        Some(migration) => Err(Error::Misconfigured(format!(
-            "the schema is newer than this program, which does not know the migration {migration}: start the version that applied it, or a later one"
-        ))),
-        None => Ok(()),
+impl From<Unusable> for Error {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Database(error) => error.into(),
+            other => Self::Misconfigured(other.to_string()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::Database;
+    use sea_orm::{ConnectionTrait as _, Database};
 
     use super::*;
 

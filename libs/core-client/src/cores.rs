@@ -4,13 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use process::tls::{self, Reloading};
 use rustls::ClientConfig;
-use tonic::transport::{Channel, Endpoint};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint},
+};
 
 use crate::{
     config::CoreConfig,
     connector::{ConnectError, Connector},
     core_url::{CoreAddr, CoreUrl},
     discovery::{self, Discovery},
+    error_chain::is_from_core,
+    probe::{self, WrongProtocol},
     tls::open,
 };
 
@@ -87,20 +92,23 @@ impl Cores {
         Discovery::start(self.urls.clone())
     }
 
-    /// Connects to the first address that can be reached; otherwise returns the last error.
-    pub async fn connect_to_any(&self) -> Result<Channel, ConnectError> {
-        let mut last_error = None;
-        for addr in discovery::addresses(&self.urls).await {
-            match self.connect(&addr).await {
-                Ok(channel) => return Ok(channel),
-                Err(error) => last_error = Some(error),
-            }
-        }
-        let no_address = || {
+    /// The addresses, looked up once, in the order of the URLs.
+    pub async fn addresses(&self) -> Result<Vec<CoreAddr>, ConnectError> {
+        let addresses = discovery::addresses(&self.urls).await;
+        if addresses.is_empty() {
             let urls: Vec<_> = self.urls.iter().map(ToString::to_string).collect();
-            ConnectError::no_address(&urls.join(", "))
-        };
-        Err(last_error.unwrap_or_else(no_address))
+            return Err(ConnectError::no_address(&urls.join(", ")));
+        }
+        Ok(addresses)
+    }
+
+    /// After an error that is not a core's own: whether the URL names a server of another protocol
+    /// by mistake.
+    pub async fn wrong_protocol(&self, core: &CoreAddr, status: &Status) -> Option<WrongProtocol> {
+        if is_from_core(status) {
+            return None;
+        }
+        probe::wrong_protocol(core).await
     }
 
     fn connector(&self, core: &CoreAddr) -> Connector {

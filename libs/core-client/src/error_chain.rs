@@ -3,6 +3,7 @@
 use std::{error::Error, io, iter};
 
 use rustls::{AlertDescription, CertificateError};
+use tonic::{Code, Status};
 
 /// An error and its causes, outermost first, including those inside I/O and HTTP/2 errors, which
 /// `source` does not return.
@@ -27,6 +28,13 @@ pub fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(<dyn Error>::is::<T>)
 }
 
+/// Whether a core has sent this status. tonic adds the source of its own ones, except to those of
+/// responses that are not gRPC, which are internal errors; so a core's internal error counts as not
+/// sent by it.
+pub fn is_from_core(status: &Status) -> bool {
+    status.source().is_none() && status.code() != Code::Internal
+}
+
 /// How to fix a failed TLS handshake; `None` for any other error.
 pub fn tls_advice(error: &(dyn Error + 'static)) -> Option<String> {
     let error = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
@@ -34,11 +42,13 @@ pub fn tls_advice(error: &(dyn Error + 'static)) -> Option<String> {
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "it requires a client certificate: set --core-tls-certificate and --core-tls-key".to_owned()
         }
+        rustls::Error::AlertReceived(AlertDescription::CertificateExpired) => {
+            "our client certificate has expired: renew the file in --core-tls-certificate".to_owned()
+        }
         rustls::Error::AlertReceived(
             alert @ (AlertDescription::UnknownCA
             | AlertDescription::BadCertificate
             | AlertDescription::CertificateUnknown
-            | AlertDescription::CertificateExpired
             | AlertDescription::DecryptError
             | AlertDescription::UnsupportedCertificate),
         ) => format!(

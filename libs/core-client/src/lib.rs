@@ -6,6 +6,7 @@ mod core_url;
 mod cores;
 mod discovery;
 mod error_chain;
+mod probe;
 mod tls;
 
 pub use config::CoreConfig;
@@ -13,4 +14,5 @@ pub use connector::ConnectError;
 pub use core_url::{CoreAddr, CoreUrl, InvalidCoreUrl};
 pub use cores::{Cores, Error};
 pub use discovery::Discovery;
-pub use error_chain::{causes, is_caused_by, tls_advice};
+pub use error_chain::{causes, is_caused_by, is_from_core, tls_advice};
+pub use probe::WrongProtocol;

@@ -1,9 +1,91 @@
-//! Rejects secrets on the command line, which every user of the machine can read.
+//! Parses command lines and their environment variables, alike in every program: an empty variable
+//! is unset, booleans have the usual spellings, an error names the variable, and secrets on the
+//! command line, which every user of the machine can read, are rejected.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
-use clap::{ArgMatches, Command, error::ErrorKind, parser::ValueSource};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches,
+    builder::{BoolishValueParser, Resettable, StyledStr},
+    error::{ContextKind, ContextValue, ErrorKind},
+    parser::ValueSource,
+};
 use url::Url;
+
+/// Parses the command line of a program. Exits with clap's usage error (status 2) if it is invalid
+/// or one of the flags contains a secret.
+pub fn parse<T: CommandFactory + FromArgMatches>(secrets: &[SecretFlag]) -> T {
+    let mut command = with_usual_variables(T::command());
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let parsed = matches(&mut command, &arguments).and_then(|matches| {
+        reject_secrets(&mut command, &matches, secrets)?;
+        T::from_arg_matches(&matches)
+    });
+    parsed.unwrap_or_else(|error| error.exit())
+}
+
+/// Makes empty environment variables unset, and lets booleans be `1`, `yes`, `on` or `true`, and
+/// their opposites.
+#[must_use]
+pub fn with_usual_variables(command: Command) -> Command {
+    command
+        .mut_args(|argument| {
+            let argument = if variable(&argument).is_some_and(|value| value.is_empty()) {
+                argument.env(Resettable::Reset)
+            } else {
+                argument
+            };
+            if matches!(argument.get_action(), ArgAction::SetTrue) {
+                argument.value_parser(BoolishValueParser::new())
+            } else {
+                argument
+            }
+        })
+        .mut_subcommands(with_usual_variables)
+}
+
+/// As [`Command::try_get_matches_from_mut`]; the error of a value that is not on the command line
+/// names its environment variable.
+pub fn matches(command: &mut Command, arguments: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    command
+        .try_get_matches_from_mut(arguments)
+        .map_err(|mut error| {
+            if let Some(variable) = variable_of(command, &error) {
+                let tip = format!("the value is that of the environment variable {variable}");
+                error.insert(
+                    ContextKind::Suggested,
+                    ContextValue::StyledStrs(vec![StyledStr::from(tip)]),
+                );
+            }
+            error
+        })
+}
+
+/// The environment variable with the value that an error rejects.
+fn variable_of(command: &Command, error: &clap::Error) -> Option<String> {
+    let (Some(ContextValue::String(rejected)), Some(ContextValue::String(usage))) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::InvalidArg),
+    ) else {
+        return None;
+    };
+    let long = usage.strip_prefix("--")?.split(' ').next()?;
+    let found = arguments_of(command).find(|argument| argument.get_long() == Some(long))?;
+    let value = variable(found)?;
+    let is_rejected = value.to_str().is_some_and(|value| value.contains(rejected));
+    is_rejected.then(|| found.get_env().and_then(OsStr::to_str).map(str::to_owned))?
+}
+
+fn variable(argument: &Arg) -> Option<OsString> {
+    std::env::var_os(argument.get_env()?)
+}
+
+/// The arguments of the program and of its subcommands.
+fn arguments_of(command: &Command) -> impl Iterator<Item = &Arg> {
+    std::iter::once(command)
+        .chain(command.get_subcommands())
+        .flat_map(Command::get_arguments)
+}
 
 /// A flag whose value may contain a secret. The same value is accepted from the environment.
 #[derive(Clone, Copy, Debug)]
@@ -25,29 +107,28 @@ pub const DATABASE_URL: SecretFlag = SecretFlag {
     instead: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
 };
 
-/// Exits with clap's usage error (status 2) if a flag on the command line contains a secret.
-pub fn reject_secrets(command: &mut Command, matches: &ArgMatches, flags: &[SecretFlag]) {
-    for flag in flags {
-        if contains_secret(matches, flag) {
-            let SecretFlag {
-                secret, instead, ..
-            } = flag;
-            let name = long_name(command, flag.argument);
-            command
-                .error(
-                    ErrorKind::ValueValidation,
-                    format!("{secret} in --{name} is visible in the process list: {instead}"),
-                )
-                .exit();
-        }
-    }
+/// Fails if a flag on the command line contains a secret.
+pub fn reject_secrets(
+    command: &mut Command,
+    matches: &ArgMatches,
+    flags: &[SecretFlag],
+) -> Result<(), clap::Error> {
+    let Some(flag) = flags.iter().find(|flag| contains_secret(matches, flag)) else {
+        return Ok(());
+    };
+    let SecretFlag {
+        secret, instead, ..
+    } = flag;
+    let name = long_name(command, flag.argument);
+    Err(command.error(
+        ErrorKind::ValueValidation,
+        format!("{secret} in --{name} is visible in the process list: {instead}"),
+    ))
 }
 
 /// The long name of a flag of the program or of one of its subcommands.
 fn long_name(command: &Command, argument: &str) -> String {
-    std::iter::once(command)
-        .chain(command.get_subcommands())
-        .flat_map(Command::get_arguments)
+    arguments_of(command)
         .find(|other| other.get_id() == argument)
         .and_then(|found| found.get_long())
         .unwrap_or(argument)

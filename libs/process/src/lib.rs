@@ -1,5 +1,5 @@
 //! Code that all programs of the platform share: clock, command line, logs, health checks, graceful
-//! shutdown, random numbers, durations and secrets in settings, and TLS files.
+//! shutdown, random numbers; durations, numbers and secrets in settings, and TLS files.
 
 pub mod clock;
 pub mod command_line;
@@ -7,6 +7,7 @@ pub mod duration;
 pub mod file_descriptors;
 pub mod health;
 pub mod logs;
+pub mod number;
 pub mod random;
 pub mod secret_file;
 pub mod shutdown;

@@ -10,7 +10,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use tonic::transport::Channel;
+use tonic::{Status, transport::Channel};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -28,6 +28,7 @@ pub(super) type Members = Vec<Arc<Member>>;
 
 /// A core at one address.
 pub(super) struct Member {
+    cores: Cores,
     addr: CoreAddr,
     channel: Channel,
     state: watch::Sender<State>,
@@ -45,6 +46,7 @@ impl Member {
     /// Starts as up, and checks the health periodically until the member is dropped.
     pub(super) fn new(cores: &Cores, addr: &CoreAddr) -> Arc<Self> {
         let member = Arc::new(Self {
+            cores: cores.clone(),
             addr: addr.clone(),
             channel: cores.channel(addr),
             state: watch::Sender::new(State::Up),
@@ -97,8 +99,22 @@ impl Member {
             },
             // Reachable, but without the health service.
             Ok(Err(status)) if TransportFailure::of(&status).is_none() => State::Up,
-            Ok(Err(_)) | Err(_) => State::Down,
+            Ok(Err(status)) => {
+                self.report_wrong_protocol(&status).await;
+                State::Down
+            }
+            Err(_) => State::Down,
         });
+    }
+
+    /// Logs once per failure that the URL names another protocol.
+    async fn report_wrong_protocol(&self, status: &Status) {
+        if *self.state.borrow() == State::Down {
+            return;
+        }
+        if let Some(error) = self.cores.wrong_protocol(&self.addr, status).await {
+            tracing::error!(core = %self.addr, %error, "core cannot be called");
+        }
     }
 
     fn set_state(&self, state: State) {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use process::number;
 use proto::{
     ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
     ListPriceListsRequest, PriceList, price_lists_client::PriceListsClient,
@@ -32,6 +33,7 @@ pub(crate) struct Prices {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Apply a definition as the store's price list
+    #[command(after_help = PRICE_LIST_HELP)]
     Apply(Apply),
     /// Check a definition without applying it
     #[command(after_help = PRICE_LIST_HELP)]
@@ -49,7 +51,7 @@ struct ShowVersion {
     #[command(flatten)]
     store: StoreFlag,
     /// Version; by default the current one
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number::at_least(1_u32, 3))]
     version: Option<u32>,
 }
 

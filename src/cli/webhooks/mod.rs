@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use process::number;
 use proto::{
     ConfirmWebhookSecretRequest, DisableWebhookRequest, EnableWebhookRequest,
     ListWebhookNotificationsRequest, ListWebhooksRequest, RecoverWebhookRequest,
@@ -46,7 +47,7 @@ enum Command {
         #[arg(long = "state", value_name = "STATE", value_parser = ["pending", "failed", "delivered", "exhausted", "cancelled"])]
         states: Vec<String>,
         /// Maximum number of notifications
-        #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = number::within((1_u32, 100), 30))]
         limit: u32,
     },
     /// Resend a notification
@@ -77,6 +78,8 @@ enum Command {
         id: String,
     },
     /// Send a webhook a signed test request and print the result
+    ///
+    /// The exit status is 1 if the receiver does not accept the request.
     Test {
         #[arg(value_parser = id::webhook)]
         id: String,
@@ -148,7 +151,7 @@ impl Webhooks {
                 let request = core.request(TestWebhookRequest { name: id });
                 let tested = webhooks().test_webhook(request).await;
                 let tested = tested.map_err(|status| call_error(&status))?.into_inner();
-                return output::one(json, &TestResult::from(tested));
+                return TestResult::from(tested).print(json);
             }
             Command::RotateSecret { id, overlap } => {
                 let message = RotateWebhookSecretRequest {

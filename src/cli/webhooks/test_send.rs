@@ -3,7 +3,10 @@
 use proto::{WebhookTest, iri};
 use serde::Serialize;
 
-use crate::cli::{id, output::Resource};
+use crate::cli::{
+    id,
+    output::{self, Resource},
+};
 
 #[derive(Serialize)]
 pub(super) struct TestResult {
@@ -49,6 +52,17 @@ impl From<WebhookTest> for TestResult {
             total: microseconds(test.duration.unwrap_or_default()),
             status: test.status,
             response_body: test.response_body,
+        }
+    }
+}
+
+impl TestResult {
+    /// Prints the result. Fails if the receiver has not accepted the request.
+    pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
+        output::one(json, self)?;
+        match self.failure_detail.as_ref().or(self.failure.as_ref()) {
+            Some(reason) if !self.delivered => anyhow::bail!("{reason}"),
+            _ => Ok(()),
         }
     }
 }

@@ -82,8 +82,13 @@ on_both_databases! {
         let id = webhook["id"].as_str().unwrap();
         receiver.respond_with(503);
 
-        let mut test = platform.run_delivery_json(&["webhooks", "test", id]).await;
+        let arguments = ["webhooks", "test", id, "--json"];
+        let tested = platform.run_delivery_as(&platform.operator_client, &arguments).await;
 
+        assert_eq!(tested.status.code(), Some(1));
+        let failure = "receiver responded with 503 Service Unavailable, not 2xx";
+        assert_eq!(stderr(&tested), format!("{failure}\n"));
+        let mut test: Value = serde_json::from_slice(&tested.stdout).unwrap();
         let sample = receiver.next_notification().await;
         assert!(sample.is_signed_with(webhook["secret"].as_str().unwrap()));
         for phase in ["dns", "connect", "total"] {
@@ -100,7 +105,7 @@ on_both_databases! {
                 "object": "/api/deliveries/00000000-0000-0000-0000-000000000000",
                 "delivered": false,
                 "failure": "status",
-                "failure_detail": "receiver responded with 503 Service Unavailable, not 2xx",
+                "failure_detail": failure,
                 "dns": null,
                 "connect": null,
                 "tls": null,

@@ -59,7 +59,7 @@ struct FileIdentity {
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    #[error("there is no usable address index at {}: import addresses", .0.display())]
+    #[error("there is no usable address index at {}", .0.display())]
     NoIndex(PathBuf),
     #[error("cannot read the address index")]
     Read(#[from] rusqlite::Error),

@@ -22,7 +22,7 @@ pub enum ImportError {
         line: u64,
         source: io::Error,
     },
-    #[error("{name}: {source}")]
+    #[error("{name} {source}")]
     Format { name: String, source: FormatError },
     #[error("no address imported: {0}")]
     NoAddressImported(ImportStats),

@@ -120,7 +120,7 @@ fn a_gzip_file_is_decompressed() {
 fn an_invalid_file_is_rejected_and_keeps_the_index() {
     let paris = paris();
     for (file, expected) in [
-        ("", "file: is empty"),
+        ("", "file is empty"),
         ("a;b;c\n1;2;3\n", "the column lon is missing"),
         (
             "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n",

@@ -1,0 +1,84 @@
+//! Finds out whether a server that does not answer as a core speaks another protocol.
+
+use std::{io, sync::Arc, time::Duration};
+
+use process::tls;
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+
+use crate::{core_url::CoreAddr, error_chain::causes};
+
+/// Limit for each attempt.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The beginning of every HTTP/1 response.
+const HTTP_1: &[u8] = b"HTTP/1.";
+
+/// The protocol of a server that a core's URL names by mistake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongProtocol {
+    #[error("this core speaks TLS: write https://{authority} instead of http://{authority}")]
+    Tls {
+        /// Host and port.
+        authority: String,
+    },
+    #[error(
+        "{url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
+    )]
+    Rest { url: String },
+}
+
+/// Tries TLS and HTTP/1 at a plaintext URL; `None` if the server speaks neither.
+pub(crate) async fn wrong_protocol(core: &CoreAddr) -> Option<WrongProtocol> {
+    if core.url.is_tls() {
+        return None;
+    }
+    let url = core.url.to_string();
+    if matches!(timeout(TIMEOUT, speaks_tls(core)).await, Ok(Ok(true))) {
+        let authority = url.trim_start_matches("http://").to_owned();
+        return Some(WrongProtocol::Tls { authority });
+    }
+    if matches!(timeout(TIMEOUT, speaks_http_1(core)).await, Ok(Ok(true))) {
+        return Some(WrongProtocol::Rest { url });
+    }
+    None
+}
+
+/// A server that speaks TLS accepts the handshake, or the client rejects its certificate.
+async fn speaks_tls(core: &CoreAddr) -> io::Result<bool> {
+    let config = ClientConfig::builder_with_provider(tls::provider())
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let name = match core.url.ip() {
+        Some(ip) => ServerName::from(ip),
+        None => ServerName::try_from(core.url.host()).map_err(io::Error::other)?,
+    };
+    let stream = TcpStream::connect(core.addr).await?;
+    let connected = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await;
+    Ok(match connected {
+        Ok(_) => true,
+        Err(error) => matches!(
+            causes(&error).find_map(|cause| cause.downcast_ref::<rustls::Error>()),
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_))
+        ),
+    })
+}
+
+async fn speaks_http_1(core: &CoreAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(core.addr).await?;
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: core\r\nConnection: close\r\n\r\n")
+        .await?;
+    let mut start = [0; HTTP_1.len()];
+    stream.read_exact(&mut start).await?;
+    Ok(start == HTTP_1)
+}

@@ -1,0 +1,158 @@
+//! Errors of the operator's commands: the cause, and the command or setting that mends it.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    api_client::ApiClient,
+    cluster::credentials,
+    program::{self, PROGRAMS},
+    server::{Server, reserve_addr},
+};
+
+/// A core over SQLite without addresses and dispatchers, and a gateway.
+struct Platform {
+    directory: TempDir,
+    clients: Value,
+    core_url: String,
+    gateway_url: String,
+    _servers: [Server; 2],
+}
+
+impl Platform {
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        let [core_addr, gateway_addr] = [reserve_addr(), reserve_addr()];
+        let [core_url, gateway_url] =
+            [core_addr, gateway_addr].map(|addr| format!("http://{addr}"));
+        let arguments = vec![
+            format!("--database-url=sqlite://{}?mode=rwc", path("sqlite")),
+            format!("--master-key-file={}", path("master.key")),
+            format!("--gazetteer-file={}", path("addresses.sqlite")),
+            format!("--public-url={gateway_url}"),
+            format!("--listen={core_addr}"),
+            "--allow-http".to_owned(),
+            "--allow-network=127.0.0.0/8".to_owned(),
+        ];
+        let clients = program::json(
+            program::command(&PROGRAMS.core)
+                .arg("bootstrap")
+                .args(&arguments),
+        );
+        let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+        core.start().await;
+        let arguments = vec![
+            format!("--listen={gateway_addr}"),
+            format!("--core-url={core_url}"),
+        ];
+        let ready = ("serving the REST API", 1);
+        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        gateway.start().await;
+        Self {
+            directory,
+            clients,
+            core_url,
+            gateway_url,
+            _servers: [core, gateway],
+        }
+    }
+
+    fn operator(&self, arguments: &[&str]) -> Command {
+        let client = credentials(&self.clients["operator_client"]);
+        let mut command = program::command(&PROGRAMS.delivery);
+        command
+            .args(arguments)
+            .env("DELIVERY_CORE_URL", &self.core_url)
+            .env("DELIVERY_OPERATOR_KEY", &client.api_key)
+            .env("DELIVERY_OPERATOR_SECRET", &client.api_secret);
+        command
+    }
+
+    /// A webhook of a new shop, which nothing listens to.
+    async fn create_webhook(&self) -> String {
+        let store =
+            program::json(&mut self.operator(&["stores", "create", "--name=Shop", "--json"]));
+        let store = format!("--store={}", store["id"].as_str().unwrap());
+        let arguments = ["clients", "create", &store, "--name=Till", "--scopes=tasks"];
+        let client = program::json(self.operator(&arguments).arg("--json"));
+        let client = credentials(&client);
+        let client = ApiClient::authorized(&self.gateway_url, &client, &["tasks"]).await;
+        let draft = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:1/" });
+        let webhook = client.post("/api/webhooks", draft).await.expect(201);
+        webhook["id"].as_str().unwrap().to_owned()
+    }
+}
+
+#[track_caller]
+fn assert_error(command: &mut Command, message: &str) {
+    let output = command.output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        format!("{message}\n"),
+        "{command:?}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{command:?}");
+}
+
+#[tokio::test]
+async fn an_error_names_its_cause_and_what_mends_it() {
+    let platform = Platform::start().await;
+    let webhook = platform.create_webhook().await;
+    let empty = platform.directory.path().join("empty.csv");
+    std::fs::write(&empty, "").unwrap();
+    let empty = empty.to_str().unwrap();
+
+    let no_addresses = format!(
+        "core cannot geocode: there is no usable address index at {}; run `delivery addresses import FILE…`, or give the core a --geocoder",
+        platform.directory.path().join("addresses.sqlite").display()
+    );
+    for arguments in [
+        &["addresses", "search", "48 Rue de Rivoli, 75004 Paris"][..],
+        &[
+            "stores",
+            "create",
+            "--name=Shop",
+            "--address=48 Rue de Rivoli, 75004 Paris",
+        ],
+    ] {
+        assert_error(&mut platform.operator(arguments), &no_addresses);
+    }
+    assert_error(
+        &mut platform.operator(&["webhooks", "test", &webhook]),
+        "no webhook dispatcher is connected to this core: start a webhook-dispatcher with this core in its --core-url",
+    );
+    assert_error(
+        &mut platform.operator(&["addresses", "import", empty]),
+        &format!("{empty} is empty"),
+    );
+    let gateway_url = &platform.gateway_url;
+    assert_error(
+        platform
+            .operator(&["stores", "list"])
+            .args(["--core-url", gateway_url]),
+        &format!(
+            "{gateway_url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
+        ),
+    );
+}
+
+/// As the programs that call cores, the commands call any of several.
+#[tokio::test]
+async fn a_command_calls_the_first_core_that_can_be_reached() {
+    let platform = Platform::start().await;
+    let unused = format!("http://{}", reserve_addr());
+
+    for urls in [
+        format!("{unused},{}", platform.core_url),
+        format!("{},{unused}", platform.core_url),
+    ] {
+        let mut command = platform.operator(&["stores", "list", "--json"]);
+        assert_eq!(
+            program::json(command.env("DELIVERY_CORE_URL", urls)),
+            json!([])
+        );
+    }
+}
