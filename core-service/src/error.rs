@@ -194,6 +194,9 @@ impl From<Error> for Status {
     }
 }
 
+/// What an operator must do for a core that cannot geocode.
+pub(crate) const NO_ADDRESSES: &str = "run `delivery addresses import FILE…`, give the core another --geocoder, or `--geocoder none` if all addresses have points";
+
 /// What an operator must do about an error that does not pass by itself. The gateway has a message
 /// of its own for shops.
 fn remedy(error: &Error) -> Option<String> {
@@ -202,9 +205,7 @@ fn remedy(error: &Error) -> Option<String> {
             "{error}: start a webhook-dispatcher with this core in its --core-url"
         )),
         Error::Geocoding(error) => error.missing_index().map(|cause| {
-            format!(
-                "core cannot geocode: {cause}; run `delivery addresses import FILE…`, or give the core a --geocoder"
-            )
+            format!("core cannot geocode: {cause}; {NO_ADDRESSES}")
         }),
         Error::Storage(error) if error.is_read_only() => Some(
             "the database accepts no writes: promote the standby, or name the primary in the database URL of the core; a file must be writable by it".to_owned(),

@@ -1,26 +1,122 @@
-//! The readiness check of a core (`/readyz`).
+//! Whether a core is ready: for `/readyz`, and for `grpc.health.v1`, by which gateways choose cores.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use process::health::Readiness;
+use geocoding::{Gazetteer, GeocoderSpec};
+use jiff::SignedDuration;
+use process::{clock::Clock, health::Readiness};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic_health::{ServingStatus, server::HealthReporter};
 
 use storage::{HealthCheck, Storage};
 
-/// Timeout of the database check.
-const DATABASE_TIMEOUT: Duration = Duration::from_millis(1500);
+use crate::{config::Config, error::NO_ADDRESSES};
 
-/// A core is ready if its database responds and it is not shutting down.
+/// Timeout of the database check: probes are answered within a second.
+const DATABASE_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// How often [`CoreReadiness::report`] checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How often the clock is compared with the database's.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// The least difference of clocks that is logged. Tokens tolerate fifteen times as much.
+const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(2);
+
+/// A core is ready if its database accepts writes, texts can be geocoded, and it is not shutting
+/// down.
 pub(crate) struct CoreReadiness {
     database: HealthCheck,
+    clock: Clock,
+    /// The only geocoder, if it is the gazetteer.
+    gazetteer: Option<Arc<Gazetteer>>,
     shutdown: CancellationToken,
 }
 
 impl CoreReadiness {
-    pub(crate) fn new(storage: &Storage, shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(
+        storage: &Storage,
+        clock: Clock,
+        gazetteer: &Arc<Gazetteer>,
+        config: &Config,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let geocoders = &config.geocoding.geocoders;
+        // An HTTP geocoder or none is the operator's choice; neither depends on this core.
+        let is_only_geocoder = geocoders
+            .iter()
+            .all(|geocoder| *geocoder == GeocoderSpec::Gazetteer);
         Self {
             database: storage.health_check(),
+            clock,
+            gazetteer: is_only_geocoder.then(|| Arc::clone(gazetteer)),
             shutdown,
+        }
+    }
+
+    /// Reports to gRPC health checks and logs each change. Does not end.
+    pub(crate) async fn report(&self, health: HealthReporter) {
+        let mut reported = None;
+        let mut clock_check = Instant::now();
+        loop {
+            let ready = self.check().await;
+            if reported.as_ref() != Some(&ready) {
+                let status = match &ready {
+                    Ok(()) => ServingStatus::Serving,
+                    Err(_) => ServingStatus::NotServing,
+                };
+                health.set_service_status("", status).await;
+                match &ready {
+                    Ok(()) => tracing::info!("ready"),
+                    Err(reason) => tracing::warn!("not ready: {reason}"),
+                }
+                reported = Some(ready);
+            }
+            if clock_check <= Instant::now() {
+                self.check_clock().await;
+                clock_check = Instant::now() + CLOCK_CHECK_INTERVAL;
+            }
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    async fn check_database(&self) -> Result<(), String> {
+        match tokio::time::timeout(DATABASE_TIMEOUT, self.database.run()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(storage::Error::Misconfigured(reason))) => Err(reason),
+            Ok(Err(error)) => {
+                let error = anyhow::Error::from(error);
+                tracing::debug!(error = %format!("{error:#}"), "the database does not respond");
+                Err("the database does not respond".to_owned())
+            }
+            Err(_) => Err(format!(
+                "the database did not respond within {DATABASE_TIMEOUT:?}"
+            )),
+        }
+    }
+
+    async fn check_addresses(&self) -> Result<(), String> {
+        let Some(gazetteer) = self.gazetteer.clone() else {
+            return Ok(());
+        };
+        match tokio::task::spawn_blocking(move || gazetteer.check()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("{error}; {NO_ADDRESSES}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn check_clock(&self) {
+        let difference = self.database.clock_difference(&self.clock);
+        if let Ok(Ok(ahead)) = tokio::time::timeout(DATABASE_TIMEOUT, difference).await
+            && ahead.abs() > CLOCK_DIFFERENCE
+        {
+            tracing::warn!(
+                "the clock of this host differs from PostgreSQL's by {:.1} s: synchronize both (NTP); above 30 s cores reject each other's new tokens",
+                ahead.as_secs_f64()
+            );
         }
     }
 }
@@ -30,16 +126,7 @@ impl Readiness for CoreReadiness {
         if self.shutdown.is_cancelled() {
             return Err("this core is shutting down".to_owned());
         }
-        match tokio::time::timeout(DATABASE_TIMEOUT, self.database.run()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                tracing::warn!(error = %format!("{error:#}"), "the database does not respond");
-                Err("the database does not respond".to_owned())
-            }
-            Err(_) => Err(format!(
-                "the database did not respond within {DATABASE_TIMEOUT:?}"
-            )),
-        }
+        self.check_database().await?;
+        self.check_addresses().await
     }
 }

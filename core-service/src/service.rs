@@ -93,6 +93,13 @@ impl CoreService {
     /// Serves until shutdown, then drains the calls in flight.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
         let storage = Arc::clone(&self.resources.storage);
+        let readiness = Arc::new(CoreReadiness::new(
+            &storage,
+            self.resources.clock.clone(),
+            &self.resources.gazetteer,
+            &self.config,
+            shutdown.clone(),
+        ));
         let metrics = Arc::new(Metrics::new());
         let lifecycle = Lifecycle::default();
         let (services, background) = grpc::wire(
@@ -104,13 +111,17 @@ impl CoreService {
         let incoming = connections::incoming(self.listener, self.tls, shutdown.clone());
         let in_flight = InFlight::default();
         let _health_task = self.health.map(|listener| {
-            let readiness = CoreReadiness::new(&storage, shutdown.clone());
             let listener = listener.with_metrics(Arc::new(move || metrics.render()));
-            let task = tokio::spawn(listener.run(Arc::new(readiness)));
+            let task = tokio::spawn(listener.run(Arc::clone(&readiness)));
             AbortOnDropHandle::new(task)
         });
         let (health, health_server) = tonic_health::server::health_reporter();
-        health.set_service_status("", ServingStatus::Serving).await;
+        let reporter = health.clone();
+        let until_shutdown = shutdown.clone();
+        let report = AbortOnDropHandle::new(tokio::spawn(async move {
+            let report = readiness.report(reporter);
+            until_shutdown.run_until_cancelled(report).await;
+        }));
         let routes = routes(services, health_server, self.config.reflection)?;
 
         let last_tasks = background.spawn(&lifecycle);
@@ -124,6 +135,8 @@ impl CoreService {
             .serve_with_incoming_shutdown(incoming, std::future::pending());
         let drain = async {
             shutdown.cancelled().await;
+            // After its last report.
+            let _ = report.await;
             health
                 .set_service_status("", ServingStatus::NotServing)
                 .await;

@@ -31,7 +31,12 @@ pub(crate) struct Resources {
 
 /// Opens the database, the secret box, the geocoders and the router of a core.
 pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, StartError> {
-    let storage = Arc::new(Storage::connect(&config.database_url()?).await?);
+    let url = config.database_url()?;
+    let storage = Arc::new(if config.all_in_one {
+        Storage::connect(&url).await?
+    } else {
+        Storage::connect_existing(&url).await?
+    });
     let secret_box = open_secret_box(&storage, &config.master_key_file, config.all_in_one).await?;
     let secret_box = Arc::new(secret_box);
     if storage.is_single_process() {
@@ -50,11 +55,6 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
     let gazetteer = Arc::new(Gazetteer::new(&config.gazetteer_file));
     if config.all_in_one {
         gazetteer.ensure_demo()?;
-    } else if !config.gazetteer_file.exists() {
-        tracing::warn!(
-            path = %config.gazetteer_file.display(),
-            "the gazetteer file does not exist: addresses cannot be geocoded until some are imported"
-        );
     }
     let geocoder = geocoder(config, &gazetteer, &storage, &clock)?;
     Ok(Resources {
@@ -81,6 +81,7 @@ fn geocoder(
             GeocoderSpec::Gazetteer => {
                 chain.push(Box::new(GazetteerGeocoder(Arc::clone(gazetteer))));
             }
+            GeocoderSpec::None => {}
             GeocoderSpec::Http(spec) => {
                 let language = &config.platform.locale;
                 let http = HttpGeocoder::new(spec, language).map_err(StartError::GeocoderTls)?;
@@ -108,13 +109,14 @@ pub(crate) async fn open_secret_box(
     create: bool,
 ) -> Result<SecretBox, StartError> {
     let keys = storage::signing_keys::list(storage.reader()).await?;
-    let secret_box = if create && keys.is_empty() {
+    let secret_box = if keys.is_empty() {
+        if !create {
+            return Err(StartError::NotBootstrapped);
+        }
         SecretBox::open_or_create(master_key_file)?
     } else {
         SecretBox::open(master_key_file).map_err(|error| match error {
-            secret_box::Error::Missing { path } if !keys.is_empty() => {
-                StartError::NoMasterKey { path }
-            }
+            secret_box::Error::Missing { path } => StartError::NoMasterKey { path },
             error => error.into(),
         })?
     };

@@ -1,6 +1,9 @@
 //! Whether this program can migrate a database.
 
-use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
+use sea_orm_migration::{
+    SchemaManager,
+    sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, Statement},
+};
 
 use crate::{Migrator, MigratorTrait};
 
@@ -37,7 +40,14 @@ pub async fn check(connection: &impl ConnectionTrait) -> Result<(), Unusable> {
     unknown.map_or(Ok(()), |version| Err(Unusable::Newer(version)))
 }
 
-async fn check_writable(connection: &impl ConnectionTrait) -> Result<(), Unusable> {
+/// Whether no migration has been applied to the database yet.
+pub async fn is_empty(connection: &DatabaseConnection) -> Result<bool, DbErr> {
+    let table = Migrator::migration_table_name().to_string();
+    Ok(!SchemaManager::new(connection).has_table(table).await?)
+}
+
+/// Fails if a `PostgreSQL` accepts no writes.
+pub async fn check_writable(connection: &impl ConnectionTrait) -> Result<(), Unusable> {
     let sql = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'";
     let statement = Statement::from_string(DbBackend::Postgres, sql);
     let Some(row) = connection.query_one_raw(statement).await? else {

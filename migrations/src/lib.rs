@@ -13,7 +13,7 @@ mod columns;
 mod compatibility;
 mod m0001_initial_schema;
 
-pub use compatibility::{Unusable, check};
+pub use compatibility::{Unusable, check, check_writable, is_empty};
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 

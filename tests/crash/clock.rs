@@ -48,7 +48,7 @@ impl FakeClock {
 }
 
 /// The path of `libfaketime`; `None` where `faketime` is not installed.
-fn find_library() -> Option<String> {
+pub(crate) fn find_library() -> Option<String> {
     let output = Command::new("faketime")
         .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
         .output();

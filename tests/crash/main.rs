@@ -63,6 +63,7 @@ mod histories;
 mod kill_under_load;
 mod metrics;
 mod operator_errors;
+mod readiness;
 mod restarting;
 mod round_trips;
 mod serialization_conflicts;

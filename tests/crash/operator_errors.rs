@@ -106,7 +106,7 @@ async fn an_error_names_its_cause_and_what_mends_it() {
     let empty = empty.to_str().unwrap();
 
     let no_addresses = format!(
-        "core cannot geocode: there is no usable address index at {}; run `delivery addresses import FILE…`, or give the core a --geocoder",
+        "core cannot geocode: there is no usable address index at {}; run `delivery addresses import FILE…`, give the core another --geocoder, or `--geocoder none` if all addresses have points",
         platform.directory.path().join("addresses.sqlite").display()
     );
     for arguments in [

@@ -41,6 +41,7 @@ async fn a_core_does_not_wait_for_idle_connections() {
     let more = [
         format!("--listen={addr}"),
         format!("--health-listen={health}"),
+        "--geocoder=none".to_owned(),
     ];
     let arguments = arguments.into_iter().chain(more).collect();
     let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
@@ -156,7 +157,8 @@ async fn a_dispatcher_starts_without_a_core_and_is_ready_once_one_has_started() 
     ];
     let ready = ("serving the REST API", 1);
     let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
-    let arguments = vec![database, key, format!("--listen={core_addr}")];
+    let listen = format!("--listen={core_addr}");
+    let arguments = vec![database, key, listen, "--geocoder=none".to_owned()];
     let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
 
     dispatcher.start().await;

@@ -401,6 +401,12 @@ fn a_core_reports_an_unusable_postgresql() {
             .args(["--database-url-file", &url_file]);
         command
     };
+    let not_bootstrapped = "this database has not been bootstrapped: run `core-service bootstrap` with the same database and master key first";
+    assert_rejected(&mut from_file(&[&key]), not_bootstrapped);
+    assert_eq!(
+        postgres.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "0"
+    );
     program::json(&mut from_file(&["bootstrap", &key]));
     postgres.sql("INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)");
     let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";

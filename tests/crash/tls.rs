@@ -112,6 +112,7 @@ impl MutualTls {
         let arguments = vec![
             database,
             key,
+            "--geocoder=none".to_owned(),
             format!("--listen={addr}"),
             format!("--tls-certificate={}", server.certificate),
             format!("--tls-key={}", server.key),

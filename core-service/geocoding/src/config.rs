@@ -9,7 +9,7 @@ use super::{GeocoderSpec, Precision};
 pub struct GeocodingConfig {
     /// Geocoder, repeatable; if one does not find an address, the next one is tried.
     /// `gazetteer` (the imported addresses), or `nominatim=URL`, `photon=URL`, `addok=URL`,
-    /// `pelias=URL`. Query parameters of the URL, such as a key, are sent with every request; set
+    /// `pelias=URL`; or `none`, with which addresses need a point. Query parameters of the URL, such as a key, are sent with every request; set
     /// a URL with a key in the environment, not in a flag. The URL may end with options, as in
     /// `#rate=2&timeout=3s`: `rate` (requests per second; default 1 for Nominatim, 10 for the
     /// others), `timeout` (per request; default 5s), `concurrency` (requests in flight; default

@@ -45,5 +45,6 @@ pub use self::{
     error::{Error, WriteError},
     health_check::HealthCheck,
     reader::Reader,
+    schema::NOT_BOOTSTRAPPED,
     storage::Storage,
 };

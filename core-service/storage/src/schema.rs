@@ -5,6 +5,15 @@ use sea_orm::DatabaseConnection;
 
 use super::Error;
 
+/// Fails if no schema has been created in the database, so that a core leaves one that was named by
+/// mistake as it is.
+pub(super) async fn require(connection: &DatabaseConnection) -> Result<(), Error> {
+    if migrations::is_empty(connection).await? {
+        return Err(Error::Misconfigured(NOT_BOOTSTRAPPED.to_owned()));
+    }
+    Ok(())
+}
+
 /// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
 /// find nothing to apply when they retry.
 pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error> {
@@ -26,6 +35,9 @@ pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error
         }
     }
 }
+
+/// The message for a database without a platform.
+pub const NOT_BOOTSTRAPPED: &str = "this database has not been bootstrapped: run `core-service bootstrap` with the same database and master key first";
 
 impl From<Unusable> for Error {
     fn from(unusable: Unusable) -> Self {

@@ -30,16 +30,30 @@ enum Writer {
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Storage {
-    /// Opens the database and migrates its schema to this version.
+    /// Opens the database and migrates its schema to this version; creates it if there is none.
     pub async fn connect(url: &str) -> Result<Self, Error> {
         Self::connect_with(url, WRITE_TIMEOUT).await
     }
 
+    /// As [`Storage::connect`], but fails if there is no schema.
+    pub async fn connect_existing(url: &str) -> Result<Self, Error> {
+        let (reader, writer) = open(url).await?;
+        schema::require(&writer).await?;
+        Self::start(url, reader, writer, WRITE_TIMEOUT).await
+    }
+
     /// As [`Storage::connect`], with another timeout for writes on `SQLite`.
     pub(super) async fn connect_with(url: &str, write_timeout: Duration) -> Result<Self, Error> {
-        let (reader, writer) = connect::open(url)
-            .await
-            .map_err(|error| connect_error::explain(url, error))?;
+        let (reader, writer) = open(url).await?;
+        Self::start(url, reader, writer, write_timeout).await
+    }
+
+    async fn start(
+        url: &str,
+        reader: DatabaseConnection,
+        writer: DatabaseConnection,
+        write_timeout: Duration,
+    ) -> Result<Self, Error> {
         schema::migrate(&writer).await?;
         let writer = match writer.get_database_backend() {
             DbBackend::Sqlite => {
@@ -101,6 +115,12 @@ impl Storage {
         }
         self.reader.close().await.map_err(Error::from)
     }
+}
+
+async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    connect::open(url)
+        .await
+        .map_err(|error| connect_error::explain(url, error))
 }
 
 /// Retries after serialization failures, until the timeout.

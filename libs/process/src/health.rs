@@ -17,8 +17,8 @@ use tokio::{
     time::timeout,
 };
 
-/// Limit for a readiness check; probes have short timeouts.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Limit for a readiness check; probes have short timeouts, often one second.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// Limit for reading a request head, including idle time between requests.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);

@@ -37,8 +37,8 @@ pub(super) struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Up,
-    /// Finishes calls in flight, accepts no new ones.
-    Draining,
+    /// Says that it is not ready, or shuts down: calls may succeed.
+    NotReady,
     Down,
 }
 
@@ -94,7 +94,7 @@ impl Member {
         let response = timeout(CHECK_TIMEOUT, health.check(HealthCheckRequest::default())).await;
         self.set_state(match response {
             Ok(Ok(response)) => match response.get_ref().status() {
-                ServingStatus::NotServing => State::Draining,
+                ServingStatus::NotServing => State::NotReady,
                 _ => State::Up,
             },
             // Reachable, but without the health service.
@@ -127,7 +127,7 @@ impl Member {
         match state {
             _ if !changed => {}
             State::Up => tracing::info!(%core, "core is up"),
-            State::Draining => tracing::info!(%core, "core is shutting down"),
+            State::NotReady => tracing::warn!(%core, "core is not ready or is shutting down"),
             State::Down => tracing::warn!(%core, "core unreachable, retrying"),
         }
     }

@@ -51,6 +51,11 @@ impl CorePool {
         }
     }
 
+    /// Whether a core is reachable and says that it is ready.
+    pub(crate) fn is_any_up(&self) -> bool {
+        self.members.borrow().iter().any(|member| member.is_up())
+    }
+
     /// Calls a read-only rpc.
     pub(crate) async fn read<M, R, F>(
         &self,

@@ -17,16 +17,16 @@ use crate::{
     request::Request,
 };
 
-/// Shorter than the usual timeout of a health check.
-const READY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Shorter than the usual timeout of a health check, often one second.
+const READY_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// `GET /healthz`: succeeds while the process runs.
 pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> HandlerResult {
     Ok(text(StatusCode::OK, "ok\n"))
 }
 
-/// `GET /readyz`: succeeds while a core with its database is reachable and the gateway is not
-/// draining.
+/// `GET /readyz`: succeeds while a core with its database is reachable and ready and the gateway is
+/// not draining.
 pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     if gateway.draining.is_cancelled() {
         return Ok(text(
@@ -51,6 +51,12 @@ pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerRes
             Error::DeadlineExceeded => Error::not_ready(),
             other => other,
         })?;
+    if !gateway.core.is_any_up() {
+        return Ok(text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "no core is ready: the cores' /readyz and logs say why\n",
+        ));
+    }
 
     Ok(text(StatusCode::OK, "ok\n"))
 }

@@ -93,11 +93,19 @@ impl Gazetteer {
         import.finish().map(|_| ())
     }
 
+    /// Fails if there is no usable index. Blocks on file reads.
+    pub fn check(&self) -> Result<(), SearchError> {
+        self.usable_index().map(|_| ())
+    }
+
+    fn usable_index(&self) -> Result<Arc<Index>, SearchError> {
+        self.index()
+            .ok_or_else(|| SearchError::NoIndex(self.path.clone()))
+    }
+
     /// Searches for an address. Blocks on file reads: do not call from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
-        let index = self
-            .index()
-            .ok_or_else(|| SearchError::NoIndex(self.path.clone()))?;
+        let index = self.usable_index()?;
         let mut best = GeocodeResult::NotFound;
         for country in &index.countries {
             let is_included = query

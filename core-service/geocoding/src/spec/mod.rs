@@ -1,4 +1,4 @@
-//! The value of `--geocoder`: `gazetteer`, or `nominatim=https://…`.
+//! The value of `--geocoder`: `gazetteer`, `nominatim=https://…`, or `none`.
 
 mod options;
 mod protocol;
@@ -16,6 +16,8 @@ pub enum GeocoderSpec {
     /// The gazetteer file of this core.
     Gazetteer,
     Http(HttpGeocoderSpec),
+    /// No geocoder: addresses need a point.
+    None,
 }
 
 /// A geocoder with an HTTP API.
@@ -30,7 +32,7 @@ pub struct HttpGeocoderSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGeocoderSpec {
     #[error(
-        "{0:?} is not a geocoder; give gazetteer, nominatim=URL, photon=URL, addok=URL or pelias=URL"
+        "{0:?} is not a geocoder; give gazetteer, nominatim=URL, photon=URL, addok=URL, pelias=URL or none"
     )]
     Unknown(String),
     #[error(transparent)]
@@ -46,6 +48,9 @@ impl FromStr for GeocoderSpec {
         let unknown = || InvalidGeocoderSpec::Unknown(without_key.chars().take(100).collect());
         if text == "gazetteer" {
             return Ok(Self::Gazetteer);
+        }
+        if text == "none" {
+            return Ok(Self::None);
         }
         let (name, url) = text.split_once('=').ok_or_else(unknown)?;
         let protocols = [
@@ -89,6 +94,7 @@ mod tests {
             }))
         );
         assert_eq!("gazetteer".parse(), Ok(GeocoderSpec::Gazetteer));
+        assert_eq!("none".parse(), Ok(GeocoderSpec::None));
         let nominatim = "nominatim=http://127.0.0.1:1/".parse();
         let Ok(GeocoderSpec::Http(nominatim)) = nominatim else {
             panic!("{nominatim:?}");

@@ -1,0 +1,252 @@
+//! `/readyz` of cores and gateways: 200 only if a write would succeed and texts can be geocoded, and
+//! an answer within a second; and cores whose clocks differ.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    ONE_AT_A_TIME,
+    api_client::ApiClient,
+    cluster::credentials,
+    health::{readiness, wait_until_ready},
+    postgres::Postgres,
+    program::{self, PROGRAMS},
+    server::{Server, reserve_addr},
+};
+
+/// The demo's addresses.
+const ADDRESSES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/core-service/geocoding/src/paris.csv"
+);
+
+/// Promised, and what a busy machine may add.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);
+
+/// Far longer than a change takes to be noticed.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Cores on one PostgreSQL, and a gateway.
+struct Platform {
+    postgres: Postgres,
+    directory: TempDir,
+    clients: Value,
+    cores: Vec<(Server, SocketAddr, SocketAddr)>,
+    gateway: (Server, SocketAddr),
+}
+
+impl Platform {
+    /// Starts a core for each entry: its own flags, and its environment. `None` without PostgreSQL.
+    async fn start(cores: &[(&[&str], &[(&str, &str)])]) -> Option<Self> {
+        let postgres = Postgres::start()?;
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        let common = [
+            format!("--database-url={}", postgres.url()),
+            format!("--master-key-file={}", path("master.key")),
+            "--public-url=http://delivery.example".to_owned(),
+        ];
+        let clients = program::json(
+            program::command(&PROGRAMS.core)
+                .arg("bootstrap")
+                .args(&common),
+        );
+        let mut started = Vec::new();
+        for (index, (flags, environment)) in cores.iter().enumerate() {
+            let [addr, health] = [reserve_addr(), reserve_addr()];
+            let mut arguments = common.to_vec();
+            arguments.push(format!("--listen={addr}"));
+            arguments.push(format!("--health-listen={health}"));
+            arguments.push(format!("--gazetteer-file={}", path(&index.to_string())));
+            arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
+            let name = format!("core {index}");
+            let mut core = Server::new(&name, &PROGRAMS.core, arguments, ("serving addr", 1));
+            for (name, value) in *environment {
+                core = core.with_variable(name, value);
+            }
+            core.start().await;
+            started.push((core, addr, health));
+        }
+        let addr = reserve_addr();
+        let mut arguments: Vec<_> = started
+            .iter()
+            .map(|(_, addr, _)| format!("--core-url=http://{addr}"))
+            .collect();
+        arguments.push(format!("--listen={addr}"));
+        let ready = ("serving the REST API", 1);
+        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        gateway.start().await;
+        Some(Self {
+            postgres,
+            directory,
+            clients,
+            cores: started,
+            gateway: (gateway, addr),
+        })
+    }
+
+    fn health(&self, core: usize) -> SocketAddr {
+        self.cores[core].2
+    }
+
+    /// The JSON of an operator's command to a core.
+    fn operator(&self, core: usize, arguments: &[&str]) -> Value {
+        let client = credentials(&self.clients["operator_client"]);
+        program::json(
+            program::command(&PROGRAMS.delivery)
+                .args(arguments)
+                .arg("--json")
+                .arg(format!("--core-url=http://{}", self.cores[core].1))
+                .env("DELIVERY_OPERATOR_KEY", &client.api_key)
+                .env("DELIVERY_OPERATOR_SECRET", &client.api_secret),
+        )
+    }
+
+    /// A new shop's client, at the gateway.
+    async fn shop(&self) -> ApiClient {
+        let location = "--lat-lng=48.8554,2.3596";
+        let store = self.operator(0, &["stores", "create", "--name=Shop", location]);
+        let store = format!("--store={}", store["id"].as_str().unwrap());
+        let scopes = "--scopes=deliveries tasks";
+        let client = self.operator(0, &["clients", "create", &store, "--name=Till", scopes]);
+        let gateway = format!("http://{}", self.gateway.1);
+        let scopes = ["deliveries", "tasks"];
+        ApiClient::authorized(&gateway, &credentials(&client), &scopes).await
+    }
+}
+
+/// The reason of a 503 from `/readyz`, once there is one.
+async fn wait_until_not_ready(addr: SocketAddr) -> String {
+    let start = Instant::now();
+    loop {
+        let asked = Instant::now();
+        let (status, body) = readiness(addr).await;
+        assert!(asked.elapsed() < ANSWER_TIMEOUT, "{:?}", asked.elapsed());
+        if status == "503" {
+            return body;
+        }
+        assert!(start.elapsed() < NOTICE_TIMEOUT, "{addr} is still ready");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(mut platform) = Platform::start(&[(&["--geocoder=none"], &[])]).await else {
+        return;
+    };
+    let health = platform.health(0);
+    wait_until_ready(health).await;
+    wait_until_ready(platform.gateway.1).await;
+
+    platform.postgres.become_standby();
+
+    let start = Instant::now();
+    let mut reason = wait_until_not_ready(health).await;
+    // While it restarts, it refuses connections.
+    while !reason.contains("standby") && start.elapsed() < NOTICE_TIMEOUT {
+        reason = wait_until_not_ready(health).await;
+    }
+    assert_eq!(
+        reason,
+        "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL\n"
+    );
+    wait_until_not_ready(platform.gateway.1).await;
+    platform.postgres.promote();
+    wait_until_ready(health).await;
+    wait_until_ready(platform.gateway.1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(mut platform) = Platform::start(&[(&["--geocoder=none"], &[])]).await else {
+        return;
+    };
+    let health = platform.health(0);
+    wait_until_ready(health).await;
+    wait_until_ready(platform.gateway.1).await;
+
+    platform.postgres.pause();
+
+    for addr in [health, platform.gateway.1] {
+        wait_until_not_ready(addr).await;
+        let asked = Instant::now();
+        assert_eq!(readiness(addr).await.0, "503");
+        assert!(asked.elapsed() < ANSWER_TIMEOUT, "{:?}", asked.elapsed());
+    }
+    platform.postgres.resume();
+    wait_until_ready(health).await;
+    wait_until_ready(platform.gateway.1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_beside_one_with() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(platform) = Platform::start(&[(&[], &[]), (&[], &[])]).await else {
+        return;
+    };
+    let reason = wait_until_not_ready(platform.health(0)).await;
+    assert!(reason.contains("delivery addresses import"), "{reason}");
+    assert!(reason.contains("--geocoder none"), "{reason}");
+    wait_until_not_ready(platform.gateway.1).await;
+
+    platform.operator(0, &["addresses", "import", ADDRESSES]);
+
+    wait_until_ready(platform.health(0)).await;
+    wait_until_ready(platform.gateway.1).await;
+    assert_eq!(
+        wait_until_not_ready(platform.health(1)).await,
+        reason.replace("/0", "/1")
+    );
+    platform
+        .gateway
+        .0
+        .wait_for_line("core is not ready or is shutting down")
+        .await;
+    let shop = platform.shop().await;
+    let draft = json!({
+        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" }
+    });
+    for _ in 0..20 {
+        shop.post("/api/deliveries", draft.clone())
+            .await
+            .expect(201);
+    }
+    assert!(platform.directory.path().join("0").exists());
+    assert!(!platform.directory.path().join("1").exists());
+}
+
+/// Twenty seconds are more than hosts differ by while their clocks are synchronized at all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_accepts_tokens_of_a_core_whose_clock_is_ahead_and_warns_of_the_difference() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(library) = crate::clock::find_library() else {
+        crate::prerequisites::skip("clocks of hosts that differ", "faketime is not installed");
+        return;
+    };
+    let ahead = [
+        ("LD_PRELOAD", library.as_str()),
+        ("FAKETIME", "+20s"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+    ];
+    let flags: &[&str] = &["--geocoder=none"];
+    let Some(platform) = Platform::start(&[(flags, &ahead), (flags, &[])]).await else {
+        return;
+    };
+
+    let warned = platform.cores[0].0.wait_for_line("differs from").await;
+    assert!(warned.contains("WARN"), "{warned}");
+    let shop = platform.shop().await;
+    for _ in 0..4 {
+        // Round robin: a token of one core, a request to the other.
+        shop.get("/api/me").await.expect(200);
+        platform.shop().await.get("/api/me").await.expect(200);
+    }
+}
