@@ -64,6 +64,7 @@ mod kill_under_load;
 mod metrics;
 mod operator_errors;
 mod readiness;
+mod renewal;
 mod restarting;
 mod round_trips;
 mod serialization_conflicts;

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use delivery::Credentials;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -32,17 +33,19 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Cores on one PostgreSQL, and a gateway.
-struct Platform {
-    postgres: Postgres,
-    directory: TempDir,
-    clients: Value,
-    cores: Vec<(Server, SocketAddr, SocketAddr)>,
-    gateway: (Server, SocketAddr),
+pub(crate) struct Platform {
+    pub(crate) postgres: Postgres,
+    pub(crate) directory: TempDir,
+    /// The output of `bootstrap`.
+    pub(crate) clients: Value,
+    /// Each with the addresses of its gRPC API and its `/readyz`.
+    pub(crate) cores: Vec<(Server, SocketAddr, SocketAddr)>,
+    pub(crate) gateway: (Server, SocketAddr),
 }
 
 impl Platform {
     /// Starts a core for each entry: its own flags, and its environment. `None` without PostgreSQL.
-    async fn start(cores: &[(&[&str], &[(&str, &str)])]) -> Option<Self> {
+    pub(crate) async fn start(cores: &[(&[&str], &[(&str, &str)])]) -> Option<Self> {
         let postgres = Postgres::start()?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -95,7 +98,7 @@ impl Platform {
     }
 
     /// The JSON of an operator's command to a core.
-    fn operator(&self, core: usize, arguments: &[&str]) -> Value {
+    pub(crate) fn operator(&self, core: usize, arguments: &[&str]) -> Value {
         let client = credentials(&self.clients["operator_client"]);
         program::json(
             program::command(&PROGRAMS.delivery)
@@ -107,16 +110,20 @@ impl Platform {
         )
     }
 
-    /// A new shop's client, at the gateway.
-    async fn shop(&self) -> ApiClient {
+    /// The API client of a new shop.
+    pub(crate) fn create_client(&self) -> Credentials {
         let location = "--lat-lng=48.8554,2.3596";
         let store = self.operator(0, &["stores", "create", "--name=Shop", location]);
         let store = format!("--store={}", store["id"].as_str().unwrap());
         let scopes = "--scopes=deliveries tasks";
-        let client = self.operator(0, &["clients", "create", &store, "--name=Till", scopes]);
+        credentials(&self.operator(0, &["clients", "create", &store, "--name=Till", scopes]))
+    }
+
+    /// A new shop's client, at the gateway.
+    async fn shop(&self) -> ApiClient {
         let gateway = format!("http://{}", self.gateway.1);
         let scopes = ["deliveries", "tasks"];
-        ApiClient::authorized(&gateway, &credentials(&client), &scopes).await
+        ApiClient::authorized(&gateway, &self.create_client(), &scopes).await
     }
 }
 

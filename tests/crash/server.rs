@@ -125,10 +125,23 @@ impl Server {
         assert!(sent.success());
     }
 
+    /// Every line it has printed.
+    pub(crate) fn output(&self) -> Vec<String> {
+        self.running.as_ref().unwrap().output.borrow().clone()
+    }
+
     /// Waits for a line that contains a text, and returns it.
     pub(crate) async fn wait_for_line(&self, text: &str) -> String {
+        self.wait_for_lines(text, 1).await
+    }
+
+    /// Waits for several lines that contain a text, and returns the last.
+    pub(crate) async fn wait_for_lines(&self, text: &str, count: usize) -> String {
         let mut output = self.running.as_ref().unwrap().output.clone();
-        let find = |lines: &Vec<String>| lines.iter().find(|line| line.contains(text)).cloned();
+        let find = |lines: &Vec<String>| {
+            let mut matching = lines.iter().filter(|line| line.contains(text));
+            matching.nth(count - 1).cloned()
+        };
         let found = output.wait_for(|lines| find(lines).is_some());
         let found = tokio::time::timeout(START_TIMEOUT, found).await;
         let found = found.unwrap_or_else(|_| panic!("{} does not print {text:?}", self.name));

@@ -1,12 +1,12 @@
 //! The settings of the dispatcher: flags, environment and defaults.
 
-use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::{Network, Policy};
 use http::HeaderName;
-use process::{duration, number, secret_file};
+use process::{duration, number, reloading::Reloading, secret_file};
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
@@ -36,8 +36,8 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_CLIENT_KEY", value_name = "KEY")]
     pub client_key: Option<String>,
 
-    /// File with the API client's secret, readable by its owner only. Alternatively, set
-    /// `DELIVERY_CLIENT_SECRET` to the secret.
+    /// File with the API client's secret, readable by its owner only, and read again when it
+    /// changes. Alternatively, set `DELIVERY_CLIENT_SECRET` to the secret.
     #[arg(long, env = "DELIVERY_CLIENT_SECRET_FILE", value_name = "PATH")]
     pub client_secret_file: Option<PathBuf>,
 
@@ -174,23 +174,27 @@ impl Config {
     }
 
     /// The API client's key and secret.
-    pub(crate) fn credentials(&self) -> Result<(String, ClientSecret), ConfigError> {
+    pub(crate) fn credentials(&self) -> Result<(String, SecretSource), ConfigError> {
         let key = self.client_key.clone().ok_or(ConfigError::NoClientKey)?;
         Ok((key, self.secret()?))
     }
 
-    fn secret(&self) -> Result<ClientSecret, ConfigError> {
-        let text = match (&self.client_secret, &self.client_secret_file) {
-            (Some(secret), _) => return Ok(secret.clone()),
-            (None, Some(path)) => secret_file::read(path)?,
-            (None, None) => std::env::var_os(CLIENT_SECRET)
-                .and_then(|text| text.into_string().ok())
-                .ok_or(ConfigError::NoClientSecret)?,
-        };
-        match text.trim() {
-            "" => Err(ConfigError::NoClientSecret),
-            secret => Ok(ClientSecret::from(secret.to_owned())),
+    fn secret(&self) -> Result<SecretSource, ConfigError> {
+        if let Some(secret) = &self.client_secret {
+            return Ok(SecretSource::Fixed(secret.clone()));
         }
+        if let Some(path) = self.client_secret_file.clone() {
+            let read = {
+                let path = path.clone();
+                move || ClientSecret::parse(&secret_file::read(&path)?)
+            };
+            let file = Reloading::open(vec![path], read)?;
+            return Ok(SecretSource::File(Arc::new(file)));
+        }
+        let text = std::env::var_os(CLIENT_SECRET)
+            .and_then(|text| text.into_string().ok())
+            .ok_or(ConfigError::NoClientSecret)?;
+        Ok(SecretSource::Fixed(ClientSecret::parse(&text)?))
     }
 }
 
@@ -214,7 +218,32 @@ impl Default for Config {
     }
 }
 
+/// Where the secret of the dispatcher's API client is read.
+#[derive(Clone, Debug)]
+pub(crate) enum SecretSource {
+    Fixed(ClientSecret),
+    /// Read again when the file changes.
+    File(Arc<Reloading<ClientSecret, ConfigError>>),
+}
+
+impl SecretSource {
+    /// The secret to authenticate with now.
+    pub(crate) fn current(&self) -> ClientSecret {
+        match self {
+            Self::Fixed(secret) => secret.clone(),
+            Self::File(file) => (*file.current()).clone(),
+        }
+    }
+}
+
 impl ClientSecret {
+    fn parse(text: &str) -> Result<Self, ConfigError> {
+        match text.trim() {
+            "" => Err(ConfigError::NoClientSecret),
+            secret => Ok(Self(secret.to_owned())),
+        }
+    }
+
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -332,7 +361,10 @@ mod tests {
 
         let (key, secret) = config.credentials().unwrap();
 
-        assert_eq!((key.as_str(), secret.expose()), ("key", "hunter2"));
-        assert_eq!(format!("{secret:?}"), "ClientSecret(…)");
+        assert_eq!(
+            (key.as_str(), secret.current().expose()),
+            ("key", "hunter2")
+        );
+        assert_eq!(format!("{:?}", secret.current()), "ClientSecret(…)");
     }
 }

@@ -6,7 +6,7 @@ use std::{pin::pin, sync::Arc};
 use proto::{Notification, StreamRequest, StreamResponse};
 use tokio::{
     sync::watch,
-    time::{Duration, sleep, timeout},
+    time::{Duration, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
@@ -45,6 +45,12 @@ pub(crate) struct Shutdown {
     pub session: CancellationToken,
     /// Cancelled when the dispatcher shuts down.
     pub dispatcher: CancellationToken,
+}
+
+/// How far a stream was served; the other direction is still open.
+enum Served {
+    UntilDrained(Streaming<StreamResponse>),
+    UntilRenewal(Streaming<StreamResponse>),
 }
 
 /// Why a stream failed.
@@ -147,7 +153,8 @@ impl CoreSession {
         }
     }
 
-    /// Runs one stream until it is drained, or until none is needed.
+    /// Runs one stream until it is drained, until its token is to be renewed, or until none is
+    /// needed.
     async fn run_stream(&mut self) -> Result<(), StreamError> {
         let Some(stream) = self.open().await? else {
             return Ok(());
@@ -155,8 +162,10 @@ impl CoreSession {
         let _open = self.streams.add();
         tracing::info!("stream from core is open");
 
-        let responses = self.serve_stream(stream).await?;
-        self.await_acks(responses).await
+        match self.serve_stream(stream).await? {
+            Served::UntilDrained(responses) => self.await_acks(responses).await,
+            Served::UntilRenewal(responses) => self.read_to_end(responses).await,
+        }
     }
 
     /// Opens a stream. Meanwhile outcomes of earlier sends are handed over to other sessions.
@@ -178,12 +187,12 @@ impl CoreSession {
         }
     }
 
-    /// Receives, sends and reports until shutdown, then reports all outcomes and half-closes the
-    /// stream.
+    /// Receives, sends and reports until the token is to be renewed, or until shutdown; then reports
+    /// all outcomes. Half-closes the stream.
     async fn serve_stream(
         &mut self,
         mut stream: NotificationStream,
-    ) -> Result<Streaming<StreamResponse>, StreamError> {
+    ) -> Result<Served, StreamError> {
         let mut tests = TestSends::new(Arc::clone(self.in_flight.sender()));
         loop {
             self.in_flight.collect_completed();
@@ -198,7 +207,7 @@ impl CoreSession {
                 };
                 // Fails if core has closed the stream: then it needs no signal.
                 let _ = stream.requests.send(draining).await;
-                return Ok(stream.responses);
+                return Ok(Served::UntilDrained(stream.responses));
             }
 
             let has_request =
@@ -229,8 +238,31 @@ impl CoreSession {
                 },
                 Ok(()) = self.limit.changed() => {}
                 () = self.shutdown.session.cancelled(), if accepting => {}
+                // A test is reported on its own stream only.
+                () = sleep_until(stream.renew_at), if accepting && tests.all_reported() => {
+                    return Ok(Served::UntilRenewal(stream.responses));
+                }
             }
         }
+    }
+
+    /// Reads a half-closed stream to its end, and sends what core has leased on it: the outcomes
+    /// are reported on the next stream.
+    async fn read_to_end(
+        &mut self,
+        mut responses: Streaming<StreamResponse>,
+    ) -> Result<(), StreamError> {
+        let reading = async {
+            while let Some(response) = responses.message().await? {
+                self.in_flight.start(response.notifications)?;
+                self.in_flight.acknowledge(response.acks);
+            }
+            tracing::info!("stream from core is replaced: its access token expires soon");
+            Ok(())
+        };
+        timeout(ACK_TIMEOUT, reading)
+            .await
+            .unwrap_or(Err(StreamError::AckTimeout))
     }
 
     /// Reads acknowledgements from a half-closed stream to its end.

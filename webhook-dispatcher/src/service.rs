@@ -11,7 +11,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
-    ClientSecret, Config, ConfigError,
+    Config, ConfigError,
+    config::SecretSource,
     core_session::{CoreSession, Shutdown},
     in_flight::InFlight,
     orphaned_outcomes::OrphanedOutcomes,
@@ -30,7 +31,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct WebhookDispatcher {
     cores: Cores,
     key: String,
-    secret: ClientSecret,
+    secret: SecretSource,
     sender: Arc<Sender>,
     max_in_flight: usize,
     health: Option<HealthListener>,
@@ -127,7 +128,7 @@ impl WebhookDispatcher {
 struct CoreSessions {
     cores: Cores,
     key: String,
-    secret: ClientSecret,
+    secret: SecretSource,
     sender: Arc<Sender>,
     max_in_flight: usize,
     /// Each core's share of `max_in_flight`.

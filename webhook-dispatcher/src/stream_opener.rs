@@ -15,7 +15,7 @@ use tonic::{
     transport::Channel,
 };
 
-use crate::ClientSecret;
+use crate::config::SecretSource;
 
 const SCOPE: &str = "notifications";
 /// Timeout for connecting, getting a token and opening the stream together.
@@ -30,10 +30,11 @@ pub(crate) struct StreamOpener {
     cores: Cores,
     addr: CoreAddr,
     key: String,
-    secret: ClientSecret,
+    secret: SecretSource,
     token: Option<Token>,
 }
 
+#[derive(Clone)]
 struct Token {
     authorization: MetadataValue<Ascii>,
     renew_at: Instant,
@@ -43,6 +44,8 @@ struct Token {
 pub(crate) struct NotificationStream {
     pub requests: mpsc::Sender<StreamRequest>,
     pub responses: Streaming<StreamResponse>,
+    /// When the stream is to be replaced by one with a new token.
+    pub renew_at: Instant,
 }
 
 /// Why a stream could not be opened.
@@ -63,7 +66,7 @@ pub(crate) enum OpenError {
 }
 
 impl StreamOpener {
-    pub(crate) fn new(cores: Cores, addr: CoreAddr, key: String, secret: ClientSecret) -> Self {
+    pub(crate) fn new(cores: Cores, addr: CoreAddr, key: String, secret: SecretSource) -> Self {
         Self {
             cores,
             addr,
@@ -100,12 +103,12 @@ impl StreamOpener {
         first: StreamRequest,
     ) -> Result<NotificationStream, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
-        let authorization = match self.authorization(&channel).await {
+        let token = match self.token(&channel).await {
             Err(OpenError::Token(status)) => {
                 let wrong_protocol = self.cores.wrong_protocol(&self.addr, &status).await;
                 return Err(wrong_protocol.map_or(OpenError::Token(status), OpenError::from));
             }
-            authorization => authorization?,
+            token => token?,
         };
 
         // At most one message is buffered, so that outcomes are batched while core is busy.
@@ -117,7 +120,7 @@ impl StreamOpener {
         let mut request = Request::new(outgoing);
         request
             .metadata_mut()
-            .insert("authorization", authorization);
+            .insert("authorization", token.authorization);
 
         let response = NotificationsClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -130,18 +133,16 @@ impl StreamOpener {
         Ok(NotificationStream {
             requests,
             responses: response.into_inner(),
+            renew_at: token.renew_at,
         })
     }
 
-    async fn authorization(
-        &mut self,
-        channel: &Channel,
-    ) -> Result<MetadataValue<Ascii>, OpenError> {
+    async fn token(&mut self, channel: &Channel) -> Result<Token, OpenError> {
         match &self.token {
-            Some(token) if Instant::now() < token.renew_at => Ok(token.authorization.clone()),
+            Some(token) if Instant::now() < token.renew_at => Ok(token.clone()),
             _ => {
                 let token = self.issue_token(channel).await?;
-                Ok(self.token.insert(token).authorization.clone())
+                Ok(self.token.insert(token).clone())
             }
         }
     }
@@ -151,7 +152,7 @@ impl StreamOpener {
         let issued = TokensClient::new(channel.clone())
             .issue_token(IssueTokenRequest {
                 api_key: self.key.clone(),
-                api_secret: self.secret.expose().to_owned(),
+                api_secret: self.secret.current().expose().to_owned(),
                 scopes: vec![SCOPE.to_owned()],
             })
             .await

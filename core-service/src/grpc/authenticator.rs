@@ -135,8 +135,8 @@ impl Authenticator {
         Ok((caller, claims))
     }
 
-    /// Waits until the client of a stream is no longer permitted, and returns why. `authorize` gets
-    /// the caller without its store. The expiry of the token during the stream has no effect.
+    /// Waits until the token of a stream has expired or its client is no longer permitted, and
+    /// returns why. `authorize` gets the caller without its store.
     pub(super) async fn revoked(
         &self,
         claims: &Claims,
@@ -144,6 +144,9 @@ impl Authenticator {
     ) -> Error {
         loop {
             tokio::time::sleep(REVOCATION_CHECK_INTERVAL).await;
+            if self.clock.now().as_second() >= claims.exp {
+                return Error::Unauthenticated(Unauthenticated::ExpiredToken);
+            }
             let checked = self.check_client(claims, &authorize).await;
             // An unavailable database must not end streams.
             if let Err(error @ (Error::Unauthenticated(_) | Error::Forbidden { .. })) = checked {

@@ -10,7 +10,7 @@ use std::{
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use process::tls::Reloading;
+use process::reloading::Reloading;
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite},

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use process::tls::{self, Reloading};
+use process::{reloading::Reloading, tls};
 use rustls::ClientConfig;
 use tonic::{
     Status,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use process::tls::{self, Reloading};
+use process::{reloading::Reloading, tls};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::config::CoreConfig;

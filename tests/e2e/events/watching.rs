@@ -107,20 +107,23 @@ on_both_databases! {
         assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
     }
 
-    async fn a_stream_outlives_its_token(platform: &Platform) {
+    /// The program continues at its position with a new token.
+    async fn a_stream_ends_with_its_token(platform: &Platform) {
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
-        platform.advance(SignedDuration::from_hours(2));
-
-        // The other program's stream is opened later, so it is checked later, too.
-        let operator = platform.operator().await;
-        let program = operator.create_client("", &["admin"]).await;
-        let connection = grpc::connect(&platform.core_url, &program, &["admin"]).await;
-        let mut checked_later = Watch::open_with(connection, None).await.unwrap();
-        operator.disable_client(&program).await;
-        assert_ended_as_disabled(&checked_later.end().await);
-
+        platform.advance(SignedDuration::from_mins(59));
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
         assert_eq!(watch.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+
+        platform.advance(SignedDuration::from_mins(1));
+
+        let status = watch.end().await;
+        assert_eq!(
+            (status.code(), status.message()),
+            (Code::Unauthenticated, "the access token has expired; get a new one")
+        );
+        let delivery = deliver(&platform.client().await, &platform.courier().await).await;
+        let mut watch = Watch::open(platform, &["tasks:all"], Some(2)).await.unwrap();
+        assert_eq!(watch.next(2).await, [(3, 3, delivery.clone()), (4, 4, delivery)]);
     }
 }
 

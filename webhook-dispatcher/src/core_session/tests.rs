@@ -2,8 +2,8 @@ use core_client::{CoreConfig, Cores};
 
 use super::*;
 use crate::{
-    ClientSecret, Config, orphaned_outcomes::OrphanedOutcomes, resolver::Resolver,
-    root_certificates, sender::Sender,
+    ClientSecret, Config, config::SecretSource, orphaned_outcomes::OrphanedOutcomes,
+    resolver::Resolver, root_certificates, sender::Sender,
 };
 
 const LEASE: Duration = Duration::from_millis(300);
@@ -14,7 +14,7 @@ fn session(orphaned: &watch::Sender<OrphanedOutcomes>, shutdown: &Shutdown) -> C
     let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
     let addr = cores.discover().addresses.borrow()[0].clone();
     let secret = ClientSecret::from("secret".to_owned());
-    let core = StreamOpener::new(cores, addr, "key".to_owned(), secret);
+    let core = StreamOpener::new(cores, addr, "key".to_owned(), SecretSource::Fixed(secret));
     let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
     let sender = Sender::new(&Config::default(), tls, Resolver::system()).unwrap();
     let in_flight = InFlight::new(Arc::new(sender), 2, orphaned.clone());

@@ -48,8 +48,8 @@ impl EventFeed {
         Ok(after)
     }
 
-    /// Sends the events after a position until the caller disconnects or is no longer permitted, or
-    /// core shuts down.
+    /// Sends the events after a position until the caller disconnects, its token expires, it is no
+    /// longer permitted, or core shuts down.
     pub(super) async fn serve(
         &self,
         mut revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,

@@ -1,7 +1,5 @@
-//! TLS between the programs of a platform: reads PEM files, and reloads them when they change.
+//! TLS between the programs of a platform: reads PEM files.
 
 mod files;
-mod reloading;
 
 pub use files::{Error, authorities, certificates, identity_error, private_key, provider};
-pub use reloading::Reloading;

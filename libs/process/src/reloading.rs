@@ -1,19 +1,20 @@
-//! A value read from files and read again when they change: certificates are renewed while
-//! programs run.
+//! A value read from files and read again when they change: certificates and secrets are renewed
+//! while programs run.
 
 use std::{
+    error::Error,
     fs,
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::Error;
+use crate::tls;
 
 /// A value, the files it depends on, and the function that loads it.
-pub struct Reloading<T> {
+pub struct Reloading<T, E = tls::Error> {
     paths: Vec<PathBuf>,
-    load: Box<dyn Fn() -> Result<T, Error> + Send + Sync>,
+    load: Box<dyn Fn() -> Result<T, E> + Send + Sync>,
     state: Mutex<State<T>>,
 }
 
@@ -26,12 +27,12 @@ struct State<T> {
 /// Inode, size and time of last change, which differ after a file is written or replaced.
 type FileVersion = (u64, u64, i64, i64);
 
-impl<T> Reloading<T> {
+impl<T, E: Error + 'static> Reloading<T, E> {
     /// Loads the initial value.
     pub fn open(
         paths: Vec<PathBuf>,
-        load: impl Fn() -> Result<T, Error> + Send + Sync + 'static,
-    ) -> Result<Self, Error> {
+        load: impl Fn() -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<Self, E> {
         // Taken before reading, so that a change in between causes another load.
         let attempted_versions = versions(&paths);
         let value = Arc::new(load()?);
@@ -53,12 +54,12 @@ impl<T> Reloading<T> {
             state.attempted_versions = versions;
             match (self.load)() {
                 Ok(value) => {
-                    tracing::info!(files = ?self.paths, "TLS files reloaded");
+                    tracing::info!(files = ?self.paths, "files reloaded");
                     state.value = Arc::new(value);
                 }
                 Err(error) => tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "cannot reload TLS files, the previous ones stay in use"
+                    error = &error as &dyn Error,
+                    "cannot reload files, the previous ones stay in use"
                 ),
             }
         }
@@ -75,7 +76,7 @@ fn versions(paths: &[PathBuf]) -> Vec<Option<FileVersion>> {
     paths.iter().map(version).collect()
 }
 
-impl<T> std::fmt::Debug for Reloading<T> {
+impl<T, E> std::fmt::Debug for Reloading<T, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reloading")
             .field("paths", &self.paths)
@@ -90,8 +91,8 @@ mod tests {
     use super::*;
 
     /// The length of a file's text, if it is even.
-    fn even_length(path: &Path) -> Result<usize, Error> {
-        let wrong = || Error::NotPem {
+    fn even_length(path: &Path) -> Result<usize, tls::Error> {
+        let wrong = || tls::Error::NotPem {
             path: path.to_owned(),
             expected: "an even length",
         };

@@ -1,0 +1,153 @@
+//! A dispatcher whose credentials are renewed while it runs: its access token, and its secret file.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    ONE_AT_A_TIME, api_client::ApiClient, cluster::credentials, program::PROGRAMS,
+    readiness::Platform, server::Server, webhook_receiver::WebhookReceiver,
+};
+
+/// Two seconds before their end, a dispatcher renews tokens of this lifetime.
+const TOKEN_LIFETIME: &str = "--token-lifetime=4s";
+
+/// Far longer than a renewal, or the report of an outcome, takes.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Permits receivers on loopback over http.
+const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
+
+fn dispatcher(platform: &Platform, secret_file: &Path, ready: &'static str) -> Server {
+    let client = credentials(&platform.clients["dispatcher_client"]);
+    let mut arguments = vec![
+        format!("--core-url=http://{}", platform.cores[0].1),
+        format!("--client-key={}", client.api_key),
+        format!("--client-secret-file={}", secret_file.display()),
+    ];
+    arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
+    Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, (ready, 1))
+}
+
+fn write_secret(path: &Path, secret: &str) {
+    fs::write(path, secret).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+async fn start() -> Option<(Platform, String)> {
+    let flags = [
+        "--geocoder=none",
+        TOKEN_LIFETIME,
+        RECEIVER_FLAGS[0],
+        RECEIVER_FLAGS[1],
+    ];
+    let platform = Platform::start(&[(&flags, &[])]).await?;
+    let secret = credentials(&platform.clients["dispatcher_client"]).api_secret;
+    Some((platform, secret))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some((platform, secret)) = start().await else {
+        return;
+    };
+    let secret_file = platform.directory.path().join("secret");
+    write_secret(&secret_file, &secret);
+    let mut dispatcher = dispatcher(&platform, &secret_file, "stream from core is open");
+    dispatcher.start().await;
+    let receiver = WebhookReceiver::start().await;
+    let client = platform.create_client();
+    let gateway = format!("http://{}", platform.gateway.1);
+    let scopes = ["deliveries", "tasks"];
+    let shop = async || ApiClient::authorized(&gateway, &client, &scopes).await;
+    let draft = json!({ "event": "delivery.completed", "url": receiver.url() });
+    shop().await.post("/api/webhooks", draft).await.expect(201);
+
+    let mut received = Vec::new();
+    let mut expected = Vec::new();
+    let mut opened = 1;
+    while opened < 4 {
+        // One is in flight while the stream changes.
+        receiver.hold_responses(true);
+        let point = json!({ "streetAddress": "48 Rue de Rivoli", "latLng": [48.857, 2.354] });
+        let draft = json!({ "dropoff": { "address": point, "before": "tomorrow 13:00" } });
+        let delivery = shop()
+            .await
+            .post("/api/deliveries", draft)
+            .await
+            .expect(201);
+        for task in ["pickup", "dropoff"] {
+            let task = delivery[task]["@id"].as_str().unwrap();
+            platform.operator(0, &["tasks", "complete", task]);
+        }
+        expected.push(delivery["@id"].as_str().unwrap().to_owned());
+        let notification = receiver.next_notification().await;
+        received.push(
+            notification.json()["data"]["object"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        );
+        opened += 1;
+        dispatcher
+            .wait_for_lines("stream from core is open", opened)
+            .await;
+        receiver.hold_responses(false);
+    }
+
+    assert_eq!(received, expected);
+    let start = Instant::now();
+    let unfinished = "SELECT count(*) FROM notifications WHERE state <> 'delivered'";
+    while platform.postgres.query(unfinished) != "0" {
+        assert!(start.elapsed() < TIMEOUT, "an outcome was not recorded");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let attempts = platform
+        .postgres
+        .query("SELECT max(attempts) FROM notifications");
+    assert_eq!(attempts, "1");
+    assert!(receiver.received().await.is_empty(), "repeated");
+    let printed = dispatcher.output();
+    let failed = printed.iter().find(|line| line.contains("WARN"));
+    assert_eq!(failed, None);
+    assert_eq!(dispatcher.terminate().await.code(), Some(0));
+}
+
+/// As certificates are: without a restart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dispatcher_reads_its_renewed_secret_file() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some((platform, secret)) = start().await else {
+        return;
+    };
+    let secret_file = platform.directory.path().join("secret");
+    write_secret(&secret_file, "of another platform");
+    let mut dispatcher = dispatcher(&platform, &secret_file, "stream from core failed");
+    dispatcher.start().await;
+
+    write_secret(&secret_file, &secret);
+    dispatcher.wait_for_line("stream from core is open").await;
+
+    let listed = platform.operator(0, &["clients", "list"]);
+    let is_own = |client: &&Value| client["name"] == "Webhook dispatcher";
+    let own = listed.as_array().unwrap().iter().find(is_own).unwrap();
+    let rotated = platform.operator(
+        0,
+        &["clients", "rotate-secret", own["id"].as_str().unwrap()],
+    );
+    write_secret(&secret_file, rotated["api_secret"].as_str().unwrap());
+    // The replaced secret is valid for a day: the next token must come from the new one.
+    platform.postgres.sql(
+        "UPDATE api_clients SET previous_secret_hash = NULL, previous_secret_expires_at = NULL",
+    );
+    dispatcher
+        .wait_for_lines("stream from core is open", 3)
+        .await;
+    assert_eq!(dispatcher.terminate().await.code(), Some(0));
+}
