@@ -13,12 +13,15 @@ fn text(length: usize) -> Value {
     json!("é".repeat(length))
 }
 
-/// The values around the limit of an optional text.
+/// The values around the limits of an optional text.
 fn texts(limit: usize) -> Vec<Value> {
     vec![
         json!(null),
         json!(""),
         json!(" "),
+        json!("a\n\tb"),
+        json!("a\0b"),
+        json!("a\u{9f}b"),
         text(limit),
         text(limit + 1),
     ]
@@ -117,6 +120,10 @@ fn tasks() -> Vec<Member> {
                 json!(""),
                 json!("a b"),
                 json!([""]),
+                json!(["a\u{7}"]),
+                json!(vec!["a"; 50].join(" ")),
+                json!(vec!["a"; 51].join(" ")),
+                json!("a".repeat(65)),
                 json!([null]),
                 json!([text(64)]),
                 json!([text(65)]),
@@ -141,6 +148,7 @@ fn packages() -> Vec<Member> {
         package(json!("XL"), json!(10_000)),
         package(json!("XL"), json!(10_001)),
         package(text(201), json!(1)),
+        package(json!("\u{1b}[XL"), json!(1)),
     ];
     let one = package(json!("XL"), json!(1));
     let lists = vec![json!(null), json!([]), list(&one, 100), list(&one, 101)];
@@ -163,6 +171,8 @@ fn free_texts() -> Vec<Member> {
                 json!({ "a": 1 }),
                 json!({ "a": text(500) }),
                 json!({ "a": text(501) }),
+                json!({ "a": "\u{1b}" }),
+                json!({ "a\n": "" }),
                 json!({ "a".repeat(64): "" }),
                 json!({ "a".repeat(65): "" }),
                 object(50),

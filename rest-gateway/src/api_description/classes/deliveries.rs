@@ -14,8 +14,31 @@ use crate::api_description::{
 
 /// The JSON Schema of a time in a request.
 const TIME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 128}"#;
-/// The JSON Schema of a short text in a request.
-const NAME_SCHEMA: &str = r#"{"type": ["string", "null"], "maxLength": 200}"#;
+
+/// The control characters that texts must not contain, for a character class of a JSON Schema.
+macro_rules! control_characters {
+    () => {
+        r"\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f"
+    };
+}
+
+/// The JSON Schema of a text in a request: its type, and its maximum length in characters.
+macro_rules! text_schema {
+    ($type:literal, $max:literal) => {
+        concat!(
+            r#"{"type": "#,
+            $type,
+            r#", "maxLength": "#,
+            $max,
+            r#", "pattern": "^[^"#,
+            control_characters!(),
+            r#"]*$"}"#
+        )
+    };
+    ($max:literal) => {
+        text_schema!(r#"["string", "null"]"#, $max)
+    };
+}
 
 pub(crate) static DELIVERY: Class = Class {
     name: "Delivery",
@@ -97,7 +120,7 @@ pub(crate) static DELIVERY: Class = Class {
         Field::new("externalReference", Text)
             .writable()
             .nullable()
-            .request_schema(NAME_SCHEMA)
+            .request_schema(text_schema!(200))
             .description(
                 "The store's own reference, such as an order number; unique in the \
                 store.",
@@ -122,15 +145,11 @@ pub(in crate::api_description) static TASK: Class = Class {
         Field::new("address", Object(&ADDRESS))
             .schema_org()
             .writable()
-            .request_schema(
-                r##"{
-                    "oneOf": [
-                        {"type": "string", "maxLength": 500},
-                        {"$ref": "#/components/schemas/AddressDraft"},
-                        {"type": "null"}
-                    ]
-                }"##,
-            )
+            .request_schema(concat!(
+                r#"{"oneOf": ["#,
+                text_schema!(500),
+                r##", {"$ref": "#/components/schemas/AddressDraft"}]}"##
+            ))
             .description(
                 "The address; a string or an object in requests. Required in a dropoff. A pickup \
                 without `streetAddress` and location is at the default address, with the given \
@@ -163,7 +182,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .description("The former name of `before`."),
         Field::new("comments", Text)
             .writable()
-            .request_schema(r#"{"type": ["string", "null"], "maxLength": 5000}"#)
+            .request_schema(text_schema!(5000))
             .description("Comments for the courier; may be empty."),
         Field::new("weight", Integer)
             .writable()
@@ -184,26 +203,31 @@ pub(in crate::api_description) static TASK: Class = Class {
         Field::new("tags", Text)
             .set()
             .writable()
-            .request_schema(
-                r#"{
-                    "oneOf": [
-                        {"type": "array", "items": {"type": "string", "maxLength": 64}, "maxItems": 50},
-                        {"type": "string"},
-                        {"type": "null"}
-                    ]
-                }"#,
-            )
-            .description("Tags of the store; in requests, also one string of tags separated by spaces."),
+            .request_schema(concat!(
+                r#"{"oneOf": [{"type": ["array", "null"], "items": "#,
+                text_schema!(r#""string""#, 64),
+                r#", "maxItems": 50}, {
+                        "type": "string",
+                        "pattern": "^\\s*(\\S{1,64}(\\s+\\S{1,64}){0,49})?\\s*$"
+                    }]}"#
+            ))
+            .description(
+                "Tags of the store; in requests, also one string of tags separated by spaces.",
+            ),
         Field::new("metadata", Json)
             .writable()
-            .request_schema(
+            .request_schema(concat!(
                 r#"{
-                    "type": ["object", "null"],
-                    "propertyNames": {"maxLength": 64},
-                    "additionalProperties": {"type": ["string", "null"], "maxLength": 500},
-                    "maxProperties": 50
-                }"#,
-            )
+                        "type": ["object", "null"],
+                        "maxProperties": 50,
+                        "propertyNames": {
+                            "maxLength": 64,
+                            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
+                        },
+                        "additionalProperties": "#,
+                text_schema!(500),
+                "}"
+            ))
             .description("Strings under keys chosen by the client, stored unchanged."),
         Field::new("createdAt", Instant)
             .iri(SchemaOrg("dateCreated"))
@@ -230,7 +254,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
         Field::new("streetAddress", Text)
             .schema_org()
             .writable()
-            .request_schema(r#"{"type": ["string", "null"], "maxLength": 500}"#)
+            .request_schema(text_schema!(500))
             .description("The complete postal address in one string."),
         Field::new("latLng", Decimal)
             .list()
@@ -258,28 +282,28 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
                 "In E.164 format; in requests, also in the national format of the store's country. \
                 An extension is dropped.",
             ),
-        NAME.writable().nullable().request_schema(NAME_SCHEMA),
+        NAME.writable().nullable().request_schema(text_schema!(200)),
         Field::new("contactName", Text)
             .writable()
             .nullable()
-            .request_schema(NAME_SCHEMA)
+            .request_schema(text_schema!(200))
             .description("The contact's name."),
         Field::new("description", Text)
             .schema_org()
             .writable()
             .nullable()
-            .request_schema(r#"{"type": ["string", "null"], "maxLength": 5000}"#)
+            .request_schema(text_schema!(5000))
             .description("Directions for the courier, such as an access code."),
         Field::new("postalCode", Text)
             .schema_org()
             .writable()
             .nullable()
-            .request_schema(NAME_SCHEMA),
+            .request_schema(text_schema!(200)),
         Field::new("addressLocality", Text)
             .schema_org()
             .writable()
             .nullable()
-            .request_schema(NAME_SCHEMA)
+            .request_schema(text_schema!(200))
             .description("The town or city."),
         Field::new("addressCountry", Text)
             .schema_org()
@@ -322,7 +346,15 @@ pub(in crate::api_description) static PACKAGE: Class = Class {
         Field::new("type", Text)
             .writable()
             .required()
-            .request_schema(r#"{"type": "string", "pattern": "\\S", "maxLength": 200}"#)
+            .request_schema(concat!(
+                r#"{"type": "string", "maxLength": 200, "pattern": "^[^"#,
+                control_characters!(),
+                r"]*[^\\s",
+                control_characters!(),
+                "][^",
+                control_characters!(),
+                r#"]*$"}"#
+            ))
             .description("A type of the store's price list, such as `XL`."),
         Field::new("quantity", Integer)
             .writable()
