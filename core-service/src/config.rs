@@ -32,7 +32,7 @@ const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
     reason = "each is a flag of the command line"
 )]
 pub struct Config {
-    /// Address of the gRPC API; port 0 is any free port.
+    /// Address of the gRPC API; port 0 is any free port. Example: `0.0.0.0:50051`.
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
     pub listen: SocketAddr,
 
@@ -40,16 +40,19 @@ pub struct Config {
     pub tls: TlsConfig,
 
     /// Serve gRPC without TLS on non-loopback addresses, with unencrypted tokens and secrets.
+    /// Default: no. Example: `DELIVERY_ALLOW_PLAINTEXT=yes`.
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP; disabled by default.
+    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP. Default:
+    /// none. Example: `127.0.0.1:9101`.
     #[arg(long, env = "DELIVERY_CORE_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
-    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
-    /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
-    /// `PGPASSFILE`, or `--database-url-file`.
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of
+    /// a process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
+    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
+    /// `postgres://delivery@db.internal/delivery`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -60,17 +63,18 @@ pub struct Config {
     )]
     pub database_url: Option<String>,
 
-    /// File with the database URL, readable only by its owner.
+    /// File with the database URL, readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/database-url`.
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
 
     /// File with the key that encrypts stored secrets, the same for all cores of a platform.
-    /// `bootstrap` creates it.
+    /// `bootstrap` creates it. Example: `/etc/delivery/master.key`.
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
     pub master_key_file: PathBuf,
 
     /// Address database of the gazetteer. `delivery addresses import` replaces it; a file imported
-    /// elsewhere can be moved into its place.
+    /// elsewhere can be moved into its place. Example: `/var/lib/delivery/addresses.sqlite`.
     #[arg(
         long,
         env = "DELIVERY_GAZETTEER_FILE",
@@ -82,7 +86,8 @@ pub struct Config {
     #[command(flatten)]
     pub geocoding: GeocodingConfig,
 
-    /// Public URL of the REST API: issuer and audience of access tokens.
+    /// Public URL of the REST API: issuer and audience of access tokens. Example:
+    /// `https://delivery.example`.
     #[arg(
         long,
         env = "DELIVERY_PUBLIC_URL",
@@ -97,7 +102,7 @@ pub struct Config {
     #[command(flatten)]
     pub router: RouterConfig,
 
-    /// Lifetime of access tokens, in whole seconds up to a day.
+    /// Lifetime of access tokens, in whole seconds up to a day. Example: `30m`.
     #[arg(
         long,
         env = "DELIVERY_TOKEN_LIFETIME",
@@ -107,11 +112,13 @@ pub struct Config {
     )]
     pub token_lifetime: Duration,
 
-    /// Allow webhooks with http URLs, not only https.
+    /// Allow webhooks with http URLs, not only https. Default: no. Example:
+    /// `DELIVERY_WEBHOOK_ALLOW_HTTP=yes`.
     #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
 
-    /// Allow webhooks in this private network (CIDR); repeatable.
+    /// Allow webhooks in this private network (CIDR); repeatable. Default: none. Example:
+    /// `10.1.0.0/16`.
     #[arg(
         long = "allow-network",
         env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
@@ -119,7 +126,7 @@ pub struct Config {
     )]
     pub allowed_networks: Vec<Network>,
 
-    /// Reject webhooks on this port; repeatable.
+    /// Reject webhooks on this port; repeatable. Default: none. Example: `25`.
     #[arg(
         long = "deny-port",
         env = "DELIVERY_WEBHOOK_DENY_PORT",
@@ -132,7 +139,7 @@ pub struct Config {
     #[command(flatten)]
     pub webhooks: WebhookConfig,
 
-    /// How long clients can read an event from the event log, from 1d to 3650d.
+    /// How long clients can read an event from the event log, from 1d to 3650d. Example: `90d`.
     #[arg(
         long,
         env = "DELIVERY_EVENT_RETENTION",
@@ -142,7 +149,7 @@ pub struct Config {
     )]
     pub event_retention: Duration,
 
-    /// Serve gRPC reflection.
+    /// Serve gRPC reflection. Default: no. Example: `DELIVERY_REFLECTION=yes`.
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
 
@@ -156,6 +163,7 @@ pub struct Config {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WebhookConfig {
     /// Disable a webhook after failures without a success for this long, from 1d to 3650d.
+    /// Example: `3d`.
     #[arg(
         long,
         env = "DELIVERY_WEBHOOK_DISABLE_AFTER",
@@ -166,7 +174,7 @@ pub struct WebhookConfig {
     pub webhook_disable_after: Duration,
 
     /// Delete notifications and their attempts this long after they have finished, from 1d to
-    /// 3650d.
+    /// 3650d. Example: `90d`.
     #[arg(
         long,
         env = "DELIVERY_NOTIFICATION_RETENTION",
@@ -221,16 +229,16 @@ fn token_lifetime(text: &str) -> Result<Duration, String> {
 /// The defaults of stores and clients.
 #[derive(Args, Clone, Debug)]
 pub struct PlatformConfig {
-    /// Default time zone of stores (IANA).
+    /// Default time zone of stores (IANA). Example: `Europe/Brussels`.
     #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE", default_value = "Europe/Paris", value_parser = parse_time_zone)]
     pub timezone: TimeZone,
 
-    /// Language of labels for clients without a supported preference (BCP 47).
+    /// Language of labels for clients without a supported preference (BCP 47). Example: `fr-BE`.
     #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
     pub locale: String,
 
     /// Default country of stores, in whose national format telephone numbers are read (ISO 3166-1
-    /// alpha-2).
+    /// alpha-2). Example: `BE`.
     #[arg(
         long,
         env = "DELIVERY_COUNTRY",

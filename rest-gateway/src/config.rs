@@ -18,12 +18,12 @@ use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
     about = "Serves the REST API in front of one or several cores"
 )]
 pub struct Config {
-    /// Address to serve the REST API on; port 0 chooses a free one
+    /// Address to serve the REST API on; port 0 chooses a free one. Example: `0.0.0.0:8080`
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
 
     /// URLs of the cores; may be repeated or separated by commas. A host name is resolved
-    /// periodically, and each of its addresses is a core
+    /// periodically, and each of its addresses is a core. Example: `https://core.internal:50051`
     #[arg(
         long,
         env = "DELIVERY_CORE_URL",
@@ -35,11 +35,12 @@ pub struct Config {
     #[command(flatten)]
     pub core: CoreConfig,
 
-    /// URL at which clients reach the API [default: http://<bound address>]
+    /// URL at which clients reach the API. Default: `http://<bound address>`. Example:
+    /// `https://delivery.example`
     #[arg(long, env = "DELIVERY_PUBLIC_URL", value_parser = proto::public_url::parse)]
     pub public_url: Option<Url>,
 
-    /// The platform's name, shown to people
+    /// The platform's name, shown to people. Example: `Coop`
     #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value_t = Config::default().platform_name)]
     pub platform_name: String,
 
@@ -49,7 +50,7 @@ pub struct Config {
     #[command(flatten)]
     pub rate_limits: RateLimitConfig,
 
-    /// Timeout of a request, from the end of its headers to its response
+    /// Timeout of a request, from the end of its headers to its response. Example: `1m`
     #[arg(
         long,
         env = "DELIVERY_REST_REQUEST_TIMEOUT",
@@ -59,7 +60,7 @@ pub struct Config {
     )]
     pub request_timeout: Duration,
 
-    /// Timeout for receiving a request's headers, and for receiving its body
+    /// Timeout for receiving a request's headers, and for receiving its body. Example: `5s`
     #[arg(
         long,
         env = "DELIVERY_REST_READ_TIMEOUT",
@@ -69,7 +70,8 @@ pub struct Config {
     )]
     pub read_timeout: Duration,
 
-    /// How long an idle connection stays open; over HTTP/1 at most `--read-timeout`
+    /// How long an idle connection stays open; over HTTP/1 at most `--read-timeout`. Example:
+    /// `30s`
     #[arg(
         long,
         env = "DELIVERY_REST_IDLE_TIMEOUT",
@@ -80,7 +82,8 @@ pub struct Config {
     pub idle_timeout: Duration,
 
     /// How long the gateway accepts requests after it was asked to shut down, while it asks
-    /// clients to reconnect: long enough for a load balancer to notice that `/readyz` fails
+    /// clients to reconnect: long enough for a load balancer to notice that `/readyz` fails.
+    /// Example: `10s`
     #[arg(
         long,
         env = "DELIVERY_REST_DRAIN_GRACE",
@@ -90,7 +93,7 @@ pub struct Config {
     )]
     pub drain_grace: Duration,
 
-    /// How long requests in flight may take after the grace period of a shutdown
+    /// How long requests in flight may take after the grace period of a shutdown. Example: `1m`
     #[arg(
         long,
         env = "DELIVERY_REST_DRAIN_TIMEOUT",
@@ -100,7 +103,7 @@ pub struct Config {
     )]
     pub drain_timeout: Duration,
 
-    /// Maximum size of a request body, in bytes
+    /// Maximum size of a request body, in bytes. Example: `65536`
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_BODY",
@@ -111,7 +114,7 @@ pub struct Config {
     )]
     pub max_body: usize,
 
-    /// Maximum number of requests in flight; more are rejected with 503
+    /// Maximum number of requests in flight; more are rejected with 503. Example: `256`
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_REQUESTS",
@@ -122,7 +125,7 @@ pub struct Config {
     )]
     pub max_requests: usize,
 
-    /// Maximum number of open connections; more wait to be accepted
+    /// Maximum number of open connections; more wait to be accepted. Example: `1000`
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_CONNECTIONS",

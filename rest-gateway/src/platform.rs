@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 /// Settings that are the same for all stores.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct PlatformConfig {
-    /// The platform's time zone (IANA)
+    /// The platform's time zone (IANA). Example: `Europe/Brussels`
     #[arg(
         long,
         env = "DELIVERY_TIMEZONE",
@@ -19,7 +19,7 @@ pub struct PlatformConfig {
     )]
     pub timezone: String,
 
-    /// The platform's language (BCP 47)
+    /// The platform's language (BCP 47). Example: `fr-BE`
     #[arg(
         long,
         env = "DELIVERY_LOCALE",
@@ -28,7 +28,7 @@ pub struct PlatformConfig {
     )]
     pub locale: String,
 
-    /// The platform's country (ISO 3166-1 alpha-2)
+    /// The platform's country (ISO 3166-1 alpha-2). Example: `BE`
     #[arg(
         long,
         env = "DELIVERY_COUNTRY",
@@ -38,7 +38,7 @@ pub struct PlatformConfig {
     )]
     pub country: String,
 
-    /// The platform's currency (ISO 4217)
+    /// The platform's currency (ISO 4217). Example: `CHF`
     #[arg(
         long,
         env = "DELIVERY_CURRENCY",
@@ -47,7 +47,7 @@ pub struct PlatformConfig {
     )]
     pub currency: Currency,
 
-    /// The initial center of the platform's maps
+    /// The initial center of the platform's maps. Example: `50.8503,4.3517`
     #[arg(
         long,
         env = "DELIVERY_MAP_CENTER",

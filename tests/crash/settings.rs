@@ -1,7 +1,9 @@
-//! Environment variables: empty ones are unset, booleans have the usual spellings, and an error
-//! names the variable.
+//! Environment variables: empty ones are unset, booleans have the usual spellings, an error names
+//! the variable, and the help of each flag names it too.
 
 use std::process::Command;
+
+use clap::{Args as _, CommandFactory as _, error::ErrorKind};
 
 use crate::program::{self, PROGRAMS};
 
@@ -88,5 +90,50 @@ fn every_program_prints_its_version() {
         let printed = String::from_utf8(output.stdout).unwrap();
         let name = program.file_name().unwrap().to_str().unwrap();
         assert_eq!(printed, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+/// In the help of each flag of the three programs: its environment variable, its default, and an
+/// example that the program accepts.
+#[test]
+fn every_flag_names_its_variable_its_default_and_a_valid_example() {
+    for command in [
+        core_service::Config::augment_args(clap::Command::new("core-service")),
+        rest_gateway::Config::command(),
+        webhook_dispatcher::Config::command(),
+    ] {
+        let program = command.get_name().to_owned();
+        let mut flags = 0;
+        for flag in command.get_arguments() {
+            let name = flag.get_long().unwrap();
+            let help = flag
+                .get_long_help()
+                .or(flag.get_help())
+                .unwrap()
+                .to_string();
+            let variable = flag.get_env().and_then(|variable| variable.to_str());
+            let variable = variable.unwrap_or_else(|| panic!("{program} --{name}: no variable"));
+            assert!(
+                !flag.get_default_values().is_empty() || help.contains("Default: "),
+                "{program} --{name} names no default: {help}"
+            );
+            let (_, example) = help
+                .split_once("Example: `")
+                .unwrap_or_else(|| panic!("{program} --{name} has no example: {help}"));
+            let (example, _) = example.split_once('`').unwrap();
+            if flag.get_action().takes_values() {
+                let arguments = [program.clone(), format!("--{name}={example}")];
+                let parsed = command.clone().try_get_matches_from(arguments);
+                let error = parsed.err().map(|error| error.kind());
+                assert!(
+                    matches!(error, None | Some(ErrorKind::MissingRequiredArgument)),
+                    "{program} --{name}={example}: {error:?}"
+                );
+            } else {
+                assert_eq!(example, format!("{variable}=yes"), "{program} --{name}");
+            }
+            flags += 1;
+        }
+        assert!(flags > 10, "{program}");
     }
 }

@@ -15,8 +15,9 @@ const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(version)]
 pub struct Config {
-    /// URL of a core, e.g. `http://127.0.0.1:50051`; repeatable. A host name may have the addresses
-    /// of several cores, and is looked up periodically.
+    /// URL of a core, e.g. `http://127.0.0.1:50051`; repeatable. A host name may have the
+    /// addresses of several cores, and is looked up periodically. Default: none, one is required.
+    /// Example: `https://core.internal:50051`.
     #[arg(
         long = "core-url",
         env = "DELIVERY_CORE_URL",
@@ -29,15 +30,18 @@ pub struct Config {
     pub core: CoreConfig,
 
     /// Address on which to serve `/healthz` and `/readyz` over HTTP; not served by default.
+    /// Default: none. Example: `127.0.0.1:9102`.
     #[arg(long, env = "DELIVERY_DISPATCHER_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
-    /// Key of an API client with the scope `notifications`.
+    /// Key of an API client with the scope `notifications`. Default: none, it is required.
+    /// Example: `dd-RSHWjkmhsgTKSdfnDOg`.
     #[arg(long, env = "DELIVERY_CLIENT_KEY", value_name = "KEY")]
     pub client_key: Option<String>,
 
     /// File with the API client's secret, readable by its owner only, and read again when it
-    /// changes. Alternatively, set `DELIVERY_CLIENT_SECRET` to the secret.
+    /// changes. Alternatively, set `DELIVERY_CLIENT_SECRET` to the secret. Default: none. Example:
+    /// `/etc/delivery/dispatcher.secret`.
     #[arg(long, env = "DELIVERY_CLIENT_SECRET_FILE", value_name = "PATH")]
     pub client_secret_file: Option<PathBuf>,
 
@@ -45,7 +49,7 @@ pub struct Config {
     #[arg(skip)]
     pub client_secret: Option<ClientSecret>,
 
-    /// Name of the platform in the header `X-<Name>-Signature`.
+    /// Name of the platform in the header `X-<Name>-Signature`. Example: `Coop`.
     #[arg(
         long,
         env = "DELIVERY_PLATFORM_NAME",
@@ -54,12 +58,13 @@ pub struct Config {
     )]
     pub platform_name: String,
 
-    /// Allow webhooks with `http://` URLs.
+    /// Allow webhooks with `http://` URLs. Default: no. Example:
+    /// `DELIVERY_WEBHOOK_ALLOW_HTTP=yes`.
     #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
 
     /// Allow webhooks in a network that is not on the public internet, e.g. `10.1.0.0/16`;
-    /// repeatable.
+    /// repeatable. Default: none. Example: `10.1.0.0/16`.
     #[arg(
         long = "allow-network",
         env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
@@ -68,7 +73,7 @@ pub struct Config {
     )]
     pub allow_networks: Vec<Network>,
 
-    /// Deny webhooks on a port; repeatable.
+    /// Deny webhooks on a port; repeatable. Default: none. Example: `25`.
     #[arg(
         long = "deny-port",
         env = "DELIVERY_WEBHOOK_DENY_PORT",
@@ -79,7 +84,7 @@ pub struct Config {
     pub deny_ports: Vec<u16>,
 
     /// PEM file with certificate authorities to trust for webhooks in addition to the system's;
-    /// repeatable.
+    /// repeatable. Default: none. Example: `/etc/delivery/shops.pem`.
     #[arg(
         long = "webhook-ca-file",
         env = "DELIVERY_WEBHOOK_CA_FILE",
@@ -88,7 +93,7 @@ pub struct Config {
     )]
     pub webhook_ca_files: Vec<PathBuf>,
 
-    /// Maximum number of notifications in flight.
+    /// Maximum number of notifications in flight. Example: `64`.
     #[arg(
         long,
         env = "DELIVERY_MAX_IN_FLIGHT",
@@ -98,7 +103,7 @@ pub struct Config {
     )]
     pub max_in_flight: NonZeroU32,
 
-    /// Timeout of one attempt, from DNS to the end of the response.
+    /// Timeout of one attempt, from DNS to the end of the response. Example: `10s`.
     #[arg(
         long,
         env = "DELIVERY_SEND_TIMEOUT",

@@ -10,8 +10,8 @@ use tokio_rustls::TlsAcceptor;
 /// TLS settings. All files are PEM and are reloaded when they change.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsConfig {
-    /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for new
-    /// connections.
+    /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for
+    /// new connections. Default: none. Example: `/etc/delivery/core.pem`.
     #[arg(
         long,
         env = "DELIVERY_TLS_CERTIFICATE",
@@ -20,7 +20,8 @@ pub struct TlsConfig {
     )]
     pub tls_certificate: Option<PathBuf>,
 
-    /// Private key of the certificate (PEM), readable only by its owner.
+    /// Private key of the certificate (PEM), readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/core.key`.
     #[arg(
         long,
         env = "DELIVERY_TLS_KEY",
@@ -29,7 +30,8 @@ pub struct TlsConfig {
     )]
     pub tls_key: Option<PathBuf>,
 
-    /// Require client certificates, issued by one of these authorities (PEM).
+    /// Require client certificates, issued by one of these authorities (PEM). Default: none.
+    /// Example: `/etc/delivery/ca.pem`.
     #[arg(
         long,
         env = "DELIVERY_TLS_CLIENT_CA",

@@ -12,7 +12,7 @@ use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
 #[derive(Args, Clone, Debug)]
 pub struct RouterConfig {
     /// URL of an OSRM server for distances and durations. Without it they are estimated: 1.3 times
-    /// the straight line, at 15 km/h.
+    /// the straight line, at 15 km/h. Default: none. Example: `http://osrm.internal:5000`.
     #[arg(
         long,
         env = "DELIVERY_OSRM_URL",
@@ -21,7 +21,7 @@ pub struct RouterConfig {
     )]
     pub osrm_url: Option<Url>,
 
-    /// OSRM profile: how couriers travel.
+    /// OSRM profile: how couriers travel. Example: `car`.
     #[arg(
         long,
         env = "DELIVERY_OSRM_PROFILE",
@@ -30,7 +30,7 @@ pub struct RouterConfig {
     )]
     pub osrm_profile: String,
 
-    /// Timeout of a request to the OSRM server, up to 20s.
+    /// Timeout of a request to the OSRM server, up to 20s. Example: `500ms`.
     #[arg(
         long,
         env = "DELIVERY_OSRM_TIMEOUT",
@@ -40,7 +40,7 @@ pub struct RouterConfig {
     )]
     pub osrm_timeout: Duration,
 
-    /// Limit of concurrent requests to the OSRM server.
+    /// Limit of concurrent requests to the OSRM server. Example: `64`.
     #[arg(
         long,
         env = "DELIVERY_OSRM_CONCURRENCY",
@@ -50,7 +50,7 @@ pub struct RouterConfig {
     )]
     pub osrm_concurrency: u16,
 
-    /// Behavior while the OSRM server is unavailable.
+    /// Behavior while the OSRM server is unavailable. Example: `refuse`.
     #[arg(
         long,
         env = "DELIVERY_OSRM_FALLBACK",

@@ -11,7 +11,7 @@ use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
-use jiff::SignedDuration;
+use process::duration;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -175,15 +175,7 @@ async fn read_body(response: http::Response<Incoming>, max_bytes: usize) -> Resu
 
 /// Parses a timeout that an operator configures: `2s`, `500ms`, at most 20 s.
 pub fn parse_timeout(text: &str) -> Result<Duration, String> {
-    let parsed = text.parse::<SignedDuration>().ok();
-    parsed
-        .and_then(|duration| Duration::try_from(duration).ok())
-        .filter(|duration| !duration.is_zero() && *duration <= MAX_TIMEOUT)
-        .ok_or_else(|| {
-            format!(
-                "{text:?} is not a timeout; give one such as 2s or 500ms, at most {MAX_TIMEOUT:?}"
-            )
-        })
+    duration::parse_up_to(MAX_TIMEOUT, text)
 }
 
 /// RFC 9110 section 10.2.3, in seconds. A date is ignored: the circuit breaker's default applies.

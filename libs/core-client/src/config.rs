@@ -12,7 +12,8 @@ const HEADING: &str = "Connection to cores";
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoreConfig {
     /// Certificate authorities to trust for cores instead of the system's (PEM); repeatable.
-    /// Changed files are read again for the next connection
+    /// Changed files are read again for the next connection. Default: the system's. Example:
+    /// `/etc/delivery/ca.pem`
     #[arg(
         long,
         env = "DELIVERY_CORE_TLS_CA",
@@ -23,7 +24,8 @@ pub struct CoreConfig {
     )]
     pub core_tls_ca: Vec<PathBuf>,
 
-    /// Client certificate for cores that require one (PEM)
+    /// Client certificate for cores that require one (PEM). Default: none. Example:
+    /// `/etc/delivery/client.pem`
     #[arg(
         long,
         env = "DELIVERY_CORE_TLS_CERTIFICATE",
@@ -34,7 +36,8 @@ pub struct CoreConfig {
     )]
     pub core_tls_certificate: Option<PathBuf>,
 
-    /// Private key of the client certificate (PEM), readable by its owner only
+    /// Private key of the client certificate (PEM), readable by its owner only. Default: none.
+    /// Example: `/etc/delivery/client.key`
     #[arg(
         long,
         env = "DELIVERY_CORE_TLS_KEY",
@@ -46,7 +49,7 @@ pub struct CoreConfig {
     pub core_tls_key: Option<PathBuf>,
 
     /// Allow calls without TLS to a core on another machine: tokens and secrets are sent
-    /// unencrypted
+    /// unencrypted. Default: no. Example: `DELIVERY_ALLOW_PLAINTEXT_CORE=yes`
     #[arg(
         long,
         env = "DELIVERY_ALLOW_PLAINTEXT_CORE",

@@ -9,7 +9,8 @@ use process::duration;
 /// Rate limits and trusted proxies.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct RateLimitConfig {
-    /// Requests per API client, such as `6000/1m`, or `off`; each gateway counts separately
+    /// Requests per API client, such as `6000/1m`, or `off`; each gateway counts separately.
+    /// Example: `off`
     #[arg(
         long = "rate-limit-client",
         env = "DELIVERY_RATE_LIMIT_CLIENT",
@@ -19,7 +20,7 @@ pub struct RateLimitConfig {
     )]
     pub client: RateLimit,
 
-    /// Access token requests per address
+    /// Access token requests per address. Example: `100/1m`
     #[arg(
         long = "rate-limit-token-address",
         env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS",
@@ -29,7 +30,7 @@ pub struct RateLimitConfig {
     )]
     pub token_address: RateLimit,
 
-    /// Access token requests per pair of client key and secret
+    /// Access token requests per pair of client key and secret. Example: `10/1m`
     #[arg(
         long = "rate-limit-token-client",
         env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT",
@@ -40,7 +41,7 @@ pub struct RateLimitConfig {
     pub token_credentials: RateLimit,
 
     /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
-    /// may be repeated or separated by commas
+    /// may be repeated or separated by commas. Default: none. Example: `10.0.0.0/8`
     #[arg(
         long = "trusted-proxies",
         env = "DELIVERY_TRUSTED_PROXIES",

@@ -1,8 +1,10 @@
 //! `delivery webhooks`: inspects, tests and repairs webhooks and their notifications.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use process::number;
+use process::{duration, number};
 use proto::{
     ConfirmWebhookSecretRequest, DisableWebhookRequest, EnableWebhookRequest,
     ListWebhookNotificationsRequest, ListWebhooksRequest, RecoverWebhookRequest,
@@ -68,9 +70,9 @@ enum Command {
     RotateSecret {
         #[arg(value_parser = id::webhook)]
         id: String,
-        /// Seconds for which the old secret stays valid, by default a day; 0 if it is compromised
-        #[arg(long, value_name = "SECONDS")]
-        overlap: Option<i64>,
+        /// How long the old secret stays valid: by default a day; `0s` if it is compromised
+        #[arg(long, value_name = "DURATION", value_parser = duration::parse_or_zero)]
+        overlap: Option<Duration>,
     },
     /// Confirm a webhook's new secret and invalidate the old ones
     ConfirmSecret {
@@ -156,7 +158,8 @@ impl Webhooks {
             Command::RotateSecret { id, overlap } => {
                 let message = RotateWebhookSecretRequest {
                     name: id,
-                    overlap_seconds: overlap,
+                    overlap_seconds: overlap
+                        .map(|overlap| i64::try_from(overlap.as_secs()).unwrap_or(i64::MAX)),
                     violations: Vec::new(),
                     idempotency: None,
                 };

@@ -61,7 +61,7 @@ on_both_databases! {
         assert_eq!(rotated["secret_overlap_ends_at"], "2020-04-03T11:00:00+02:00");
         let iri = webhook["@id"].as_str().unwrap();
         let rotated = platform
-            .run_delivery_json(&["webhooks", "rotate-secret", iri, "--overlap=0"])
+            .run_delivery_json(&["webhooks", "rotate-secret", iri, "--overlap=0s"])
             .await;
         assert_eq!(rotated["secret_overlap_ends_at"], json!(null));
 
@@ -155,7 +155,7 @@ on_both_databases! {
             (1, &["webhooks", "rotate-secret", unknown], "does not exist"),
             (1, &["webhooks", "confirm-secret", unknown], "does not exist"),
             (1, &["webhooks", "test", unknown], "does not exist"),
-            (1, &["webhooks", "rotate-secret", id, "--overlap=604801"], "--overlap: "),
+            (1, &["webhooks", "rotate-secret", id, "--overlap=604801s"], "--overlap: "),
             (2, &["webhooks", "attempts", id, "--state=lost"], "--state"),
             (2, &["webhooks", "recover", id, "--since=yesterday"], "--since"),
             (2, &["webhooks", "recover", id], "--since"),
