@@ -51,8 +51,9 @@ pub(crate) struct Access {
 
     /// Key of a command to repeat: if the command has taken effect, it only prints the same output
     ///
-    /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Commands that
-    /// change nothing ignore it.
+    /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Ignored by
+    /// commands that change nothing, and by `tasks complete` and `addresses import`, which can
+    /// simply be run again.
     #[arg(long, value_name = "KEY", global = true)]
     idempotency_key: Option<String>,
 
