@@ -20,7 +20,7 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
     // Working days are counted after hours, as in PHP.
-    let elapses = parsed.counts_from_now() && parsed.relative.day_count.is_none();
+    let is_from_now = parsed.counts_from_now() && parsed.relative.day_count.is_none();
     let (days, seconds) = time.split();
     let relative = &mut parsed.relative;
 
@@ -29,7 +29,7 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
     let date = add_days(date, days_to_weekday(relative, date))?;
 
     let duration = relative.total_seconds(time.microsecond);
-    let (elapsed, duration) = if elapses {
+    let (elapsed, duration) = if is_from_now {
         (duration, 0)
     } else {
         (0, duration)
@@ -55,7 +55,7 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
         }
         Some(Zone::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
         // The present is never ambiguous.
-        None if elapses && is_in_second(now, local) => now.offset(),
+        None if is_from_now && is_in_second(now, local) => now.offset(),
         None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
     let start = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;

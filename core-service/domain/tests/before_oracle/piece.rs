@@ -23,7 +23,7 @@ impl Piece {
     }
 
     fn with_zone(mut self, zone: &str) -> Self {
-        self.text.push_str(&zone);
+        self.text.push_str(zone);
         self.has_zone = !zone.is_empty();
         self
     }
