@@ -71,6 +71,7 @@ mod serialization_conflicts;
 mod settings;
 mod shutdown;
 mod startup_errors;
+mod startup_postgres;
 mod tls;
 mod webhooks;
 

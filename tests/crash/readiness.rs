@@ -32,6 +32,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);
 /// Far longer than a change takes to be noticed.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The flags and the environment of a core.
+type CoreSettings<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+
 /// Cores on one PostgreSQL, and a gateway.
 pub(crate) struct Platform {
     pub(crate) postgres: Postgres,
@@ -44,8 +47,8 @@ pub(crate) struct Platform {
 }
 
 impl Platform {
-    /// Starts a core for each entry: its own flags, and its environment. `None` without PostgreSQL.
-    pub(crate) async fn start(cores: &[(&[&str], &[(&str, &str)])]) -> Option<Self> {
+    /// Starts a core for each entry. `None` without PostgreSQL.
+    pub(crate) async fn start(cores: &[CoreSettings<'_>]) -> Option<Self> {
         let postgres = Postgres::start()?;
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

@@ -69,7 +69,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     let draft = json!({ "event": "delivery.completed", "url": receiver.url() });
     shop().await.post("/api/webhooks", draft).await.expect(201);
 
-    let mut received = Vec::new();
+    let mut objects = Vec::new();
     let mut expected = Vec::new();
     let mut opened = 1;
     while opened < 4 {
@@ -88,7 +88,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
         }
         expected.push(delivery["@id"].as_str().unwrap().to_owned());
         let notification = receiver.next_notification().await;
-        received.push(
+        objects.push(
             notification.json()["data"]["object"]
                 .as_str()
                 .unwrap()
@@ -101,7 +101,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
         receiver.hold_responses(false);
     }
 
-    assert_eq!(received, expected);
+    assert_eq!(objects, expected);
     let start = Instant::now();
     let unfinished = "SELECT count(*) FROM notifications WHERE state <> 'delivered'";
     while platform.postgres.query(unfinished) != "0" {

@@ -5,7 +5,6 @@ use std::{
     fs::{self, Permissions},
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
     process::Command,
 };
 
@@ -13,20 +12,19 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
 
 use crate::{
-    postgres::Postgres,
     program::{self, PROGRAMS},
     server::reserve_addr,
 };
 
 /// A directory with a platform bootstrapped over SQLite.
-struct Fixture {
+pub(crate) struct Fixture {
     directory: TempDir,
     /// Listens on an address that is therefore in use.
     occupied: TcpListener,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let fixture = Self {
             directory: tempfile::tempdir().unwrap(),
             occupied: TcpListener::bind("127.0.0.1:0").unwrap(),
@@ -35,7 +33,7 @@ impl Fixture {
         fixture
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.directory
             .path()
             .join(name)
@@ -44,7 +42,7 @@ impl Fixture {
             .to_owned()
     }
 
-    fn file(&self, name: &str, mode: u32, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, mode: u32, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
@@ -60,7 +58,7 @@ impl Fixture {
     }
 
     /// A core with all required flags but the database.
-    fn core(&self) -> Command {
+    pub(crate) fn core(&self) -> Command {
         let mut command = program::command(&PROGRAMS.core);
         command
             .env("DELIVERY_CORE_LISTEN", "127.0.0.1:0")
@@ -79,7 +77,7 @@ impl Fixture {
 
 /// Asserts that the program prints exactly this line and exits with this status.
 #[track_caller]
-fn assert_error(command: &mut Command, status: i32, message: &str) {
+pub(crate) fn assert_error(command: &mut Command, status: i32, message: &str) {
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(printed, format!("{message}\n"), "{command:?}");
@@ -338,98 +336,5 @@ fn gateways_and_dispatchers_report_invalid_settings() {
     assert_usage_error(
         dispatcher(&secret).env("DELIVERY_SEND_TIMEOUT", "soon"),
         "error: invalid value 'soon' for '--send-timeout <DURATION>': not a duration above zero: write it as `500ms`, `15s` or `30d`\n",
-    );
-}
-
-#[test]
-fn a_core_reports_an_unusable_postgresql() {
-    let hba = tempfile::NamedTempFile::new().unwrap();
-    fs::write(
-        hba.path(),
-        "local all delivery trust\nlocal all guest scram-sha-256\n",
-    )
-    .unwrap();
-    fs::set_permissions(hba.path(), Permissions::from_mode(0o644)).unwrap();
-    let settings = format!("-c hba_file={}", hba.path().display());
-    let Some(mut postgres) = Postgres::start_with(&settings) else {
-        return;
-    };
-    let fixture = Fixture::new();
-    let socket = PathBuf::from(postgres.directory());
-    let directory = socket.display();
-    let start = |user: &str, database: &str| {
-        let mut command = fixture.core();
-        let url = format!("postgres://{user}@localhost/{database}?host={directory}");
-        command.env("DELIVERY_DATABASE_URL", url);
-        command
-    };
-    let assert_rejected = |command: &mut Command, reason: &str| {
-        let message = format!("core-service: cannot open the database: {reason}");
-        assert_error(command, 1, &message);
-    };
-
-    postgres.sql("CREATE ROLE guest LOGIN PASSWORD 'right'");
-    assert_rejected(
-        start("guest", "postgres").env("PGPASSWORD", "wrong"),
-        &format!(
-            "PostgreSQL at {directory} rejects the password of the user guest: correct it in PGPASSWORD, PGPASSFILE, DELIVERY_DATABASE_URL or --database-url-file"
-        ),
-    );
-    assert_rejected(
-        &mut start("nobody", "postgres"),
-        &format!(
-            "PostgreSQL at {directory} rejects the user nobody (no pg_hba.conf entry for host \"[local]\", user \"nobody\", database \"postgres\", no encryption): create the role, correct the user in the database's URL, or change pg_hba.conf"
-        ),
-    );
-    assert_rejected(
-        &mut start("delivery", "nothing"),
-        &format!(
-            "PostgreSQL at {directory} has no database nothing: create it (createdb), or correct its name in the database's URL"
-        ),
-    );
-
-    let url_file = fixture.file(
-        "url",
-        0o600,
-        &format!("postgres://delivery@localhost/postgres?host={directory}\n"),
-    );
-    let key = format!("--master-key-file={}", fixture.path("postgres.key"));
-    let from_file = |arguments: &[&str]| {
-        let mut command = fixture.core();
-        command
-            .args(arguments)
-            .args(["--database-url-file", &url_file]);
-        command
-    };
-    let not_bootstrapped = "this database has not been bootstrapped: run `core-service bootstrap` with the same database and master key first";
-    assert_rejected(&mut from_file(&[&key]), not_bootstrapped);
-    assert_eq!(
-        postgres.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
-        "0"
-    );
-    program::json(&mut from_file(&["bootstrap", &key]));
-    postgres.sql("INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)");
-    let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
-    assert_rejected(&mut from_file(&[&key]), newer);
-    let migrations = || {
-        let mut command = program::command(&PROGRAMS.core.with_file_name("migrations"));
-        command.args(["--database-url-file", &url_file]);
-        command
-    };
-    assert_error(&mut migrations(), 1, &format!("migrations: {newer}"));
-
-    postgres.become_standby();
-    let standby = "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL";
-    assert_rejected(&mut from_file(&[&key]), standby);
-    assert_error(&mut migrations(), 1, &format!("migrations: {standby}"));
-    let nothing = format!("--master-key-file={}", fixture.path("nothing.key"));
-    assert_rejected(&mut from_file(&["bootstrap", &nothing]), standby);
-
-    postgres.kill();
-    assert_rejected(
-        &mut from_file(&[&key]),
-        &format!(
-            "cannot connect to PostgreSQL at {directory} (Connection refused (os error 111)): start it, or correct the database's URL"
-        ),
     );
 }

@@ -55,16 +55,16 @@ impl Files {
 
     fn identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
         let params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
-        self.signed(name, authority, params)
+        self.signed(name, authority, &params)
     }
 
     fn expired_identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
         let mut params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-        self.signed(name, authority, params)
+        self.signed(name, authority, &params)
     }
 
-    fn signed(&self, name: &str, authority: &Authority, params: CertificateParams) -> Identity {
+    fn signed(&self, name: &str, authority: &Authority, params: &CertificateParams) -> Identity {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &authority.issuer).unwrap();
         Identity {

@@ -17,9 +17,10 @@ pub fn on_signal() -> io::Result<CancellationToken> {
     let mut signals = Signals {
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
-        hang_up: match is_ignored(SignalKind::hangup()) {
-            true => None,
-            false => Some(signal(SignalKind::hangup())?),
+        hang_up: if is_ignored(SignalKind::hangup()) {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
         },
     };
     let shutdown = CancellationToken::new();

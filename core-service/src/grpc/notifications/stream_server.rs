@@ -28,7 +28,8 @@ pub(in crate::grpc) struct StreamServer {
 
 impl StreamServer {
     /// Serves a stream until its dispatcher half-closes or disconnects, its token expires, its client
-    /// is no longer permitted, or core shuts down. It ends between claims, so that everything claimed is sent.
+    /// is no longer permitted, or core shuts down. It ends between claims, so that everything
+    /// claimed is sent.
     pub(super) async fn serve(
         &self,
         requests: Streaming<proto::StreamRequest>,
