@@ -161,10 +161,11 @@ impl From<Error> for Status {
                 | storage::Error::Timeout
                 | storage::Error::WriterStopped
                 | storage::Error::RolledBack,
-            )
-            | Error::NoDispatcher
-            | Error::Geocoding(_)
-            | Error::Routing(_) => (Code::Unavailable, "UNAVAILABLE"),
+            ) => (Code::Unavailable, "UNAVAILABLE"),
+            // Nothing has been written: these are needed before a write.
+            Error::NoDispatcher | Error::Geocoding(_) | Error::Routing(_) => {
+                (Code::Unavailable, proto::NOT_EXECUTED)
+            }
             Error::Storage(
                 storage::Error::Database(_)
                 | storage::Error::Inconsistent { .. }

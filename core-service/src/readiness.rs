@@ -56,13 +56,20 @@ impl CoreReadiness {
         }
     }
 
-    /// Reports to gRPC health checks and logs each change. Does not end.
+    /// Reports to gRPC health checks and logs each change. A core that was ready is reported as not
+    /// ready after two failed checks: one may wait for a connection under load. Does not end.
     pub(crate) async fn report(&self, health: HealthReporter) {
         let mut reported = None;
+        let mut has_failed = false;
         let mut clock_check = Instant::now();
         loop {
             let ready = self.check().await;
-            if reported.as_ref() != Some(&ready) {
+            let is_first_failure = !std::mem::replace(&mut has_failed, ready.is_err());
+            let is_conclusive = ready.is_ok()
+                || !is_first_failure
+                || reported.is_none()
+                || self.shutdown.is_cancelled();
+            if is_conclusive && reported.as_ref() != Some(&ready) {
                 let status = match &ready {
                     Ok(()) => ServingStatus::Serving,
                     Err(_) => ServingStatus::NotServing,

@@ -1,6 +1,9 @@
 //! `delivery clients`: the API clients.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
+use process::duration;
 use proto::{
     CreateApiClientRequest, DisableApiClientRequest, ListApiClientsRequest,
     RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
@@ -57,10 +60,10 @@ enum Command {
     RotateSecret {
         #[arg(value_parser = id::api_client)]
         id: String,
-        /// Seconds for which the old secret stays valid, by default a day; 0 if it is compromised,
-        /// which invalidates all replaced secrets
-        #[arg(long, value_name = "SECONDS")]
-        overlap: Option<u32>,
+        /// How long the old secret stays valid: by default a day; `0` if it is compromised, which
+        /// invalidates all replaced secrets
+        #[arg(long, value_name = "DURATION", value_parser = duration::parse_or_zero)]
+        overlap: Option<Duration>,
     },
 }
 
@@ -111,7 +114,8 @@ impl Clients {
             Command::RotateSecret { id, overlap } => {
                 let message = RotateApiClientSecretRequest {
                     name: id,
-                    overlap_seconds: overlap,
+                    overlap_seconds: overlap
+                        .map(|overlap| u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX)),
                     idempotency: None,
                 };
                 core.write(message, call_error, async |request| {

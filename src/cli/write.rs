@@ -7,6 +7,7 @@ use prost::Message;
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 use tonic::{Code, Request, Response, Status};
+use tonic_types::StatusExt;
 
 use crate::cli::access::Core;
 
@@ -61,7 +62,9 @@ impl Core {
             request_hash: Sha256::digest(message.encode_to_vec()).to_vec(),
         });
         let mut response = call(self.request(message.clone())).await;
-        if response.as_ref().is_err_and(is_outcome_unknown) {
+        // An error of the second attempt says nothing about the first.
+        let is_unknown = response.as_ref().is_err_and(is_outcome_unknown);
+        if is_unknown {
             tokio::time::sleep(RETRY_DELAY).await;
             response = call(self.request(message)).await;
         }
@@ -74,7 +77,7 @@ impl Core {
                 }
                 Ok(response.into_inner())
             }
-            Err(status) if is_outcome_unknown(&status) => Err(anyhow::anyhow!(
+            Err(status) if is_unknown => Err(anyhow::anyhow!(
                 "{}\nIt is not known whether the command took effect. Repeat it with its \
                  idempotency key within 7 days: it takes effect once, and prints the same \
                  output:\n{}",
@@ -88,16 +91,18 @@ impl Core {
 
 /// Whether core may have executed a write that failed with this status.
 fn is_outcome_unknown(status: &Status) -> bool {
+    let is_unavailable = matches!(
+        status.code(),
+        Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::Unknown
+    );
+    let info = status.get_details_error_info();
+    let is_executed = info.is_none_or(|info| info.reason != proto::NOT_EXECUTED);
     // A status with a source is tonic's: core's response did not arrive.
-    status.source().is_some()
-        || matches!(
-            status.code(),
-            Code::Unavailable
-                | Code::DeadlineExceeded
-                | Code::Cancelled
-                | Code::Aborted
-                | Code::Unknown
-        )
+    status.source().is_some() || (is_unavailable && is_executed)
 }
 
 /// This command with its idempotency key, for a shell.
@@ -117,6 +122,10 @@ fn repeated(mut arguments: Vec<String>, key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use tonic_types::ErrorDetails;
+
     use super::*;
 
     #[test]
@@ -162,6 +171,9 @@ mod tests {
                 "{code}"
             );
         }
+        let details = ErrorDetails::with_error_info(proto::NOT_EXECUTED, "", HashMap::new());
+        let not_executed = Status::with_error_details(Code::Unavailable, "", details);
+        assert!(!is_outcome_unknown(&not_executed));
         let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
         assert!(is_outcome_unknown(&Status::from_error(Box::new(reset))));
     }

@@ -143,9 +143,9 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
     );
     write_secret(&secret_file, rotated["api_secret"].as_str().unwrap());
     // The replaced secret is valid for a day: the next token must come from the new one.
-    platform.postgres.sql(
-        "UPDATE api_clients SET previous_secret_hash = NULL, previous_secret_expires_at = NULL",
-    );
+    platform
+        .postgres
+        .sql("UPDATE api_clients SET replaced_secrets = ''");
     dispatcher
         .wait_for_lines("stream from core is open", 3)
         .await;

@@ -105,6 +105,8 @@ async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
     ];
     let mut all_in_one = Server::new("delivery", &PROGRAMS.delivery, arguments, ("ready: ", 1));
     all_in_one.start().await;
+    // The shell sends one, and the kernel another.
+    all_in_one.signal("-HUP");
     all_in_one.signal("-HUP");
     all_in_one.wait_for_line("draining work in flight").await;
     assert_eq!(all_in_one.wait_for_exit().await.code(), Some(0));

@@ -15,12 +15,12 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a duration above zero: write it as `500ms`, `15s` or `30d`".to_owned())
 }
 
-/// As [`parse`], with zero: `0s`.
+/// As [`parse`], with zero: `0` or `0s`.
 pub fn parse_or_zero(text: &str) -> Result<Duration, String> {
-    if text.trim() == "0s" {
+    if matches!(text.trim(), "0" | "0s") {
         return Ok(Duration::ZERO);
     }
-    parse(text).map_err(|_| "not a duration: write it as `12h`, `1d` or `0s`".to_owned())
+    parse(text).map_err(|_| "not a duration: write it as `12h`, `1d` or `0`".to_owned())
 }
 
 /// As [`parse`], up to and including a limit.
@@ -63,11 +63,13 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_a_unit_too() {
-        assert_eq!(parse_or_zero("0s"), Ok(Duration::ZERO));
+    fn only_zero_needs_no_unit() {
+        for zero in ["0", "0s"] {
+            assert_eq!(parse_or_zero(zero), Ok(Duration::ZERO));
+        }
         assert_eq!(parse_or_zero("12h"), Ok(Duration::from_hours(12)));
-        for wrong in ["", "0", "86400", "-1s", "1 month"] {
-            let error = "not a duration: write it as `12h`, `1d` or `0s`".to_owned();
+        for wrong in ["", "86400", "-1s", "1 month"] {
+            let error = "not a duration: write it as `12h`, `1d` or `0`".to_owned();
             assert_eq!(parse_or_zero(wrong), Err(error), "{wrong}");
         }
     }

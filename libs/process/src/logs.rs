@@ -12,6 +12,8 @@ pub fn to_stderr(default_filter: &str) {
         )
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // Reporting that stderr cannot be written panics if stderr is a closed terminal.
+        .log_internal_errors(false)
         .init();
 }
 

@@ -6,13 +6,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Exit statuses after a signal by shell convention: 128 plus the signal number.
-const HUNG_UP: i32 = 129;
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-/// A token that SIGTERM, Ctrl-C or SIGHUP cancels. A second signal exits at once with status 143,
-/// 130 or 129 and abandons work in flight. SIGHUP stays ignored in a process that was started to
-/// ignore it, as `nohup` does.
+/// A token that SIGTERM, Ctrl-C or SIGHUP cancels. A second SIGTERM or Ctrl-C exits at once with
+/// status 143 or 130 and abandons work in flight; a second SIGHUP is ignored, because the shell and
+/// the kernel each send one when a terminal is closed. SIGHUP stays ignored in a process that was
+/// started to ignore it, as `nohup` does.
 pub fn on_signal() -> io::Result<CancellationToken> {
     let mut signals = Signals {
         terminate: signal(SignalKind::terminate())?,
@@ -27,6 +27,8 @@ pub fn on_signal() -> io::Result<CancellationToken> {
     let signalled = shutdown.clone();
     tokio::spawn(async move {
         signals.next().await;
+        // tokio's handler stays installed.
+        signals.hang_up = None;
         signalled.cancel();
         tracing::warn!(
             "shutting down and draining work in flight; a second Ctrl-C or SIGTERM exits at once"
@@ -43,7 +45,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// The exit status for the next signal.
+    /// The exit status of the next signal, if it ends the process at once.
     async fn next(&mut self) -> i32 {
         let hang_up = async {
             match &mut self.hang_up {
@@ -54,7 +56,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => TERMINATED,
             _ = self.interrupt.recv() => INTERRUPTED,
-            _ = hang_up => HUNG_UP,
+            _ = hang_up => TERMINATED,
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Up,
-    /// Says that it is not ready, or shuts down: calls may succeed.
+    /// Reports that it is not ready, or shuts down. Calls to it may still succeed.
     NotReady,
     Down,
 }
@@ -92,26 +92,27 @@ impl Member {
     async fn check(&self) {
         let mut health = HealthClient::new(self.channel());
         let response = timeout(CHECK_TIMEOUT, health.check(HealthCheckRequest::default())).await;
-        self.set_state(match response {
+        let state = match &response {
             Ok(Ok(response)) => match response.get_ref().status() {
                 ServingStatus::NotServing => State::NotReady,
                 _ => State::Up,
             },
             // Reachable, but without the health service.
-            Ok(Err(status)) if TransportFailure::of(&status).is_none() => State::Up,
-            Ok(Err(status)) => {
-                self.report_wrong_protocol(&status).await;
-                State::Down
-            }
-            Err(_) => State::Down,
-        });
+            Ok(Err(status)) if TransportFailure::of(status).is_none() => State::Up,
+            Ok(Err(_)) | Err(_) => State::Down,
+        };
+        let was_down = *self.state.borrow() == State::Down;
+        self.set_state(state);
+        if let Ok(Err(status)) = response
+            && state == State::Down
+            && !was_down
+        {
+            self.report_wrong_protocol(&status).await;
+        }
     }
 
-    /// Logs once per failure that the URL names another protocol.
+    /// Logs that the URL names another protocol, if it does.
     async fn report_wrong_protocol(&self, status: &Status) {
-        if *self.state.borrow() == State::Down {
-            return;
-        }
         if let Some(error) = self.cores.wrong_protocol(&self.addr, status).await {
             tracing::error!(core = %self.addr, %error, "core cannot be called");
         }

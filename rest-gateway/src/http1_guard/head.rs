@@ -3,17 +3,19 @@
 
 use http::{
     HeaderMap, HeaderValue, Uri,
-    header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE},
+    header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING},
     uri::Authority,
 };
 use httparse::{EMPTY_HEADER, Status};
 
 use crate::error::Error;
 
-/// In headers.
+/// The maximum number of headers.
 pub(crate) const MAX_HEADERS: usize = 100;
-/// In bytes, of a whole head.
+/// The maximum length of a head in bytes.
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
+/// The maximum length of the target and of each header in a substitute.
+const MAX_SUBSTITUTE: usize = MAX_HEAD / 8;
 /// What HTTP/2 adds to the size of each header (RFC 9113 §6.5.2).
 const HTTP2_OVERHEAD: usize = 32;
 
@@ -42,8 +44,7 @@ pub(super) enum BodyLength {
     Chunked,
 }
 
-/// A rejected head, and a well-formed one without a body that has the same headers, if they can be
-/// parsed. Its response closes the connection.
+/// A rejected head, and a well-formed one in its place. Its response closes the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rejected {
     pub(super) rejection: Rejection,
@@ -185,32 +186,23 @@ fn values<'h>(
         .map(|header| header.value.trim_ascii())
 }
 
-/// The same head without the headers that frame the request or ask for more than a response.
+/// A request without a body, with the headers that decide the form of the error. It is within the
+/// limits of hyper, as the rejected head may not be.
 fn substitute(head: &httparse::Request<'_, '_>) -> Vec<u8> {
-    let removed = [
-        HOST,
-        CONTENT_LENGTH,
-        TRANSFER_ENCODING,
-        CONNECTION,
-        EXPECT,
-        UPGRADE,
-    ];
     let method = head.method.unwrap_or("GET");
-    let path = head.path.unwrap_or("/");
-    let minor = head.version.unwrap_or(1);
-    let mut text = format!("{method} {path} HTTP/1.{minor}\r\n").into_bytes();
-    for header in head.headers.iter() {
-        if !removed
-            .iter()
-            .any(|name| header.name.eq_ignore_ascii_case(name.as_str()))
-        {
-            text.extend_from_slice(header.name.as_bytes());
+    let path = head.path.filter(|path| path.len() < MAX_SUBSTITUTE);
+    let (path, minor) = (path.unwrap_or("/"), head.version.unwrap_or(1));
+    let mut text = format!("{method} {path} HTTP/1.{minor}\r\nconnection: close\r\n").into_bytes();
+    for name in ["accept", "origin", "x-request-id"] {
+        let value = values(head, name).next();
+        if let Some(value) = value.filter(|value| value.len() < MAX_SUBSTITUTE) {
+            text.extend_from_slice(name.as_bytes());
             text.extend_from_slice(b": ");
-            text.extend_from_slice(header.value);
+            text.extend_from_slice(value);
             text.extend_from_slice(b"\r\n");
         }
     }
-    text.extend_from_slice(b"connection: close\r\n\r\n");
+    text.extend_from_slice(b"\r\n");
     text
 }
 

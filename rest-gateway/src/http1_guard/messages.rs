@@ -27,8 +27,7 @@ enum Position {
     /// With the bytes left, line break included.
     Chunk(u64),
     Trailers,
-    /// HTTP/2, or chunks that hyper is going to reject.
-    Unknown,
+    Http2,
 }
 
 /// What to do with the bytes that follow.
@@ -39,6 +38,9 @@ pub(super) enum Step {
     /// They are not enough to decide.
     ReadMore,
     Reject(Rejected),
+    /// The body is malformed: nothing more can be forwarded, because hyper might find the next head
+    /// elsewhere.
+    End,
 }
 
 impl Messages {
@@ -51,7 +53,7 @@ impl Messages {
     pub(super) fn examine(&mut self, bytes: &[u8]) -> Step {
         let step = match self.position {
             Position::Body(left) | Position::Chunk(left) => Step::Forward(self.skip(bytes, left)),
-            Position::Unknown => Step::Forward(bytes.len()),
+            Position::Http2 => Step::Forward(bytes.len()),
             // Only a new line can complete what was incomplete.
             _ if self.examined > 0
                 && bytes.len() < MAX_HEAD
@@ -65,21 +67,19 @@ impl Messages {
         };
         self.examined = match step {
             Step::ReadMore => bytes.len(),
-            Step::Forward(_) | Step::Reject(_) => 0,
+            Step::Forward(_) | Step::Reject(_) | Step::End => 0,
         };
         step
     }
 
     fn examine_head(&mut self, bytes: &[u8]) -> Step {
-        let line_breaks = bytes
-            .iter()
-            .take_while(|byte| matches!(byte, b'\r' | b'\n'));
-        let line_breaks = line_breaks.count();
-        if line_breaks > 0 {
-            return Step::Forward(line_breaks);
+        for line_break in [&b"\r\n"[..], b"\n"] {
+            if bytes.starts_with(line_break) {
+                return Step::Forward(line_break.len());
+            }
         }
         if self.heads == 0 && bytes.starts_with(HTTP2_PREFACE) {
-            return self.forward(bytes.len(), Position::Unknown);
+            return self.forward(bytes.len(), Position::Http2);
         }
         if self.heads == 0 && HTTP2_PREFACE.starts_with(bytes) {
             return Step::ReadMore;
@@ -103,23 +103,37 @@ impl Messages {
     }
 
     fn examine_chunk_size(&mut self, bytes: &[u8]) -> Step {
-        match httparse::parse_chunk_size(bytes) {
-            Ok(Status::Complete((length, 0))) => self.forward(length, Position::Trailers),
+        let (length, next) = match httparse::parse_chunk_size(bytes) {
+            Ok(Status::Complete((length, 0))) => (length, Position::Trailers),
             Ok(Status::Complete((length, size))) => {
-                self.forward(length, Position::Chunk(size.saturating_add(2)))
+                (length, Position::Chunk(size.saturating_add(2)))
             }
-            Ok(Status::Partial) if bytes.len() < MAX_HEAD => Step::ReadMore,
-            Ok(Status::Partial) | Err(_) => self.forward(bytes.len(), Position::Unknown),
-        }
+            Ok(Status::Partial) if bytes.len() < MAX_HEAD => return Step::ReadMore,
+            Ok(Status::Partial) | Err(_) => return Step::End,
+        };
+        self.forward_lines(bytes, length, next)
     }
 
     fn examine_trailers(&mut self, bytes: &[u8]) -> Step {
         let mut trailers = [EMPTY_HEADER; MAX_HEADERS];
         match httparse::parse_headers(bytes, &mut trailers) {
-            Ok(Status::Complete((length, _))) => self.forward(length, Position::Head),
+            Ok(Status::Complete((length, _))) => self.forward_lines(bytes, length, Position::Head),
             Ok(Status::Partial) if bytes.len() < MAX_HEAD => Step::ReadMore,
-            Ok(Status::Partial) | Err(_) => self.forward(bytes.len(), Position::Unknown),
+            Ok(Status::Partial) | Err(_) => Step::End,
         }
+    }
+
+    /// Forwards lines of a chunked body. hyper accepts a bare line feed in none of them, unlike
+    /// httparse.
+    fn forward_lines(&mut self, bytes: &[u8], length: usize, next: Position) -> Step {
+        let mut previous = 0;
+        for byte in &bytes[..length] {
+            if *byte == b'\n' && previous != b'\r' {
+                return Step::End;
+            }
+            previous = *byte;
+        }
+        self.forward(length, next)
     }
 
     fn forward(&mut self, length: usize, next: Position) -> Step {
@@ -160,6 +174,7 @@ mod tests {
                     Step::Reject(rejected) => {
                         return (forwarded, Some(rejected.rejection), messages.heads());
                     }
+                    Step::End => return (forwarded, None, messages.heads()),
                 }
             }
         }
@@ -221,6 +236,26 @@ mod tests {
         #[test]
         fn no_bytes_cause_a_panic(text in any::<Vec<u8>>(), part in 1..10_usize) {
             examine(&text, part);
+        }
+    }
+
+    /// Parsers disagree on where these end.
+    #[test]
+    fn nothing_after_a_malformed_chunked_body_is_forwarded() {
+        let head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for (valid, malformed) in [
+            ("", "00000000000000005\r\nhello\r\n0\r\n\r\n"),
+            ("", "5\nhello\r\n0\r\n\r\n"),
+            ("", "x\r\n"),
+            ("0\r\n", "X: a\n\n"),
+            ("0\r\n", "X\r\n\r\n"),
+        ] {
+            let valid = format!("{head}{valid}");
+            let text = format!("{valid}{malformed}GET / HTTP/1.1\r\n\r\n");
+
+            let examined = examine(text.as_bytes(), 7);
+
+            assert_eq!(examined, (valid.into_bytes(), None, 1), "{malformed:?}");
         }
     }
 

@@ -158,6 +158,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Http1Guard<S> {
             match step {
                 Step::Forward(length) => this.forwardable = length,
                 Step::Reject(rejected) => this.reject(&rejected),
+                Step::End => {
+                    this.is_at_end = true;
+                    this.buffer.clear();
+                }
                 Step::ReadMore => {
                     if ready!(this.poll_fill(cx))? == 0 {
                         // hyper reports an incomplete request.

@@ -70,7 +70,7 @@ enum Command {
     RotateSecret {
         #[arg(value_parser = id::webhook)]
         id: String,
-        /// How long the old secret stays valid: by default a day; `0s` if it is compromised
+        /// How long the old secret stays valid: by default a day; `0` if it is compromised
         #[arg(long, value_name = "DURATION", value_parser = duration::parse_or_zero)]
         overlap: Option<Duration>,
     },

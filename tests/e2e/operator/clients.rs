@@ -156,18 +156,18 @@ on_both_databases! {
             text(&platform.run_delivery_json(&command).await["api_secret"])
         };
 
-        let second = rotate("60").await;
+        let second = rotate("60s").await;
         let third = rotate("0").await;
 
         for (secret, expected) in [(&first, 401), (&second, 401), (&third, 200)] {
             assert_eq!(token_status(platform, &key, secret).await, expected);
         }
-        let fourth = rotate("60").await;
+        let fourth = rotate("60s").await;
         platform.advance(SECOND * 60);
         for (secret, expected) in [(&third, 401), (&fourth, 200)] {
             assert_eq!(token_status(platform, &key, secret).await, expected);
         }
-        let too_long = ["clients", "rotate-secret", &id, "--overlap=604801"];
+        let too_long = ["clients", "rotate-secret", &id, "--overlap=604801s"];
         let rejected = platform.run_delivery_as(&platform.operator_client, &too_long).await;
         assert_eq!(rejected.status.code(), Some(1));
         assert_eq!(stderr(&rejected), "--overlap: must be at most 604800, not 604801\n");

@@ -47,7 +47,7 @@ on_both_databases! {
         let (reason, command) = printed.trim_end().rsplit_once('\n').unwrap();
         assert_eq!(
             reason,
-            "core is unavailable: try again\n\
+            "try again\n\
              It is not known whether the command took effect. Repeat it with its idempotency key \
              within 7 days: it takes effect once, and prints the same output:"
         );

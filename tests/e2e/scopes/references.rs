@@ -105,7 +105,7 @@ const EXCEPTIONS: &[(&str, Access)] = &[
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
     (
         "RetailPrices/CalculateRetailPrice delivery.retail_price",
-        Ignored,
+        Violation,
     ),
     ("Webhooks/ListWebhooks store", AdminOnly),
 ];
