@@ -11,6 +11,9 @@ use toml::{
 
 use crate::definition::Mistake;
 
+/// Keeps the error response short.
+pub(super) const MAX_MISTAKES: usize = 100;
+
 #[derive(Default)]
 pub(super) struct Definition {
     pub(super) currency: Option<Spanned<String>>,
@@ -98,11 +101,12 @@ impl Measure {
 }
 
 impl Definition {
-    /// Reads the structure, and all mistakes in it.
+    /// Reads the structure, and at most [`MAX_MISTAKES`] mistakes in it.
     pub(super) fn read(text: &str) -> (Self, Vec<Mistake>) {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
-            let mistakes = errors.iter().map(|error| Mistake::of_toml(text, error));
+            let mistakes = errors.iter().take(MAX_MISTAKES);
+            let mistakes = mistakes.map(|error| Mistake::of_toml(text, error));
             return (Self::default(), mistakes.collect());
         }
         let mut mistakes = Vec::new();
@@ -152,10 +156,7 @@ impl<'t> Fields<'_, 't> {
     fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         let value = self.table.remove(key)?;
         T::deserialize(ValueDeserializer::from(value))
-            .map_err(|error| {
-                let mistake = Mistake::of_toml(self.text, &error);
-                self.mistakes.push(mistake);
-            })
+            .map_err(|error| self.toml_mistake(&error))
             .ok()
     }
 
@@ -241,10 +242,7 @@ impl<'t> Fields<'_, 't> {
         let price = match value.get_ref() {
             DeValue::Integer(_) => i64::deserialize(ValueDeserializer::from(value))
                 .map(RulePrice::Fixed)
-                .map_err(|error| {
-                    let mistake = Mistake::of_toml(self.text, &error);
-                    self.mistakes.push(mistake);
-                })
+                .map_err(|error| self.toml_mistake(&error))
                 .ok()?,
             DeValue::Table(_) => {
                 let table = self.fields(value, "price")?.price_table()?;
@@ -285,7 +283,15 @@ impl<'t> Fields<'_, 't> {
         }
     }
 
+    fn toml_mistake(&mut self, error: &toml::de::Error) {
+        let message = error.message().trim().to_owned();
+        self.mistake(error.span().unwrap_or(0..0), message);
+    }
+
+    /// Each position costs a pass over the text, so that a limit is needed here too.
     fn mistake(&mut self, span: Range<usize>, message: String) {
-        self.mistakes.push(Mistake::at(self.text, span, message));
+        if self.mistakes.len() < MAX_MISTAKES {
+            self.mistakes.push(Mistake::at(self.text, span, message));
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::{
     charge::Charge,
     check::KnownNames,
     condition::Condition,
-    definition::{self, Definition, Strategy},
+    definition::{self, Definition, MAX_MISTAKES, Strategy},
     functions, lints,
     list::PriceList,
     sample_inputs::SampleInputs,
@@ -24,8 +24,6 @@ use super::{
 use crate::{definition::Mistake, money::TaxRate, zone::Zones};
 
 const MAX_RULES: usize = 500;
-/// Keeps the error response short.
-const MAX_MISTAKES: usize = 100;
 /// Maximum length of a definition in bytes.
 const MAX_LENGTH: usize = 1024 * 1024;
 /// Maximum volume of a package, so that the total of a delivery is exact in a `double`.

@@ -263,6 +263,19 @@ fn a_list_in_another_currency_than_the_stores_is_rejected() {
 }
 
 #[test]
+fn a_hundred_mistakes_are_reported_at_most() {
+    let fields: Vec<_> = (0..10_000)
+        .map(|number| format!("field{number} = 1"))
+        .collect();
+
+    let mistakes = PriceList::parse(&fields.join("\n"), &Zones::default())
+        .err()
+        .unwrap_or_default();
+
+    assert_eq!(mistakes.len(), 100);
+}
+
+#[test]
 fn values_of_the_wrong_type_are_reported_with_all_other_errors() {
     let definition = "currency = 978\ntax = { name = \"VAT\", rate = \"20\", kind = 1 }\nstrategy = \"best\"\n\
         colour = 1\n[packages]\nXL = { volume = \"8\" }\n[[rule]]\nname = \"Near\"\nwhen = true\nprice = 4.99\n\
