@@ -104,6 +104,10 @@ impl RelativeOffset {
         });
     }
 
+    pub(super) fn has_clock_units(&self) -> bool {
+        (self.hours, self.minutes, self.seconds, self.microseconds) != (0, 0, 0, 0)
+    }
+
     /// `ago` negates everything before it, except microseconds.
     pub(super) fn negate(&mut self) {
         self.years = -self.years;

@@ -48,6 +48,13 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         ..context
     };
     let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
+    // `today in 2 hours` is not two hours after midnight.
+    if let Some(position) = normalized.from_now
+        && parsed.relative.has_clock_units()
+        && !parsed.counts_from_now()
+    {
+        return Err(context.unrecognized(position));
+    }
     if let Some(part) = normalized.part_of_day {
         // The default replaces a time that only a day implies.
         match (parsed.time.filter(|_| parsed.has_time()), part.default) {

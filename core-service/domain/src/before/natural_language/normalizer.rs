@@ -20,6 +20,8 @@ pub(super) struct NormalizedText {
     /// Pairs of a position in `text` and its position in the original.
     pub(super) original_positions: Vec<(usize, usize)>,
     pub(super) part_of_day: Option<PartOfDay>,
+    /// The position in the original of the phrase that counts a duration from now.
+    pub(super) from_now: Option<usize>,
 }
 
 /// A part of the day that the text names.
@@ -96,9 +98,13 @@ impl NormalizedText {
                     range: range.to_owned(),
                 });
             }
+            let position = words.positions[index];
             index += normalized
                 .push_phrase(index, &words, &mut expected)
-                .ok_or_else(|| context.unrecognized(words.positions[index]))?;
+                .ok_or_else(|| context.unrecognized(position))?;
+            if expected.direction == Some(Direction::Future) {
+                normalized.from_now.get_or_insert(position);
+            }
         }
         if expected.direction == Some(Direction::PastPrefix) {
             normalized.push("ago", context.original.len());
@@ -168,8 +174,12 @@ impl NormalizedText {
         let rest = words.rest(phrase.end);
         match kind {
             PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
-                if self.has_duration() =>
+                if self.has_duration(|_| true) =>
             {
+                return None;
+            }
+            // `15 minuti alle 18` is before that time, and would be read as after it.
+            PhraseKind::At if self.has_duration(|unit| unit.is_some_and(Unit::is_of_a_clock)) => {
                 return None;
             }
             // `12:30 am Montag` may be at noon or at midnight.
@@ -289,11 +299,14 @@ impl NormalizedText {
         ["today", "yesterday"].contains(&word) || value_of(word, WEEKDAYS).is_some()
     }
 
-    /// Whether the text contains an amount of time.
-    fn has_duration(&self) -> bool {
+    /// Whether the text contains an amount of such a unit; working days are not a unit.
+    fn has_duration(&self, is_such: impl Fn(Option<Unit>) -> bool) -> bool {
         let mut start = 0;
         while let Some(token) = lexer::token_at(&self.text, start) {
-            if token.kind == TokenKind::Amount {
+            let unit = token
+                .text
+                .trim_start_matches(|char: char| !char.is_alphabetic());
+            if token.kind == TokenKind::Amount && is_such(Unit::parse(unit)) {
                 return true;
             }
             start = token.end();

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod durations;
+mod elapsed;
 mod refusals;
 
 use jiff::{Timestamp, Zoned};
