@@ -46,7 +46,7 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, number: &str, areas: &[Str
     let is_same_town = town.as_ref().is_some_and(|town| {
         let locality = place.locality.as_deref();
         query.is_in_areas(town, areas)
-            || locality.is_some_and(|locality| is_same_name(town, locality, country))
+            || locality.is_some_and(|locality| tokenizer::is_same_name(town, locality, country))
     });
     // A street or a town may have several postcodes, of which the service returns one.
     let has_several = is_same_town && place.precision >= Precision::Street;
@@ -64,20 +64,6 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, number: &str, areas: &[Str
             Agreement::No(Mismatch::OtherPlace(elsewhere.trim_end().to_owned()))
         }
     }
-}
-
-/// Whether two names are of the same town: `Bruxelles` and `Bruxelles - Brussel`, `New York` and
-/// `City of New York`.
-pub(super) fn is_same_name(name: &str, other: &str, country: &Country) -> bool {
-    let key = |name: &str| format!(" {} ", tokenizer::key(name, country));
-    let name = key(name);
-    other
-        .split([',', '/', '(', ')'])
-        .flat_map(|part| part.split(" - "))
-        .any(|part| {
-            let part = key(Country::town_without_district(part));
-            !part.trim().is_empty() && (part.contains(&name) || name.contains(&part))
-        })
 }
 
 /// Whether a written postcode is a place's, or a less exact one: `75000` for all districts of

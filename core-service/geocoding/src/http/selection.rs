@@ -9,7 +9,7 @@ use super::{
 
 use crate::{
     GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query,
-    tokenizer::{Country, fold},
+    tokenizer::{self, Country, fold},
 };
 
 /// Places considered per response.
@@ -105,7 +105,7 @@ pub(super) fn has_town_of(
         .iter()
         .filter(|candidate| candidate.found.precision == Precision::Locality)
         .filter_map(|candidate| candidate.found.locality.as_deref())
-        .any(|town| agreement::is_same_name(town, locality, country))
+        .any(|town| tokenizer::is_same_name(town, locality, country))
 }
 
 /// The valid places of a response, the most exact first.

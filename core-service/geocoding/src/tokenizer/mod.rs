@@ -74,6 +74,20 @@ pub(crate) fn key(text: &str, country: &Country) -> String {
     words.join(" ")
 }
 
+/// Whether two names are of the same town: `Bruxelles` and `Bruxelles - Brussel`, `New York` and
+/// `City of New York`.
+pub(crate) fn is_same_name(name: &str, other: &str, country: &Country) -> bool {
+    let spaced = |name: &str| format!(" {} ", key(name, country));
+    let name = spaced(name);
+    other
+        .split([',', '/', '(', ')'])
+        .flat_map(|part| part.split(" - "))
+        .any(|part| {
+            let part = spaced(Country::town_without_district(part));
+            !part.trim().is_empty() && (part.contains(&name) || name.contains(&part))
+        })
+}
+
 /// The parts of an address between commas, line breaks, brackets and spaced dashes.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ';', '\n', '\r', '\t', '|', '(', ')'])

@@ -10,6 +10,7 @@ use crate::{
         index::{Locality, Lookup, Street},
         place_token::normalize_postcode,
     },
+    tokenizer::is_same_name,
 };
 
 /// A street that matches by name, with the match of its place.
@@ -160,7 +161,15 @@ impl StreetCandidate {
             _ => {}
         }
         if self.mismatch.is_none() {
-            self.match_rest(parsed, used, town.map(|town| &town.words));
+            let short_name = town
+                .is_none()
+                .then(|| self.short_name(parsed, used))
+                .flatten();
+            if let Some(name) = &short_name {
+                self.reasons.push(recognized(parsed, name, Role::Locality));
+            }
+            let town = town.map(|town| &town.words).or(short_name.as_ref());
+            self.match_rest(parsed, used, town);
         }
         Ok(())
     }
@@ -197,6 +206,22 @@ impl StreetCandidate {
         let mut postcodes = parsed.postcodes.iter();
         let postcode = postcodes.find(|postcode| postcode.code == *code)?;
         Some(parsed.original(postcode.words.clone()))
+    }
+
+    /// The words beside the postcode that are a part of the town's name: `92100 Boulogne` is
+    /// Boulogne-Billancourt.
+    fn short_name(&self, parsed: &ParsedQuery, used: &UsedWords) -> Option<Range<usize>> {
+        let code = self.postcode.as_ref()?;
+        let mut postcodes = parsed.postcodes.iter();
+        let postcode = &postcodes.find(|postcode| postcode.code == *code)?.words;
+        let after = parsed.name_after(postcode);
+        let before = parsed.name_before(postcode);
+        [after, before].into_iter().find(|name| {
+            let written = parsed.original(name.clone());
+            !name.is_empty()
+                && used.contains_none(name)
+                && is_same_name(&written, &self.locality.name, parsed.country)
+        })
     }
 
     fn is_in_region(&self, lookup: &Lookup<'_>, postcode: &str) -> rusqlite::Result<bool> {

@@ -95,14 +95,46 @@ impl ParsedQuery {
         let part = self.words[range.start].part;
         let count = (range.end..self.words.len())
             .take_while(|position| {
-                let word = &self.words[*position];
-                word.part == part
+                self.words[*position].part == part
                     && !self.is_place(*position)
-                    && !word.has_digit()
-                    && !self.country.is_indoor_word(&word.text)
+                    && self.may_be_name(*position)
             })
             .count();
         (count > 0).then(|| range.end..range.end + count)
+    }
+
+    /// The words directly after a range, up to the end of their part of the query, that may be the
+    /// name of a town.
+    pub(super) fn name_after(&self, range: &Range<usize>) -> Range<usize> {
+        let part = self.words.get(range.end).map(|word| word.part);
+        let count = (range.end..self.words.len())
+            .take_while(|position| {
+                Some(self.words[*position].part) == part && self.may_be_name(*position)
+            })
+            .count();
+        range.end..range.end + count
+    }
+
+    /// The words directly before a range, from the start of their part of the query, that may be the
+    /// name of a town.
+    pub(super) fn name_before(&self, range: &Range<usize>) -> Range<usize> {
+        let last = range.start.checked_sub(1);
+        let part = last.map(|last| self.words[last].part);
+        let count = (0..range.start)
+            .rev()
+            .take_while(|position| {
+                Some(self.words[*position].part) == part && self.may_be_name(*position)
+            })
+            .count();
+        range.start - count..range.start
+    }
+
+    /// Whether a word is no number, no region and no direction inside a building.
+    fn may_be_name(&self, position: usize) -> bool {
+        let word = &self.words[position];
+        !word.has_digit()
+            && !self.country.is_indoor_word(&word.text)
+            && !self.regions.iter().any(|range| range.contains(&position))
     }
 
     /// Finds the country and its regions at the end of the query.

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason, Role,
-    gazetteer::index::Street,
+    gazetteer::index::{Locality, Street},
+    tokenizer::is_same_name,
 };
 
 impl Search<'_> {
@@ -31,7 +32,10 @@ impl Search<'_> {
                     .find(|locality| has_postcode(locality.id));
                 with_postcode.or(town.localities.first()).cloned()
             }
-            (None, Some(postcode)) => self.lookup.locality(postcode.localities[0])?,
+            (None, Some(postcode)) => match self.short_name(postcode)? {
+                Some(locality) => Some(locality),
+                None => self.lookup.locality(postcode.localities[0])?,
+            },
             (None, None) => None,
         };
         let Some(locality) = locality else {
@@ -56,7 +60,7 @@ impl Search<'_> {
             confidence: 1.0,
             reasons,
         };
-        if let Some(contradiction) = self.contradiction(town, postcode) {
+        if let Some(contradiction) = self.contradiction(town, postcode)? {
             return Ok(GeocodeResult::Partial(PartialMatch::new(
                 contradiction,
                 vec![found],
@@ -98,20 +102,40 @@ impl Search<'_> {
         &self,
         town: Option<&ParsedTown>,
         postcode: Option<&ParsedPostcode>,
-    ) -> Option<Mismatch> {
-        let postcode = postcode?;
+    ) -> rusqlite::Result<Option<Mismatch>> {
+        let Some(postcode) = postcode else {
+            return Ok(None);
+        };
         let town = match town {
             Some(town) => {
                 let mut localities = town.localities.iter();
                 let has_postcode =
                     localities.any(|locality| postcode.localities.contains(&locality.id));
-                (!has_postcode).then(|| town.words.clone())?
+                (!has_postcode).then(|| town.words.clone())
             }
-            None => self.parsed.unknown_words_after(&postcode.words)?,
+            None if self.short_name(postcode)?.is_some() => None,
+            None => self.parsed.unknown_words_after(&postcode.words),
         };
-        Some(Mismatch::Contradiction {
+        Ok(town.map(|town| Mismatch::Contradiction {
             postcode: self.parsed.original(postcode.words.clone()),
             town: self.parsed.original(town),
-        })
+        }))
+    }
+
+    /// The locality of a postcode whose name has the words after the postcode as a part.
+    fn short_name(&self, postcode: &ParsedPostcode) -> rusqlite::Result<Option<Locality>> {
+        let name = self.parsed.name_after(&postcode.words);
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let name = self.parsed.original(name);
+        for id in &postcode.localities {
+            if let Some(locality) = self.lookup.locality(*id)?
+                && is_same_name(&name, &locality.name, self.parsed.country)
+            {
+                return Ok(Some(locality));
+            }
+        }
+        Ok(None)
     }
 }

@@ -195,6 +195,37 @@ fn a_postcode_and_a_town_without_a_street_may_contradict_each_other() {
 }
 
 #[test]
+fn a_part_of_the_name_of_the_postcodes_town_is_no_contradiction() {
+    let csv = "id;numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
+        a;10;;Rue X;92100;Boulogne-Billancourt;2.2400;48.8400\n\
+        b;10;;Rue X;75001;Paris;2.3400;48.8600\n";
+    let gazetteer = gazetteer_of("FR", csv);
+    for place in [
+        "92100 Boulogne",
+        "92100, BOULOGNE",
+        "Boulogne 92100",
+        "Boulogne, 92100, France",
+        "Résidence Bleue, 92100 Billancourt",
+    ] {
+        assert_eq!(
+            search(&gazetteer, &format!("10 Rue X, {place}")),
+            "10 Rue X, 92100 Boulogne-Billancourt",
+            "{place}"
+        );
+    }
+    assert_eq!(
+        search(&gazetteer, "10 Rue Inconnue, 92100 Boulogne"),
+        "found Boulogne-Billancourt, but not the street"
+    );
+    assert_contradiction(
+        &gazetteer,
+        "10 Rue X, 92100 Boul",
+        "10 Rue X, 92100 Boulogne-Billancourt",
+        ("92100", "Boul"),
+    );
+}
+
+#[test]
 fn a_postcode_without_a_town_is_enough() {
     let paris = paris();
     for text in [
