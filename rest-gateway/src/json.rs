@@ -1,4 +1,4 @@
-//! Parses JSON of which only known members are read: the others are ignored, whatever they hold.
+//! Parses JSON of which only known members are read: the others are ignored, with any value.
 //!
 //! The syntax of the whole text is checked first. Only then are the known values read, each by
 //! itself: one that no type can hold is a fault of its member, not of the text.
