@@ -1,6 +1,6 @@
 //! Opens a database: its pools and pragmas, and the check of its settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{str::FromStr as _, sync::Arc, time::Duration};
 
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
@@ -9,7 +9,7 @@ use sea_orm::{
         Connection as _,
         Error::PoolTimedOut,
         postgres::PgConnection,
-        sqlite::{SqliteJournalMode, SqliteSynchronous},
+        sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
     },
 };
 
@@ -32,6 +32,12 @@ pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConne
             "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
         ))
     }
+}
+
+/// Whether a URL names an `SQLite` file that does not exist: opening it could create it.
+pub(super) fn is_missing_sqlite_file(url: &str) -> bool {
+    url.starts_with("sqlite:")
+        && SqliteConnectOptions::from_str(url).is_ok_and(|options| !options.get_filename().exists())
 }
 
 async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {

@@ -9,9 +9,13 @@ use super::Error;
 /// mistake as it is.
 pub(super) async fn require(connection: &DatabaseConnection) -> Result<(), Error> {
     if migrations::is_empty(connection).await? {
-        return Err(Error::Misconfigured(NOT_BOOTSTRAPPED.to_owned()));
+        return Err(not_bootstrapped());
     }
     Ok(())
+}
+
+pub(super) fn not_bootstrapped() -> Error {
+    Error::Misconfigured(NOT_BOOTSTRAPPED.to_owned())
 }
 
 /// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
@@ -53,6 +57,22 @@ mod tests {
     use sea_orm::{ConnectionTrait as _, Database};
 
     use super::*;
+    use crate::Storage;
+
+    #[tokio::test]
+    async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mistyped.sqlite");
+        let url = format!("sqlite://{}?mode=rwc", file.display());
+
+        let error = Storage::connect_existing(&url).await.unwrap_err();
+
+        assert_eq!(error.to_string(), NOT_BOOTSTRAPPED);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        Storage::connect(&url).await.unwrap().close().await.unwrap();
+        let existing = Storage::connect_existing(&url).await.unwrap();
+        existing.close().await.unwrap();
+    }
 
     #[tokio::test]
     async fn an_empty_schema_is_migrated_to_this_version_and_a_newer_one_is_rejected() {

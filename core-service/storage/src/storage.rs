@@ -35,8 +35,11 @@ impl Storage {
         Self::connect_with(url, WRITE_TIMEOUT).await
     }
 
-    /// As [`Storage::connect`], but fails if there is no schema.
+    /// As [`Storage::connect`], but fails if there is no schema, and never creates a file.
     pub async fn connect_existing(url: &str) -> Result<Self, Error> {
+        if connect::is_missing_sqlite_file(url) {
+            return Err(schema::not_bootstrapped());
+        }
         let (reader, writer) = open(url).await?;
         schema::require(&writer).await?;
         Self::start(url, reader, writer, WRITE_TIMEOUT).await
