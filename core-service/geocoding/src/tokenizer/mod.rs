@@ -4,6 +4,7 @@ mod country;
 mod languages;
 #[cfg(test)]
 mod tests;
+mod town_names;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
@@ -75,17 +76,29 @@ pub(crate) fn key(text: &str, country: &Country) -> String {
 }
 
 /// Whether two names are of the same town: `Bruxelles` and `Bruxelles - Brussel`, `New York` and
-/// `City of New York`.
+/// `City of New York`, `Cologne` and `Köln`.
 pub(crate) fn is_same_name(name: &str, other: &str, country: &Country) -> bool {
     let spaced = |name: &str| format!(" {} ", key(name, country));
     let name = spaced(name);
-    other
-        .split([',', '/', '(', ')'])
+    names_in(other).any(|part| {
+        let part = spaced(Country::town_without_district(part));
+        !part.trim().is_empty()
+            && (part.contains(&name)
+                || name.contains(&part)
+                || town_names::are_of_one_town(name.trim(), part.trim()))
+    })
+}
+
+/// Whether two names are of the same town in different languages: `Cologne` and `Köln`.
+pub(crate) fn is_translation(name: &str, other: &str, country: &Country) -> bool {
+    let name = key(name, country);
+    names_in(other).any(|part| town_names::are_of_one_town(&name, &key(part, country)))
+}
+
+/// The names in a town's name, which may have one for each language of the country.
+fn names_in(name: &str) -> impl Iterator<Item = &str> {
+    name.split([',', '/', '(', ')'])
         .flat_map(|part| part.split(" - "))
-        .any(|part| {
-            let part = spaced(Country::town_without_district(part));
-            !part.trim().is_empty() && (part.contains(&name) || name.contains(&part))
-        })
 }
 
 /// The parts of an address between commas, line breaks, brackets and spaced dashes.

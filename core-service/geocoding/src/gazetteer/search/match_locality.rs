@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::{match_street::StreetMatch, parsed_query::ParsedQuery};
+use super::{
+    match_street::StreetMatch,
+    parsed_query::{ParsedQuery, ParsedTown},
+};
 use crate::{
     Mismatch, Reason, Role,
     gazetteer::{
@@ -10,7 +13,7 @@ use crate::{
         index::{Locality, Lookup, Street},
         place_token::normalize_postcode,
     },
-    tokenizer::is_same_name,
+    tokenizer::{is_same_name, is_translation},
 };
 
 /// A street that matches by name, with the match of its place.
@@ -87,21 +90,21 @@ impl StreetCandidate {
         lookup: &Lookup<'_>,
         used: &UsedWords,
     ) -> rusqlite::Result<()> {
-        let town = parsed.towns.iter().find(|town| {
-            used.contains_none(&town.words)
-                && town
-                    .localities
-                    .iter()
-                    .any(|locality| locality.id == self.locality.id)
-        });
-        let other_town = parsed.towns.iter().find(|town| {
-            used.contains_none(&town.words)
-                && town.edits == 0
-                && town
-                    .localities
-                    .iter()
-                    .all(|locality| locality.id != self.locality.id)
-        });
+        // The index may have a town twice, under its names in two languages.
+        let is_same_town = |town: &ParsedTown| {
+            let written = parsed.original(town.words.clone());
+            let mut localities = town.localities.iter();
+            localities.any(|locality| locality.id == self.locality.id)
+                || is_translation(&written, &self.locality.name, parsed.country)
+        };
+        let town = parsed
+            .towns
+            .iter()
+            .find(|town| used.contains_none(&town.words) && is_same_town(town));
+        let other_town = parsed
+            .towns
+            .iter()
+            .find(|town| used.contains_none(&town.words) && town.edits == 0 && !is_same_town(town));
         if let Some(town) = town {
             self.reasons
                 .push(recognized(parsed, &town.words, Role::Locality));

@@ -226,6 +226,70 @@ fn a_part_of_the_name_of_the_postcodes_town_is_no_contradiction() {
 }
 
 #[test]
+fn the_postcodes_town_may_have_a_name_in_another_language() {
+    let csv = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n\
+        4.3570,50.8520,1,Rue Neuve,Bruxelles/Brussel,1000\n\
+        4.4000,51.2200,1,Meir,Antwerpen,2000\n\
+        4.8670,50.4640,1,Rue de Fer,Namur,5000\n";
+    let belgium = gazetteer_of("BE", csv);
+    for place in [
+        "1000 Brussels",
+        "1000 BRUSSEL",
+        "1000 Bruxelles",
+        "1000 Brüssel",
+        "1000 Bruselas, Bélgica",
+        "Brussels 1000",
+        "1000, Brussels, Belgium",
+    ] {
+        let text = format!("Rue Neuve 1, {place}");
+        assert_eq!(
+            search(&belgium, &text),
+            "Rue Neuve 1, 1000 Bruxelles/Brussel",
+            "{text}"
+        );
+    }
+    assert_eq!(
+        search(&belgium, "Meir 1, 2000 Anvers"),
+        "Meir 1, 2000 Antwerpen"
+    );
+    assert_eq!(
+        search(&belgium, "Rue Inconnue 1, 2000 Antwerp"),
+        "found Antwerpen, but not the street"
+    );
+    for town in ["Namur", "Anvers", "Cologne"] {
+        assert_contradiction(
+            &belgium,
+            &format!("Rue Neuve 1, 1000 {town}"),
+            "Rue Neuve 1, 1000 Bruxelles/Brussel",
+            ("1000", town),
+        );
+    }
+}
+
+#[test]
+fn a_town_may_be_in_the_index_under_its_names_in_two_languages() {
+    let csv = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n\
+        4.3570,50.8520,1,Rue Neuve,Bruxelles,1000\n\
+        4.3580,50.8530,1,Kiekenmarkt,Brussel,1000\n\
+        4.8670,50.4640,1,Rue de Fer,Namur,5000\n";
+    let belgium = gazetteer_of("BE", csv);
+    for place in ["1000 Brussel", "Brussel", "1000 Bruxelles", "1000 Brussels"] {
+        let text = format!("Rue Neuve 1, {place}");
+        assert_eq!(
+            search(&belgium, &text),
+            "Rue Neuve 1, 1000 Bruxelles",
+            "{text}"
+        );
+    }
+    assert_contradiction(
+        &belgium,
+        "Rue Neuve 1, 1000 Namur",
+        "Rue Neuve 1, 1000 Bruxelles",
+        ("1000", "Namur"),
+    );
+}
+
+#[test]
 fn a_postcode_without_a_town_is_enough() {
     let paris = paris();
     for text in [
