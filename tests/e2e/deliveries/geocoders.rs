@@ -16,7 +16,10 @@ const ADDRESS: &str = "7 Rue Nouvelle, 75020 Paris";
 /// Nominatim's response for [`ADDRESS`].
 const RESPONSE: &str = r#"[{"lat":"48.8700","lon":"2.3900","category":"place","addresstype":"place","display_name":"x","address":{"house_number":"7","road":"Rue Nouvelle","city":"Paris","postcode":"75020","country_code":"fr"}}]"#;
 
-/// A Nominatim server that gives one response to every request, or 503.
+/// Nominatim's response for the town Lyon.
+const LYON: &str = r#"[{"lat":"45.7600","lon":"4.8400","category":"boundary","addresstype":"city","address":{"city":"Lyon","country_code":"fr"}}]"#;
+
+/// A Nominatim server that gives one response to every request except [`LYON`]'s, or 503.
 struct Nominatim {
     /// A value of `--geocoder`: the protocol and the server's URL.
     spec: String,
@@ -36,8 +39,9 @@ impl Nominatim {
                 head.truncate(length);
                 let head = String::from_utf8_lossy(&head).into_owned();
                 let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                let is_lyon = target.contains("q=Lyon&");
                 received.lock().unwrap().push(target);
-                let body = response.unwrap_or("");
+                let body = response.map_or("", |response| if is_lyon { LYON } else { response });
                 let status = if response.is_some() { 200 } else { 503 };
                 let length = body.len();
                 let text = format!(
@@ -103,6 +107,7 @@ async fn a_geocoded_address_in_another_town_than_the_requested_one_is_a_violatio
             "the postcode 69001 and the town Paris contradict each other",
         ),
         ("7 Rue Nouvelle, 69001 Lyon", "not in 69001 Lyon"),
+        ("7 Rue Nouvelle, Lyon", "not in Lyon"),
     ] {
         let draft = draft_with("dropoff.address", json!(address));
         let response = client.post("/api/deliveries", draft).await;

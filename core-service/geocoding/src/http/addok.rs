@@ -24,6 +24,10 @@ struct Properties {
     score: f64,
     r#type: String,
     housenumber: Option<String>,
+    /// Of a house.
+    street: Option<String>,
+    /// Of a street: its name.
+    name: Option<String>,
     postcode: Option<String>,
     city: Option<String>,
     district: Option<String>,
@@ -51,13 +55,15 @@ fn place(feature: Feature<Properties>) -> Place {
             "municipality" | "locality" => Some(Precision::Locality),
             _ => None,
         },
+        street: properties.street.or(properties.name),
         number: properties.housenumber,
         postal_code: properties.postcode,
         locality: properties.city,
-        areas: [properties.district, properties.oldcity, properties.context]
+        areas: [properties.district, properties.oldcity]
             .into_iter()
             .flatten()
             .collect(),
+        regions: properties.context.into_iter().collect(),
         country: None,
         latitude,
         longitude,

@@ -11,58 +11,72 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
+/// The parts of a place that its match does not have.
+#[derive(Default)]
+pub(super) struct Details {
+    /// The house number; empty if unknown.
+    pub(super) number: String,
+    /// Empty if unknown.
+    pub(super) street: String,
+    /// Names of the areas that contain the place besides its town: former towns, suburbs, districts.
+    pub(super) areas: Vec<String>,
+    /// Names of larger areas: counties, states, the country.
+    pub(super) regions: Vec<String>,
+}
+
 /// How a place agrees with a query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Agreement {
     Yes,
     No(Mismatch),
-    /// The place has the postcode of the query. The town has another name, which may be one in
-    /// another language, or misspelt.
+    /// The place has the postcode of the query, or the query has none. Nothing in the query is a
+    /// known name of its town. These words may be one in another language, or misspelt, or name
+    /// another town, or no town at all; the most likely town first.
     UnknownTown {
-        postcode: String,
-        town: String,
+        postcode: Option<String>,
+        towns: Vec<String>,
     },
 }
 
-/// Compares a query's text with a place. `areas` are the names of the areas that contain the place
-/// besides its town: suburbs, districts, regions.
-pub(super) fn check(text: &str, place: &GeocodeMatch, number: &str, areas: &[String]) -> Agreement {
-    let Some(known) = place.postal_code.as_deref().filter(|code| !code.is_empty()) else {
-        return Agreement::Yes;
-    };
+/// Each is a request to the service.
+const MAX_TOWNS: usize = 2;
+
+/// Compares a query's text with a place.
+pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Details) -> Agreement {
     // Only Addok sends no country: it mostly serves the French address database.
     let country = Country::of(place.country.as_deref().unwrap_or("FR"));
-    let query = Query {
-        words: tokenizer::tokenize(text, country),
-        country,
+    let query = Query::new(text, country, details);
+    let known = place.postal_code.as_deref().filter(|code| !code.is_empty());
+    let postcode = known.and_then(|known| query.postcode(known, &details.number));
+    let names = query.names(postcode.as_ref(), place, details);
+    let (same_town, towns) = query.towns(postcode.as_ref(), &names);
+    let (Some(known), Some(range)) = (known, postcode) else {
+        if same_town.is_some() || towns.is_empty() || place.locality.is_none() {
+            return Agreement::Yes;
+        }
+        return Agreement::UnknownTown {
+            postcode: None,
+            towns,
+        };
     };
-    let postcodes = query.postcodes(known, number);
-    let has_known = |range: &&Range<usize>| fold(&query.original(range)) == fold(known);
-    let Some(range) = postcodes.iter().find(has_known).or(postcodes.first()) else {
-        return Agreement::Yes;
-    };
-    let postcode = query.original(range);
-    let town = query.town(range, place);
-    let is_same_town = town.as_ref().is_some_and(|town| {
-        let locality = place.locality.as_deref();
-        query.is_in_areas(town, areas)
-            || locality.is_some_and(|locality| tokenizer::is_same_name(town, locality, country))
-    });
+    let postcode = query.original(&range);
     // A street or a town may have several postcodes, of which the service returns one.
-    let has_several = is_same_town && place.precision >= Precision::Street;
+    let has_several = same_town.is_some() && place.precision >= Precision::Street;
     let is_same_postcode =
         is_same_postcode(&postcode, known) || has_several && is_same_region(&postcode, known);
-    match town {
-        Some(town) if is_same_postcode && !is_same_town => {
-            Agreement::UnknownTown { postcode, town }
-        }
-        _ if is_same_postcode => Agreement::Yes,
-        Some(town) if is_same_town => Agreement::No(Mismatch::Contradiction { postcode, town }),
-        town => {
-            let town = town.unwrap_or_default();
+    match same_town {
+        Some(_) if is_same_postcode => Agreement::Yes,
+        Some(town) => Agreement::No(Mismatch::Contradiction { postcode, town }),
+        None if !is_same_postcode => {
+            let town = towns.first().map_or("", String::as_str);
             let elsewhere = format!("{postcode} {town}");
             Agreement::No(Mismatch::OtherPlace(elsewhere.trim_end().to_owned()))
         }
+        None if towns.is_empty() || place.locality.is_none() => Agreement::Yes,
+        None => Agreement::UnknownTown {
+            postcode: Some(postcode),
+            towns,
+        },
     }
 }
 
@@ -98,9 +112,47 @@ fn shape(code: &str) -> String {
 struct Query {
     words: Vec<Word>,
     country: &'static Country,
+    /// The positions of the words of the place's street.
+    street: HashSet<usize>,
+}
+
+/// Successive words of a query that may be a name: they are in one part, and are no number, no
+/// street and no direction inside a building.
+struct Name {
+    words: Range<usize>,
+    part: usize,
+    /// Without abbreviations such as those of states.
+    text: String,
+    kind: NameKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NameKind {
+    /// The place's town, or an area in it.
+    Town,
+    /// A larger area that contains the place.
+    Region,
+    Unknown,
 }
 
 impl Query {
+    fn new(text: &str, country: &'static Country, details: &Details) -> Self {
+        let words = tokenizer::tokenize(text, country);
+        let street: Vec<_> = keys(&details.street, country).collect();
+        let position = |key: &String| words.iter().position(|word| word.text == *key);
+        let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
+        let whole = words.windows(street.len().max(1)).position(is_street);
+        let street = match whole {
+            Some(start) => (start..start + street.len()).collect(),
+            None => street.iter().filter_map(position).collect(),
+        };
+        Self {
+            words,
+            country,
+            street,
+        }
+    }
+
     fn original(&self, range: &Range<usize>) -> String {
         let words: Vec<_> = self.words[range.clone()]
             .iter()
@@ -109,9 +161,9 @@ impl Query {
         words.join(" ")
     }
 
-    /// The words with the shape of a known postcode, except the house number and numbers inside the
-    /// building.
-    fn postcodes(&self, known: &str, number: &str) -> Vec<Range<usize>> {
+    /// The postcode of the query: the known one, otherwise the first words of its shape except the
+    /// house number, the street and numbers inside the building.
+    fn postcode(&self, known: &str, number: &str) -> Option<Range<usize>> {
         let length = known.split_whitespace().count().max(1);
         let expected = shape(known);
         let has_shape = |range: &Range<usize>| {
@@ -124,60 +176,127 @@ impl Query {
             })
         };
         let is_number = |range: &Range<usize>| fold(&self.original(range)) == fold(number);
-        (0..self.words.len())
+        let is_street =
+            |range: &Range<usize>| range.clone().any(|word| self.street.contains(&word));
+        let postcodes: Vec<_> = (0..self.words.len())
             .flat_map(|start| [start..start + length, start..start + 1])
-            .filter(|range| has_shape(range) && !is_indoors(range) && !is_number(range))
-            .collect()
-    }
-
-    /// The words in the place of the town, after or before the postcode.
-    fn town(&self, postcode: &Range<usize>, place: &GeocodeMatch) -> Option<String> {
-        let part = self.words[postcode.start].part;
-        let (before, after) = (0..postcode.start, postcode.end..self.country_start());
-        let unknown = HashSet::new();
-        let mut known: HashSet<_> = self.keys(&place.formatted).collect();
-        for word in self.keys(place.locality.as_deref().unwrap_or_default()) {
-            known.remove(&word);
-        }
-        let is_of_street = |word: &Word| word.has_digit() || known.contains(&word.text);
-        let has_street = self.words[before.clone()]
-            .iter()
-            .any(|word| word.part == part && is_of_street(word));
-        let following = self
-            .name_in(after.clone(), part, &unknown)
-            .or_else(|| self.name_in(after, part + 1, &unknown));
-        // A word beside the street may be the street, misspelt, where the postcode comes first.
-        let preceding = if has_street && self.country.has_postcode_first() {
-            None
-        } else {
-            let previous = part.checked_sub(1).filter(|_| !has_street);
-            self.name_in(before.clone(), part, &known)
-                .or_else(|| self.name_in(before, previous?, &known))
-        };
-        if self.country.has_postcode_first() {
-            following.or(preceding)
-        } else {
-            preceding.or(following)
-        }
-    }
-
-    fn is_in_areas(&self, name: &str, areas: &[String]) -> bool {
-        let areas: HashSet<_> = areas.iter().flat_map(|area| self.keys(area)).collect();
-        self.keys(name).all(|word| areas.contains(&word))
-    }
-
-    /// The words of a part of the query within a range, up to a direction inside a building.
-    /// Abbreviations such as those of states, and known words, are skipped.
-    fn name_in(&self, range: Range<usize>, part: usize, known: &HashSet<String>) -> Option<String> {
-        let words = self.words.get(range)?.iter();
-        let name: Vec<_> = words
-            .filter(|word| word.part == part)
-            .take_while(|word| !self.country.is_indoor_word(&word.text))
-            .filter(|word| !word.has_digit() && word.text.chars().count() > 2)
-            .filter(|word| !known.contains(&word.text))
-            .map(|word| word.written.as_str())
+            .filter(|range| {
+                has_shape(range) && !is_indoors(range) && !is_number(range) && !is_street(range)
+            })
             .collect();
-        (!name.is_empty()).then(|| name.join(" "))
+        let has_known = |range: &&Range<usize>| fold(&self.original(range)) == fold(known);
+        let postcode = postcodes.iter().find(has_known).or(postcodes.first());
+        postcode.cloned()
+    }
+
+    /// The names in the query, besides that of its country at the end.
+    fn names(
+        &self,
+        postcode: Option<&Range<usize>>,
+        place: &GeocodeMatch,
+        details: &Details,
+    ) -> Vec<Name> {
+        let is_postcode = |position| postcode.is_some_and(|range| range.contains(&position));
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut is_indoors = false;
+        for (position, word) in self.words[..self.country_start()].iter().enumerate() {
+            let previous = position
+                .checked_sub(1)
+                .map(|previous| &self.words[previous]);
+            let is_new_part = previous.is_none_or(|previous| previous.part != word.part);
+            is_indoors &= !is_new_part && !is_postcode(position);
+            is_indoors |= self.country.is_indoor_word(&word.text);
+            if is_indoors
+                || word.has_digit()
+                || is_postcode(position)
+                || self.street.contains(&position)
+            {
+                continue;
+            }
+            match runs.last_mut() {
+                Some(last) if last.end == position && !is_new_part => last.end += 1,
+                _ => runs.push(position..position + 1),
+            }
+        }
+        let is_adjacent = |range: &Range<usize>| {
+            postcode.is_some_and(|code| code.end == range.start || range.end == code.start)
+        };
+        let locality = place.locality.as_deref().unwrap_or_default();
+        let towns = details.areas.iter().map(String::as_str).chain([locality]);
+        let towns: HashSet<_> = towns.flat_map(|name| keys(name, self.country)).collect();
+        let regions = details.regions.iter();
+        let regions: HashSet<_> = regions.flat_map(|name| keys(name, self.country)).collect();
+        let name = |range: Range<usize>| {
+            let words = self.words[range.clone()].iter();
+            let words: Vec<_> = words.filter(|word| word.text.chars().count() > 2).collect();
+            let written: Vec<_> = words.iter().map(|word| word.written.as_str()).collect();
+            let text = written.join(" ");
+            let is_of_place = words
+                .iter()
+                .all(|word| towns.contains(&word.text) || regions.contains(&word.text));
+            let is_same_name =
+                is_adjacent(&range) && tokenizer::is_same_name(&text, locality, self.country);
+            let kind = if is_same_name
+                || is_of_place && words.iter().any(|word| towns.contains(&word.text))
+            {
+                NameKind::Town
+            } else if is_of_place {
+                NameKind::Region
+            } else {
+                NameKind::Unknown
+            };
+            let part = self.words[range.start].part;
+            (!text.is_empty()).then_some(Name {
+                words: range,
+                part,
+                text,
+                kind,
+            })
+        };
+        runs.into_iter().filter_map(name).collect()
+    }
+
+    /// The place's town in the query, otherwise the names in the places of a town: those next to the
+    /// postcode, or else those after the street.
+    fn towns(
+        &self,
+        postcode: Option<&Range<usize>>,
+        names: &[Name],
+    ) -> (Option<String>, Vec<String>) {
+        let known = names.iter().find(|name| name.kind == NameKind::Town);
+        let street_end = self.street.iter().max().map_or(0, |last| last + 1);
+        let after_street = || names.iter().filter(|name| name.words.start >= street_end);
+        let Some(postcode) = postcode else {
+            let towns = [after_street().next_back(), after_street().next()];
+            return choose(known, &towns);
+        };
+        let part = self.words[postcode.start].part;
+        let following = |part| {
+            names
+                .iter()
+                .find(move |name| name.part == part && name.words.start >= postcode.end)
+        };
+        let has_street = (0..postcode.start).any(|position| {
+            let word = &self.words[position];
+            word.part == part && (word.has_digit() || self.street.contains(&position))
+        });
+        // A word beside the street may be the street, misspelt, where the postcode comes first.
+        let preceding = names
+            .iter()
+            .rfind(|name| name.part == part && name.words.end <= postcode.start)
+            .filter(|_| !has_street || !self.country.has_postcode_first());
+        let previous = after_street()
+            .rfind(|name| name.part + 1 == part)
+            .filter(|_| !has_street);
+        let town = following(part);
+        // A town of the same name as its region, where only a town is in this place.
+        if self.country.has_postcode_first()
+            && let Some(town) = town
+            && town.kind != NameKind::Town
+        {
+            return (None, vec![town.text.clone()]);
+        }
+        choose(known, &[town, preceding, following(part + 1), previous])
     }
 
     /// The position of the country and its regions at the end of the query.
@@ -196,10 +315,25 @@ impl Query {
         }
         end
     }
+}
 
-    fn keys(&self, text: &str) -> impl Iterator<Item = String> + use<> {
-        tokenizer::tokenize(text, self.country)
-            .into_iter()
-            .map(|word| word.text)
+/// The known name, otherwise the unknown ones of these, without duplicates.
+fn choose(known: Option<&Name>, names: &[Option<&Name>]) -> (Option<String>, Vec<String>) {
+    if let Some(known) = known {
+        return (Some(known.text.clone()), Vec::new());
     }
+    let mut towns: Vec<String> = Vec::new();
+    for name in names.iter().flatten() {
+        if name.kind == NameKind::Unknown && !towns.contains(&name.text) {
+            towns.push(name.text.clone());
+        }
+    }
+    towns.truncate(MAX_TOWNS);
+    (None, towns)
+}
+
+fn keys(text: &str, country: &Country) -> impl Iterator<Item = String> + use<> {
+    tokenizer::tokenize(text, country)
+        .into_iter()
+        .map(|word| word.text)
 }

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::{
-    Error, GeocodeResult, Geocoder, Mismatch, PartialMatch, Precision, Query,
+    Error, GeocodeMatch, GeocodeResult, Geocoder, Mismatch, PartialMatch, Precision, Query,
     spec::{HttpGeocoderSpec, Protocol},
 };
 use place::Place;
@@ -96,7 +96,7 @@ impl HttpGeocoder {
             bias,
         } = &self.policy;
         format!(
-            "2 {:?} {} {language} {countries:?} {bias}",
+            "3 {:?} {} {language} {countries:?} {bias}",
             self.protocol, self.base_url
         )
     }
@@ -109,31 +109,52 @@ impl HttpGeocoder {
         let places = self.places(&request, deadline).await?;
         match selection::select(places, query, &request.countries) {
             Selection::Result(result) => Ok(result),
-            Selection::IfSameTown {
+            Selection::IfNoOtherTown {
                 found,
                 postcode,
-                town,
+                towns,
             } => {
-                let query = Query {
-                    text: town.clone(),
-                    near: Some(found.lat_lng),
-                    required: Precision::Locality,
-                    ..query.clone()
-                };
-                let request = GeocodeRequest {
-                    text: town.clone(),
-                    near: request.near.and(query.near),
-                    ..request
-                };
-                let places = self.places(&request, deadline).await?;
-                if selection::has_town_of(&found, places, &query, &request.countries) {
+                let other_town = self.other_town(&found, towns, query, request, deadline);
+                let Some(town) = other_town.await? else {
                     return Ok(GeocodeResult::Found(found));
-                }
-                let mismatch = Mismatch::Contradiction { postcode, town };
+                };
+                let mismatch = match postcode {
+                    Some(postcode) => Mismatch::Contradiction { postcode, town },
+                    None => Mismatch::OtherPlace(town),
+                };
                 let partial = PartialMatch::new(mismatch, vec![found]);
                 Ok(GeocodeResult::Partial(partial))
             }
         }
+    }
+
+    /// The first of these names that the service knows as a town, unless it is a name of the place's
+    /// town.
+    async fn other_town(
+        &self,
+        found: &GeocodeMatch,
+        towns: Vec<String>,
+        query: &Query,
+        mut request: GeocodeRequest,
+        deadline: Instant,
+    ) -> Result<Option<String>, Failure> {
+        let near = Some(found.lat_lng);
+        request.near = request.near.and(near);
+        let mut query = Query {
+            near,
+            required: Precision::Locality,
+            ..query.clone()
+        };
+        for town in towns {
+            query.text.clone_from(&town);
+            request.text.clone_from(&town);
+            let places = self.places(&request, deadline).await?;
+            let has_town = selection::has_town_of(found, places, &query, &request.countries);
+            if let Some(is_same) = has_town {
+                return Ok((!is_same).then_some(town));
+            }
+        }
+        Ok(None)
     }
 
     /// The places that the service returns.

@@ -10,6 +10,33 @@ use super::{
 };
 use crate::Precision;
 
+/// Members of an address that are areas within a town.
+const AREAS: [&str; 15] = [
+    "allotments",
+    "borough",
+    "city_block",
+    "city_district",
+    "croft",
+    "district",
+    "farm",
+    "hamlet",
+    "isolated_dwelling",
+    "locality",
+    "neighbourhood",
+    "quarter",
+    "residential",
+    "subdivision",
+    "suburb",
+];
+/// Members of an address that are areas larger than a town, besides `ISO3166-2-…`.
+const REGIONS: [&str; 6] = [
+    "country",
+    "county",
+    "province",
+    "region",
+    "state",
+    "state_district",
+];
 /// About thirty kilometres, in degrees.
 const VIEWBOX_MARGIN: f64 = 0.3;
 
@@ -68,7 +95,7 @@ struct Address {
     municipality: Option<String>,
     postcode: Option<String>,
     country_code: Option<String>,
-    /// `suburb`, `county` and many others, mostly areas.
+    /// `suburb`, `county` and many others; also names of shops and buildings.
     #[serde(flatten)]
     others: HashMap<String, serde_json::Value>,
 }
@@ -83,11 +110,26 @@ pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
 fn place(result: SearchResult) -> Option<Place> {
     let address = result.address;
     let road = address.road.or(address.pedestrian);
-    let locality = address
-        .city
-        .or(address.town)
-        .or(address.village)
-        .or(address.municipality);
+    // A merged commune is in a town under its former name too.
+    let towns = [
+        address.city,
+        address.town,
+        address.village,
+        address.municipality,
+    ];
+    let mut areas: Vec<_> = towns.into_iter().flatten().collect();
+    let locality = areas.first().cloned();
+    let mut regions = Vec::new();
+    for (member, name) in &address.others {
+        let Some(name) = name.as_str() else {
+            continue;
+        };
+        if AREAS.contains(&member.as_str()) {
+            areas.push(name.to_owned());
+        } else if REGIONS.contains(&member.as_str()) || member.starts_with("ISO3166") {
+            regions.push(name.to_owned());
+        }
+    }
     let precision = if address.house_number.is_some() {
         Precision::House
     } else if result.category == "highway" || result.addresstype == "road" {
@@ -119,11 +161,9 @@ fn place(result: SearchResult) -> Option<Place> {
         },
         number: address.house_number,
         postal_code: address.postcode,
-        areas: address
-            .others
-            .values()
-            .filter_map(|name| Some(name.as_str()?.to_owned()))
-            .collect(),
+        street: road,
+        areas,
+        regions,
         locality,
         country: address.country_code,
         latitude: result.lat.parse().ok()?,

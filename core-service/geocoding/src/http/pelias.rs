@@ -33,6 +33,7 @@ struct Properties {
     match_type: String,
     confidence: f64,
     housenumber: Option<String>,
+    street: Option<String>,
     postalcode: Option<String>,
     locality: Option<String>,
     neighbourhood: Option<String>,
@@ -40,6 +41,7 @@ struct Properties {
     localadmin: Option<String>,
     county: Option<String>,
     region: Option<String>,
+    country: Option<String>,
     country_code: Option<String>,
 }
 
@@ -64,18 +66,21 @@ fn place(feature: Feature<Properties>) -> Place {
             _ => None,
         },
         number: properties.housenumber,
+        street: properties.street,
         postal_code: properties.postalcode,
         locality: properties.locality,
         areas: [
             properties.neighbourhood,
             properties.borough,
             properties.localadmin,
-            properties.county,
-            properties.region,
         ]
         .into_iter()
         .flatten()
         .collect(),
+        regions: [properties.county, properties.region, properties.country]
+            .into_iter()
+            .flatten()
+            .collect(),
         country: properties.country_code,
         latitude,
         longitude,

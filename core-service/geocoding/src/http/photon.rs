@@ -43,6 +43,7 @@ struct Properties {
     district: Option<String>,
     county: Option<String>,
     state: Option<String>,
+    country: Option<String>,
     countrycode: Option<String>,
 }
 
@@ -80,17 +81,17 @@ fn place(feature: Feature<Properties>) -> Place {
             &[postcode, town],
         ),
         locality: town.map(str::to_owned),
+        street: street.map(str::to_owned),
         number: properties.housenumber,
         postal_code: properties.postcode,
-        areas: [
-            properties.locality,
-            properties.district,
-            properties.county,
-            properties.state,
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        areas: [properties.locality, properties.district]
+            .into_iter()
+            .flatten()
+            .collect(),
+        regions: [properties.county, properties.state, properties.country]
+            .into_iter()
+            .flatten()
+            .collect(),
         country: properties.countrycode,
         latitude,
         longitude,

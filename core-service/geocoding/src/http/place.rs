@@ -9,10 +9,13 @@ use crate::Precision;
 pub(super) struct Place {
     pub(super) formatted: String,
     pub(super) number: Option<String>,
+    pub(super) street: Option<String>,
     pub(super) postal_code: Option<String>,
     pub(super) locality: Option<String>,
-    /// Other areas that contain it: suburbs, districts, regions.
+    /// Other towns, suburbs and districts that contain it.
     pub(super) areas: Vec<String>,
+    /// Larger areas that contain it: counties, states, the country.
+    pub(super) regions: Vec<String>,
     pub(super) country: Option<String>,
     pub(super) latitude: f64,
     pub(super) longitude: f64,

@@ -3,7 +3,7 @@
 use domain::address::LatLng;
 
 use super::{
-    agreement::{self, Agreement},
+    agreement::{self, Agreement, Details},
     place::Place,
 };
 
@@ -22,43 +22,41 @@ const MAX_CHARACTERS: usize = 300;
 /// The result of a selection.
 pub(super) enum Selection {
     Result(GeocodeResult),
-    /// The place, if its town is the town of the query under another name.
-    IfSameTown {
+    /// The place, unless words of the query name another town.
+    IfNoOtherTown {
         found: GeocodeMatch,
-        postcode: String,
-        town: String,
+        /// Of the query, if it has one.
+        postcode: Option<String>,
+        /// The words that may be a town; not empty.
+        towns: Vec<String>,
     },
 }
 
 /// A valid place of a response.
 struct Candidate {
     found: GeocodeMatch,
-    number: String,
-    areas: Vec<String>,
+    details: Details,
 }
 
 /// Selects the most exact valid place, the first of equally exact ones, whose postcode and town are
-/// those of the query. A less exact place than required is a partial match, and so is one elsewhere.
+/// not other ones than those of the query. A less exact place than required is a partial match, and
+/// so is one elsewhere.
 pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> Selection {
     let candidates = candidates(places, query, countries);
     let mut mismatch = None;
-    let mut other_name = None;
+    let mut unknown_town = None;
     for candidate in &candidates {
         if !candidate.found.precision.meets(query.required) {
             break;
         }
-        let Candidate {
-            found,
-            number,
-            areas,
-        } = candidate;
-        match agreement::check(&query.text, found, number, areas) {
+        let Candidate { found, details } = candidate;
+        match agreement::check(&query.text, found, details) {
             Agreement::Yes => return Selection::Result(GeocodeResult::Found(found.clone())),
-            Agreement::UnknownTown { postcode, town } => {
-                other_name.get_or_insert_with(|| Selection::IfSameTown {
+            Agreement::UnknownTown { postcode, towns } => {
+                unknown_town.get_or_insert_with(|| Selection::IfNoOtherTown {
                     found: found.clone(),
                     postcode,
-                    town,
+                    towns,
                 });
             }
             Agreement::No(reason) => {
@@ -66,8 +64,8 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
             }
         }
     }
-    if let Some(other_name) = other_name {
-        return other_name;
+    if let Some(unknown_town) = unknown_town {
+        return unknown_town;
     }
     if let Some(mismatch) = mismatch {
         return Selection::Result(GeocodeResult::Partial(mismatch));
@@ -90,22 +88,26 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
     Selection::Result(GeocodeResult::Partial(PartialMatch::new(mismatch, found)))
 }
 
-/// Whether a response to the name of a town has the town of a place.
+/// Whether a response to the name of a town has the town of a place; `None` if it has no town of
+/// the place's country.
 pub(super) fn has_town_of(
     found: &GeocodeMatch,
     places: Vec<Place>,
     query: &Query,
     countries: &[String],
-) -> bool {
+) -> Option<bool> {
     let country = Country::of(found.country.as_deref().unwrap_or_default());
-    let Some(locality) = found.locality.as_deref() else {
-        return false;
-    };
-    candidates(places, query, countries)
+    let locality = found.locality.as_deref()?;
+    let candidates = candidates(places, query, countries);
+    let mut towns = candidates
         .iter()
-        .filter(|candidate| candidate.found.precision == Precision::Locality)
-        .filter_map(|candidate| candidate.found.locality.as_deref())
-        .any(|town| tokenizer::is_same_name(town, locality, country))
+        .map(|candidate| &candidate.found)
+        .filter(|town| town.precision == Precision::Locality && town.country == found.country)
+        .filter_map(|town| town.locality.as_deref())
+        .map(|town| tokenizer::is_same_name(town, locality, country))
+        .peekable();
+    towns.peek()?;
+    Some(towns.any(|is_same| is_same))
 }
 
 /// The valid places of a response, the most exact first.
@@ -114,11 +116,15 @@ fn candidates(places: Vec<Place>, query: &Query, countries: &[String]) -> Vec<Ca
         .into_iter()
         .take(MAX_PLACES)
         .filter_map(|mut place| {
-            let (number, areas) = (place.number.clone(), std::mem::take(&mut place.areas));
+            let details = Details {
+                number: place.number.clone().unwrap_or_default(),
+                street: place.street.take().unwrap_or_default(),
+                areas: std::mem::take(&mut place.areas),
+                regions: std::mem::take(&mut place.regions),
+            };
             Some(Candidate {
                 found: validate(place, query, countries)?,
-                number: number.unwrap_or_default(),
-                areas,
+                details,
             })
         })
         .collect();

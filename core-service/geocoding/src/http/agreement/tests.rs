@@ -4,6 +4,8 @@ use domain::address::LatLng;
 use serde_json::{Value, json};
 use upstream::test_server::{Reply, TestServer};
 
+mod countries;
+
 use super::*;
 use crate::{
     GeocodeResult, Geocoder as _, HttpGeocoder, HttpGeocoderSpec, Options, Precision, Protocol,
@@ -24,17 +26,33 @@ fn place(formatted: &str, postcode: &str, town: &str, country: &str) -> GeocodeM
 
 /// Checks the texts of queries for a place.
 fn assert_agreement(place: &GeocodeMatch, areas: &[&str], cases: &[(&str, Agreement)]) {
-    let number = place.formatted.split(' ').next().unwrap();
-    let areas: Vec<_> = areas.iter().map(|area| (*area).to_owned()).collect();
+    let house = place.formatted.split(',').next().unwrap();
+    let (number, street) = house
+        .split_once(' ')
+        .filter(|(number, _)| number.parse::<u32>().is_ok())
+        .unwrap_or(("", house));
+    let details = Details {
+        number: number.to_owned(),
+        street: street.to_owned(),
+        areas: areas.iter().map(|area| (*area).to_owned()).collect(),
+        regions: Vec::new(),
+    };
     for (text, expected) in cases {
-        assert_eq!(check(text, place, number, &areas), *expected, "{text}");
+        assert_eq!(check(text, place, &details), *expected, "{text}");
     }
 }
 
 fn unknown_town(postcode: &str, town: &str) -> Agreement {
     Agreement::UnknownTown {
-        postcode: postcode.to_owned(),
-        town: town.to_owned(),
+        postcode: Some(postcode.to_owned()),
+        towns: vec![town.to_owned()],
+    }
+}
+
+fn unknown_towns(towns: &[&str]) -> Agreement {
+    Agreement::UnknownTown {
+        postcode: None,
+        towns: towns.iter().map(|town| (*town).to_owned()).collect(),
     }
 }
 
@@ -71,6 +89,19 @@ fn a_place_in_france_is_compared_with_the_query() {
             ),
             ("Café du Centre, 48 rue de Rivolli 75004", Agreement::Yes),
             ("48 Rue de Rivoli, Paris", Agreement::Yes),
+            ("48 Rue de Rivoli, Lyon", unknown_towns(&["Lyon"])),
+            ("48 Rue de Rivoli Lyon", unknown_towns(&["Lyon"])),
+            ("48 Rue de Rivoli, Lyon, 2e étage", unknown_towns(&["Lyon"])),
+            ("48 Rue de Rivoli", Agreement::Yes),
+            ("48 Rue de Rivoli, 3e étage, chez Dupont", Agreement::Yes),
+            (
+                "Paris Pizza, 48 Rue de Rivoli, Lyon",
+                unknown_towns(&["Lyon"]),
+            ),
+            (
+                "Paris, 48 Rue de Rivoli, 75004 Lyon",
+                unknown_town("75004", "Lyon"),
+            ),
             ("48 Rue de Rivoli, 75000 Paris", Agreement::Yes),
             (
                 "48 Rue de Rivoli, 75004 Lyon",
@@ -178,6 +209,7 @@ fn a_place_in_another_country_is_compared_by_its_conventions() {
             ("Rue Neuve 1, 1000 Brussel", Agreement::Yes),
             ("Rue Neuve 1, 1000 Bruxelles, Belgien", Agreement::Yes),
             ("Rue Neuve 1, 1000 Brussels", Agreement::Yes),
+            ("Rue Neuve 1, 1000 Namur", unknown_town("1000", "Namur")),
         ],
     );
     let new_york = place(
@@ -238,6 +270,22 @@ fn town(name: &str) -> Value {
     })
 }
 
+#[tokio::test]
+async fn a_merged_commune_keeps_its_name() {
+    let (geocoder, server) = geocoder(|_| {
+        let mut place = house("9", "Rue de la Mairie", "49120", "Chemillé-en-Anjou");
+        place["address"]["village"] = json!("La Tourlandry");
+        json!([place])
+    })
+    .await;
+
+    assert_eq!(
+        search(&geocoder, "9 Rue de la Mairie, 49120 La Tourlandry").await,
+        "9 Rue de la Mairie, 49120 Chemillé-en-Anjou"
+    );
+    assert_eq!(server.targets().len(), 1);
+}
+
 /// The result of a query in one line.
 async fn search(geocoder: &HttpGeocoder, text: &str) -> String {
     match geocoder.geocode(&crate::Query::new(text)).await.unwrap() {
@@ -277,6 +325,7 @@ async fn a_town_may_have_another_name_in_the_query() {
     let (geocoder, _server) = geocoder(|query| match query {
         "Lutetia" => json!([town("Lutèce"), town("Paris")]),
         "Köln" => json!([town("Cologne")]),
+        "Bellevue" => json!([house("1", "Bellevue", "69001", "Lyon")]),
         "Nowhere" => json!([]),
         _ => json!([house("48", "Rue de Rivoli", "75004", "Paris")]),
     })
@@ -289,24 +338,38 @@ async fn a_town_may_have_another_name_in_the_query() {
             "found 48 Rue de Rivoli, 75004 Paris, \
              but the postcode 75004 and the town Köln contradict each other",
         ),
-        (
-            "Nowhere",
-            "found 48 Rue de Rivoli, 75004 Paris, \
-             but the postcode 75004 and the town Nowhere contradict each other",
-        ),
+        // No towns.
+        ("Bellevue", "48 Rue de Rivoli, 75004 Paris"),
+        ("Nowhere", "48 Rue de Rivoli, 75004 Paris"),
     ] {
         let text = format!("48 Rue de Rivoli, 75004 {town}");
+        assert_eq!(search(&geocoder, &text).await, expected);
+    }
+    for (place, expected) in [
+        ("Paris", "48 Rue de Rivoli, 75004 Paris"),
+        ("Lutetia", "48 Rue de Rivoli, 75004 Paris"),
+        (
+            "Nowhere, Köln",
+            "found 48 Rue de Rivoli, 75004 Paris, but not in Köln",
+        ),
+        (
+            "Köln, Nowhere",
+            "found 48 Rue de Rivoli, 75004 Paris, but not in Köln",
+        ),
+    ] {
+        let text = format!("48 Rue de Rivoli, {place}");
         assert_eq!(search(&geocoder, &text).await, expected);
     }
 }
 
 #[tokio::test]
 async fn the_place_with_the_querys_postcode_is_selected() {
-    let (geocoder, _server) = geocoder(|_| {
-        json!([
+    let (geocoder, _server) = geocoder(|query| match query {
+        "Montreuil" => json!([town("Montreuil")]),
+        _ => json!([
             house("1", "Rue de Paris", "93100", "Montreuil"),
             house("1", "Rue de Paris", "93260", "Les Lilas"),
-        ])
+        ]),
     })
     .await;
 

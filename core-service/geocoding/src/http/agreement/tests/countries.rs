@@ -1,0 +1,143 @@
+//! Addresses of many countries, as tables.
+
+use super::*;
+
+/// Compares a text with a place: `NUMBER STREET | POSTCODE | TOWN | COUNTRY | AREA | REGION`.
+fn agreement(line: &str, text: &str) -> Agreement {
+    let parts: Vec<_> = line.split('|').map(str::trim).collect();
+    let [house, postcode, town, country, area, region] = parts[..] else {
+        panic!("{line}");
+    };
+    let (number, street) = house.split_once(' ').unwrap();
+    let names = |name: &str| {
+        let names = [name.to_owned()].into_iter();
+        names.filter(|name| !name.is_empty()).collect()
+    };
+    let details = Details {
+        number: number.to_owned(),
+        street: street.to_owned(),
+        areas: names(area),
+        regions: names(region),
+    };
+    check(text, &place(house, postcode, town, country), &details)
+}
+
+/// The service is asked for the second name only if the first is no town.
+fn either_town(postcode: &str, towns: [&str; 2]) -> Agreement {
+    Agreement::UnknownTown {
+        postcode: Some(postcode.to_owned()),
+        towns: towns.map(str::to_owned).into(),
+    }
+}
+
+#[test]
+fn other_words_of_an_address_are_no_town() {
+    for (place, text) in [
+        (
+            "3 Nørregade | 1165 | København | DK |  | Danmark",
+            "Nørregade 3, 3. sal, 1165 København K",
+        ),
+        (
+            "3 Nørregade | 1165 | København | DK |  | Danmark",
+            "Nørregade 3, 1165 København, Danmark",
+        ),
+        (
+            "5 Drottninggatan | 111 22 | Stockholm | SE | Norrmalm | Sverige",
+            "Drottninggatan 5, lgh 1102, 111 22 Stockholm",
+        ),
+        (
+            "2 High Street | BR1 1AA | London | GB | Bromley | England",
+            "2 High Street, Bromley, Kent BR1 1AA",
+        ),
+        (
+            "12 Avenue du 8 Mai 1945 | 6000 | Charleroi | BE |  | Hainaut",
+            "Avenue du 8 Mai 1945 12, Charleroi",
+        ),
+        (
+            "9 Rue de la Mairie | 49120 | Chemillé-en-Anjou | FR | La Tourlandry | ",
+            "9 Rue de la Mairie, 49120 La Tourlandry",
+        ),
+        (
+            "7 Nádor utca | 1051 | Budapest | HU |  | ",
+            "1051 Budapest, Nádor utca 7, 2. emelet",
+        ),
+        (
+            "1 Rue de Paris | 75012 | Paris | FR |  | ",
+            "1 rue de Paris, 75012 Paris",
+        ),
+        (
+            "1 George Street | 2000 | Sydney | AU |  | AU-NSW",
+            "Level 5, 1 George Street, Sydney NSW 2000, Australia",
+        ),
+        (
+            "10 Karl Johans gate | 0154 | Oslo | NO |  | Norge",
+            "Karl Johans gate 10, oppgang B, 0154 Oslo",
+        ),
+        (
+            "4 Rua Augusta | 1100-053 | Lisboa | PT |  | ",
+            "Rua Augusta 4, 2.º Dto, 1100-053 Lisboa",
+        ),
+        (
+            "15 Nowy Świat | 00-029 | Warszawa | PL |  | ",
+            "Nowy Świat 15 m. 4, 00-029 Warszawa",
+        ),
+        (
+            "5 Zeil | 60313 | Frankfurt am Main | DE |  | Hessen",
+            "Zeil 5, 60313 Frankfurt",
+        ),
+        (
+            "8 Langestraat | 3811 | Amersfoort | NL |  | Utrecht",
+            "Langestraat 8, 3811, Amersfoort, Utrecht",
+        ),
+    ] {
+        assert_eq!(agreement(place, text), Agreement::Yes, "{text}");
+    }
+}
+
+#[test]
+fn another_town_is_recognized_in_any_country() {
+    for (place, text, expected) in [
+        (
+            "3 Nørregade | 1165 | København | DK |  | Danmark",
+            "Nørregade 3, 3. sal, 1165 Odense, Danmark",
+            either_town("1165", ["Odense", "sal"]),
+        ),
+        (
+            "5 Drottninggatan | 111 22 | Stockholm | SE |  | ",
+            "Drottninggatan 5, lgh 1102, 111 22 Malmö",
+            either_town("111 22", ["Malmö", "lgh"]),
+        ),
+        (
+            "5 Drottninggatan | 111 22 | Stockholm | SE |  | ",
+            "Drottninggatan 5, 211 41 Malmö",
+            elsewhere("211 41 Malmö"),
+        ),
+        (
+            "12 Avenue du 8 Mai 1945 | 6000 | Charleroi | BE |  | ",
+            "Avenue du 8 Mai 1945 12, Namur",
+            unknown_towns(&["Namur"]),
+        ),
+        (
+            "8 Langestraat | 3811 | Amersfoort | NL |  | Utrecht",
+            "Langestraat 8, 3811 Utrecht",
+            unknown_town("3811", "Utrecht"),
+        ),
+        (
+            "1 George Street | 2000 | Sydney | AU |  | AU-NSW",
+            "1 George Street, Melbourne VIC 2000",
+            unknown_town("2000", "Melbourne VIC"),
+        ),
+        (
+            "48 Rue de Paris | 75004 | Paris | FR |  | ",
+            "Café Paris, 48 rue de Paris, 75004 Lyon",
+            unknown_town("75004", "Lyon"),
+        ),
+        (
+            "10 Karl Johans gate | 0154 | Oslo | NO |  | Norge",
+            "Karl Johans gate 10, 5003 Oslo",
+            contradiction("5003", "Oslo"),
+        ),
+    ] {
+        assert_eq!(agreement(place, text), expected, "{text}");
+    }
+}
