@@ -27,6 +27,8 @@ pub(super) struct FlowControl {
     unknown_in_flight: u32,
     slow_in_flight: u32,
     is_closed: bool,
+    /// Whether the dispatcher has announced that it sends nothing more from this stream.
+    is_drained: bool,
 }
 
 /// A notification on a stream.
@@ -152,15 +154,27 @@ impl FlowControl {
         self.is_closed
     }
 
-    /// Drops all credit permanently and returns the leases of what was in flight.
+    /// Closes the stream of a dispatcher that sends nothing more from it. To be closed again once
+    /// no claim is in progress: what the claim found will not be sent either.
+    pub(super) fn drain(&mut self) -> Vec<(NotificationId, Uuid)> {
+        self.is_drained = true;
+        self.close()
+    }
+
+    /// Drops all credit permanently. Returns the leases to be released: what is in flight on a
+    /// drained stream. Otherwise the leases outlive the stream, since their outcomes arrive on
+    /// another one.
     pub(super) fn close(&mut self) -> Vec<(NotificationId, Uuid)> {
         self.is_closed = true;
         self.credit = 0;
         self.in_flight_by_webhook.clear();
         self.unknown_in_flight = 0;
         self.slow_in_flight = 0;
-        self.in_flight
-            .drain()
+        let in_flight = self.in_flight.drain();
+        if !self.is_drained {
+            return Vec::new();
+        }
+        in_flight
             .map(|(id, notification)| (id, notification.lease_token))
             .collect()
     }
@@ -306,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_returns_the_leases_in_flight_and_ends_all_credit() {
+    fn draining_returns_the_leases_in_flight_and_ends_all_credit() {
         let mut flow = flow_control(8);
         let mut expected: Vec<_> = fill(&mut flow, Healthy)
             .into_iter()
@@ -314,7 +328,7 @@ mod tests {
             .collect();
         expected.sort();
 
-        let mut leases = flow.close();
+        let mut leases = flow.drain();
         leases.sort();
 
         assert_eq!(leases, expected);
@@ -322,5 +336,24 @@ mod tests {
         assert!(flow.is_closed() && flow.claim_budget(1).is_none());
         flow.return_credit(expected[0].0, expected[0].1);
         assert_eq!(fill(&mut flow, Healthy).len(), 0);
+    }
+
+    #[test]
+    fn what_a_claim_finds_after_the_stream_is_drained_is_released() {
+        for is_drained in [true, false] {
+            let mut flow = flow_control(8);
+            let claim = flow.begin_claim(8).unwrap();
+            if is_drained {
+                assert_eq!(flow.drain(), []);
+            }
+            let found = notification(WebhookId::new(), Healthy);
+            let id = NotificationId::new();
+            flow.end_claim(&claim, [(id, found)]);
+
+            let released = flow.close();
+
+            let expected = is_drained.then_some((id, found.lease_token));
+            assert_eq!(released, Vec::from_iter(expected));
+        }
     }
 }

@@ -62,7 +62,7 @@ impl OutcomeReceiver {
             }
             if request.draining {
                 tests.close();
-                self.leases.release(self.streams.close(stream)).await?;
+                self.leases.release(self.streams.drain(stream)).await?;
             }
             if is_closed {
                 return Ok(());

@@ -61,15 +61,12 @@ impl StreamServer {
             revoked.map_or(Ok(()), Err)
         };
         let (received, pushed, watched) = tokio::join!(receiving, pushing, watching);
-        // The leases in flight outlive the stream: their outcomes arrive on another one. The leases
-        // of pre-leased notifications that were not sent are released.
-        self.streams.close(&stream);
+        let mut unsent = self.streams.close(&stream);
         pre_leased.close();
-        let unsent = std::iter::from_fn(|| pre_leased.try_recv().ok());
-        let released = self
-            .leases
-            .release(unsent.map(|unsent| unsent.lease()).collect());
-        let released = released.await;
+        while let Ok(pre_leased) = pre_leased.try_recv() {
+            unsent.push(pre_leased.lease());
+        }
+        let released = self.leases.release(unsent).await;
         watched.and(received).and(pushed).and(released)
     }
 }
