@@ -214,17 +214,7 @@ impl CoreSession {
                 self.in_flight.stream_state.has_request(accepting) || tests.has_outcomes();
             tokio::select! {
                 response = stream.responses.message() => {
-                    let response = response?.ok_or(StreamError::Ended)?;
-                    self.backoff.reset();
-                    if accepting {
-                        self.in_flight.start(response.notifications)?;
-                    } else {
-                        self.decline(&response.notifications)?;
-                    }
-                    self.in_flight.acknowledge(response.acks);
-                    for test in response.tests {
-                        tests.start(test);
-                    }
+                    self.receive(response?.ok_or(StreamError::Ended)?, accepting, &mut tests)?;
                 }
                 Some(()) = tests.next_completed() => {}
                 () = self.in_flight.changed() => {}
@@ -233,8 +223,7 @@ impl CoreSession {
                         test_outcomes: tests.take_outcomes(),
                         ..self.in_flight.stream_state.next_request(accepting)
                     }),
-                    // The status of the response stream contains core's reason, if there is one.
-                    Err(_) => return Err(close_reason(&mut stream.responses).await),
+                    Err(_) => return Err(self.read_closed(stream.responses, &mut tests).await),
                 },
                 Ok(()) = self.limit.changed() => {}
                 () = self.shutdown.session.cancelled(), if accepting => {}
@@ -242,6 +231,48 @@ impl CoreSession {
                 () = sleep_until(stream.renew_at), if accepting && tests.all_reported() => {
                     return Ok(Served::UntilRenewal(stream.responses));
                 }
+            }
+        }
+    }
+
+    /// Sends what core has leased, or declines it while draining, and takes its acknowledgements and
+    /// tests.
+    fn receive(
+        &mut self,
+        response: StreamResponse,
+        accepting: bool,
+        tests: &mut TestSends,
+    ) -> Result<(), CreditExceeded> {
+        self.backoff.reset();
+        if accepting {
+            self.in_flight.start(response.notifications)?;
+        } else {
+            self.decline(&response.notifications)?;
+        }
+        self.in_flight.acknowledge(response.acks);
+        for test in response.tests {
+            tests.start(test);
+        }
+        Ok(())
+    }
+
+    /// Reads a stream that core has closed to its end, with what core has leased on it before.
+    /// Returns why core closed it.
+    async fn read_closed(
+        &mut self,
+        mut responses: Streaming<StreamResponse>,
+        tests: &mut TestSends,
+    ) -> StreamError {
+        let accepting = !self.is_draining();
+        loop {
+            match timeout(END_TIMEOUT, responses.message()).await {
+                Ok(Ok(Some(response))) => {
+                    if let Err(error) = self.receive(response, accepting, tests) {
+                        return error.into();
+                    }
+                }
+                Ok(Ok(None)) | Err(_) => return StreamError::Ended,
+                Ok(Err(status)) => return status.into(),
             }
         }
     }
@@ -298,17 +329,6 @@ impl CoreSession {
 
     fn is_draining(&self) -> bool {
         self.shutdown.session.is_cancelled()
-    }
-}
-
-/// Why core closed the stream, from the status of its responses.
-async fn close_reason(responses: &mut Streaming<StreamResponse>) -> StreamError {
-    loop {
-        match timeout(END_TIMEOUT, responses.message()).await {
-            Ok(Ok(Some(_))) => {}
-            Ok(Ok(None)) | Err(_) => return StreamError::Ended,
-            Ok(Err(status)) => return StreamError::Status(status),
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use proto::IssueTokenRequest;
 
 use crate::harness::{
     Dispatcher, FakeCore, GatedReceiver, OK, config, config_with_limit, credit, draining_request,
-    notification, responding,
+    notification, responding, with_timeout,
 };
 
 #[tokio::test]
@@ -96,6 +96,29 @@ async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     assert_eq!(outcome.lease_token, "lease-1");
     next.acknowledge(&outcome).await;
     dispatcher.shut_down_with(next).await;
+}
+
+/// The dispatcher may notice that it cannot report any more before it has read everything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_core_sends_before_it_closes_a_stream_is_sent() {
+    const ROUNDS: u8 = 30;
+    const PER_STREAM: u8 = 8;
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 1024));
+    let (url, mut received) = responding(OK).await;
+
+    for round in 0..ROUNDS {
+        let stream = core.stream().await;
+        for number in 0..PER_STREAM {
+            stream.send(vec![notification(number, &url)]).await;
+        }
+        drop(stream);
+        for number in 0..PER_STREAM {
+            let next = with_timeout(received.recv()).await;
+            assert!(next.is_some(), "round {round}, notification {number}");
+        }
+    }
+    dispatcher.shut_down();
 }
 
 #[tokio::test]
