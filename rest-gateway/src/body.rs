@@ -1,24 +1,33 @@
-//! Reads request bodies in full, within limits of size, time and memory.
+//! Reads request bodies in full, within limits of size, time, rate and memory.
 //!
-//! A body is read even if it is not needed: otherwise the connection of a client that is still
-//! sending would be reset, and the client would get no response.
+//! A body that is not needed is read and dropped while the response is sent: otherwise the
+//! connection of a client that is still sending would be reset, and the client would get no
+//! response.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, header::EXPECT};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 use tower::BoxError;
 
-use crate::error::Error;
+use crate::{
+    body_memory::{BodyMemory, Reservation},
+    error::Error,
+};
 
 /// The body of every response.
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// How much of a body that is too large is read and discarded, as a multiple of the limit.
+/// How much of a body that is not needed is read and dropped, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
+
+/// So many bytes of a body, or its end, must arrive in every [`PROGRESS_PERIOD`].
+const MIN_PROGRESS: usize = 1024;
+/// Long enough for TCP to repeat a lost packet four times.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(3);
 
 /// Limits of request bodies.
 pub(crate) struct Limits {
@@ -26,86 +35,183 @@ pub(crate) struct Limits {
     pub(crate) size: usize,
     /// Of receiving one body.
     pub(crate) timeout: Duration,
-    /// Of all bodies together: one permit per KiB.
-    pub(crate) memory: Arc<Semaphore>,
+    /// Of all bodies together.
+    pub(crate) memory: Arc<BodyMemory>,
 }
 
-/// Reads a body. The permit reserves the memory it takes.
+/// Reads a peer's body. The reservation is for the memory it takes.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Incoming,
+    peer: IpAddr,
     limits: &Limits,
-) -> (Result<Bytes, Error>, Option<OwnedSemaphorePermit>) {
-    let limit = limits.size;
-    let size_hint = body.size_hint();
-    // Rejected without reading: a body that the client holds back until `100 Continue`, and a body
-    // too large to be discarded.
-    let is_held_back = headers.contains_key(EXPECT) && exceeds(size_hint.lower(), limit);
-    if is_held_back || exceeds(size_hint.lower(), limit.saturating_mul(DISCARD_FACTOR)) {
-        return (Err(Error::TooLarge { limit }), None);
+) -> (Result<Bytes, Error>, Option<Reservation>) {
+    if exceeds(body.size_hint().lower(), limits.size) {
+        discard(headers, body, limits);
+        return (Err(too_large(limits)), None);
     }
-    let max = size_hint
-        .upper()
-        .and_then(|upper| usize::try_from(upper).ok())
-        .map_or(limit, |upper| upper.min(limit));
-    let kib = u32::try_from(max.div_ceil(1024)).unwrap_or(u32::MAX);
-    let Ok(memory) = Arc::clone(&limits.memory).try_acquire_many_owned(kib) else {
-        discard(body, limits).await;
-        return (Err(Error::overloaded()), None);
+    let mut arriving = Arriving::new(body, limits);
+    let mut memory = limits.memory.reserve_for(peer);
+    let evicted = memory.evicted.clone();
+    let collected = tokio::select! {
+        collected = collect(&mut arriving, limits, &mut memory) => collected,
+        () = evicted.cancelled() => Err(Error::overloaded()),
     };
-    let collected = tokio::time::timeout(limits.timeout, collect(body, limit))
-        .await
-        .unwrap_or(Err(Error::RequestTimeout));
+    if collected.is_err() {
+        arriving.discard(limits);
+        return (collected, None);
+    }
+    memory.complete();
     (collected, Some(memory))
 }
 
-/// Reads a body that is not needed, without storing it.
-pub(crate) async fn discard(mut body: Incoming, limits: &Limits) {
-    let max = limits.size.saturating_mul(DISCARD_FACTOR);
-    if exceeds(body.size_hint().lower(), max) {
-        return;
+/// Reads and drops a body that is not needed, in the background.
+pub(crate) fn discard(headers: &HeaderMap, body: Incoming, limits: &Limits) {
+    // A client that waits for `100 Continue` does not send the body after another response.
+    if !headers.contains_key(EXPECT) {
+        Arriving::new(body, limits).discard(limits);
     }
-    let discarded = async {
-        let mut size = 0_usize;
-        while let Some(Ok(frame)) = body.frame().await {
-            size = size.saturating_add(frame.data_ref().map_or(0, Bytes::len));
-            if size > max {
-                break;
-            }
-        }
-    };
-    // A timeout does not change the response.
-    let _ = tokio::time::timeout(limits.timeout, discarded).await;
 }
 
-async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Error> {
-    let mut collected = BytesMut::new();
-    let mut size = 0_usize;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            if error.is_incomplete_message() || error.is_timeout() || error.is_closed() {
-                // The client has most likely disconnected.
-                Error::RequestTimeout
-            } else {
-                Error::malformed_body()
-            }
-        })?;
-        let Ok(chunk) = frame.into_data() else {
-            continue;
-        };
-        size = size.saturating_add(chunk.len());
-        if size <= limit {
-            collected.extend_from_slice(&chunk);
-        } else if size > limit.saturating_mul(DISCARD_FACTOR) {
-            break;
+async fn collect(
+    arriving: &mut Arriving,
+    limits: &Limits,
+    memory: &mut Reservation,
+) -> Result<Bytes, Error> {
+    let mut collected = Vec::new();
+    while let Some(chunk) = arriving.next().await? {
+        let size = collected.len().saturating_add(chunk.len());
+        if size > limits.size {
+            return Err(too_large(limits));
+        }
+        if size > collected.capacity() {
+            let capacity = size.next_power_of_two().min(limits.size);
+            memory.grow_to(capacity)?;
+            collected.reserve_exact(capacity - collected.len());
+        }
+        collected.extend_from_slice(&chunk);
+    }
+    Ok(collected.into())
+}
+
+/// A body as it arrives, with limits of time.
+struct Arriving {
+    body: Incoming,
+    end: Instant,
+    progress: Progress,
+    has_failed: bool,
+}
+
+impl Arriving {
+    fn new(body: Incoming, limits: &Limits) -> Self {
+        let now = Instant::now();
+        Self {
+            body,
+            end: now + limits.timeout,
+            progress: Progress::new(now),
+            has_failed: false,
         }
     }
-    if size > limit {
-        return Err(Error::TooLarge { limit });
+
+    /// The next bytes; none at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let due = self.end.min(self.progress.due);
+            let frame = match timeout_at(due, self.body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => {
+                    self.has_failed = true;
+                    return Err(failure(&error));
+                }
+                Err(_) => {
+                    self.has_failed = true;
+                    return Err(Error::RequestTimeout);
+                }
+            };
+            if let Ok(chunk) = frame.into_data() {
+                self.progress.record(chunk.len(), Instant::now());
+                return Ok(Some(chunk));
+            }
+        }
     }
-    Ok(collected.freeze())
+
+    /// Reads and drops the rest, in the background.
+    fn discard(mut self, limits: &Limits) {
+        let max = limits.size.saturating_mul(DISCARD_FACTOR);
+        if self.has_failed
+            || self.body.is_end_stream()
+            || exceeds(self.body.size_hint().lower(), max)
+        {
+            return;
+        }
+        tokio::spawn(async move {
+            let mut size = 0_usize;
+            while let Ok(Some(chunk)) = self.next().await {
+                size = size.saturating_add(chunk.len());
+                if size > max {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+/// Whether a body arrives at the minimum rate.
+struct Progress {
+    /// When the missing bytes must have arrived.
+    due: Instant,
+    missing: usize,
+}
+
+impl Progress {
+    fn new(now: Instant) -> Self {
+        Self {
+            due: now + PROGRESS_PERIOD,
+            missing: MIN_PROGRESS,
+        }
+    }
+
+    fn record(&mut self, bytes: usize, now: Instant) {
+        self.missing = self.missing.saturating_sub(bytes);
+        if self.missing == 0 {
+            *self = Self::new(now);
+        }
+    }
+}
+
+fn failure(error: &hyper::Error) -> Error {
+    if error.is_incomplete_message() || error.is_timeout() || error.is_closed() {
+        // The client has most likely disconnected.
+        Error::RequestTimeout
+    } else {
+        Error::malformed_body()
+    }
+}
+
+fn too_large(limits: &Limits) -> Error {
+    Error::TooLarge { limit: limits.size }
 }
 
 fn exceeds(size: u64, limit: usize) -> bool {
     usize::try_from(size).map_or(true, |size| size > limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_must_bring_a_kibibyte_in_every_period() {
+        let start = Instant::now();
+        let later = |seconds| start + Duration::from_secs(seconds);
+        let mut progress = Progress::new(start);
+
+        progress.record(1023, later(2));
+        assert_eq!(progress.due, later(3));
+        progress.record(1, later(2));
+        assert_eq!(progress.due, later(5));
+        progress.record(5000, later(4));
+        assert_eq!(progress.due, later(7));
+    }
 }

@@ -60,7 +60,8 @@ pub struct Config {
     )]
     pub request_timeout: Duration,
 
-    /// Timeout for receiving a request's headers, and for receiving its body. Example: `5s`
+    /// Timeout for receiving a request's headers, and for receiving its body, of which 1 KiB must
+    /// arrive in every 3 s. Example: `5s`
     #[arg(
         long,
         env = "DELIVERY_REST_READ_TIMEOUT",

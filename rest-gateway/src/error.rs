@@ -115,6 +115,14 @@ impl Error {
         Self::NotFound(ErrorDetail::new(&codes::NOT_FOUND, message))
     }
 
+    /// A request with a body that lacks its token; in core's words.
+    pub(crate) fn missing_token() -> Self {
+        Self::Unauthenticated(ErrorDetail::new(
+            &codes::TOKEN_MISSING,
+            "an access token is required: send Authorization: Bearer <access_token>",
+        ))
+    }
+
     /// An `Authorization` header that is rejected without a call to core.
     pub(crate) fn malformed_token() -> Self {
         Self::Unauthenticated(ErrorDetail::new(

@@ -139,7 +139,7 @@ error_codes! {
     REQUEST_TIMEOUT = REQUEST_TIMEOUT, retryable: true, {
         title: "Request timed out",
         meaning: "The body of the request did not arrive in time. The request was not executed.",
-        cause: "The connection is slow or was interrupted, or the body is shorter than its `Content-Length`.",
+        cause: "The connection is slow (less than 1 KiB in 3 s) or was interrupted, or the body is shorter than its `Content-Length`.",
         solution: "Send the request again.",
     }
     CONFLICT = CONFLICT, retryable: false, {
@@ -253,7 +253,7 @@ error_codes! {
     OVERLOADED = SERVICE_UNAVAILABLE, retryable: true, {
         title: "Overloaded",
         meaning: "The platform is at capacity. The request was not executed.",
-        cause: "Too many requests arrived at the same time.",
+        cause: "Too many requests, or too many large bodies, arrived at the same time.",
         solution: "Wait for the seconds in `Retry-After`, then send the request again.",
     }
     UNAVAILABLE = SERVICE_UNAVAILABLE, retryable: true, {

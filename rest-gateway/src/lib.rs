@@ -22,6 +22,7 @@ mod routes;
 
 mod api_description;
 mod body;
+mod body_memory;
 mod body_reader;
 mod collection;
 mod core_pool;

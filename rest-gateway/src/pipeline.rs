@@ -10,11 +10,11 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, VARY},
+    header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -23,6 +23,7 @@ use tower::{BoxError, Service};
 
 use crate::{
     body::{self, Limits},
+    body_memory::BodyMemory,
     config::Config,
     cors,
     error::Error,
@@ -31,11 +32,12 @@ use crate::{
     http1_guard::Rejection,
     media_type::MediaType,
     request::Request,
-    routes::{Negotiation, RouteMatch, RouteTable},
+    routes::{Negotiation, Route, RouteMatch, RouteTable},
 };
 
-/// Memory for the bodies of all requests in flight, authenticated or not, in KiB.
-const BODY_MEMORY_KIB: usize = 64 * 1024;
+/// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
+/// could not hold four of the largest.
+const BODY_MEMORY: usize = 64 << 20;
 
 /// Runs requests; the innermost service of the stack.
 #[derive(Clone)]
@@ -58,7 +60,7 @@ impl Pipeline {
             limits: Limits {
                 size: config.max_body,
                 timeout: config.read_timeout,
-                memory: Arc::new(Semaphore::new(BODY_MEMORY_KIB)),
+                memory: BodyMemory::new(BODY_MEMORY.max(config.max_body.saturating_mul(4))),
             },
             concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
             request_timeout: config.request_timeout,
@@ -93,18 +95,19 @@ impl Inner {
         let deadline = Instant::now() + self.request_timeout;
         let (parts, body) = request.into_parts();
         if let Some(rejection) = parts.extensions.get::<Rejection>() {
-            body::discard(body, &self.limits).await;
+            body::discard(&parts.headers, body, &self.limits);
             return Err((*rejection).into());
         }
         if parts.method == Method::OPTIONS {
-            body::discard(body, &self.limits).await;
+            body::discard(&parts.headers, body, &self.limits);
             return self.respond_to_options(&parts);
         }
         let rate_limits = &self.gateway.rate_limits;
         let found = rate_limits
             .check(&parts)
             .and_then(|()| self.routes.find(&parts))
-            .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found));
+            .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found))
+            .and_then(|found| check_token(found.route, &parts, &body).map(|()| found));
         let RouteMatch {
             route,
             parameter,
@@ -113,11 +116,12 @@ impl Inner {
         } = match found {
             Ok(found) => found,
             Err(error) => {
-                body::discard(body, &self.limits).await;
+                body::discard(&parts.headers, body, &self.limits);
                 return Err(error);
             }
         };
-        let (body, _memory) = body::read(&parts.headers, body, &self.limits).await;
+        let peer = rate_limits.peer(&parts);
+        let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
         // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
         // fixed media type are exempt: some are health checks, which must always respond.
         let _permit = match route.negotiation {
@@ -171,6 +175,16 @@ impl Inner {
             .try_acquire()
             .map_err(|_| Error::overloaded())
     }
+}
+
+/// Fails if a request with a body lacks the token that its operation requires: a stranger's body is
+/// not read. Core checks everything else about tokens.
+fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Error> {
+    let lacks_token = !body.is_end_stream() && !request.headers.contains_key(AUTHORIZATION);
+    if lacks_token && route.requires_token() {
+        return Err(Error::missing_token());
+    }
+    Ok(())
 }
 
 /// Sets the negotiated `Content-Type`, and the `Vary` that negotiation requires.

@@ -31,6 +31,12 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
+impl Route {
+    pub(crate) fn requires_token(&self) -> bool {
+        api_description::requires_token(self.method.as_str(), self.path)
+    }
+}
+
 /// How the media type of a response is chosen.
 #[derive(Clone, Copy)]
 pub(crate) enum Negotiation {

@@ -20,6 +20,7 @@ mod drop_in;
 mod errors;
 mod events;
 mod examples;
+mod held_bodies;
 mod idempotency;
 mod journey;
 mod operator;

@@ -17,9 +17,9 @@ pub(crate) use classes::{
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::openapi;
-pub(crate) use operations::query_parameters;
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
+pub(crate) use operations::{query_parameters, requires_token};
 pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";

@@ -65,7 +65,7 @@ impl RateLimits {
         let statuses = request.extensions.get::<LimitStatuses>();
         let path = request.uri.path();
         if path == "/oauth2/token" {
-            let address = self.address(request);
+            let address = self.peer(request);
             return enforce(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
@@ -94,13 +94,13 @@ impl RateLimits {
             .get(AUTHORIZATION)
             .and_then(|value| self.token_owners.find(value.as_bytes()))
             .map_or_else(
-                || QuotaOwner::Address(self.address(request)),
+                || QuotaOwner::Address(self.peer(request)),
                 QuotaOwner::Client,
             )
     }
 
     /// The client's address; of IPv6 only the /64 network, the usual assignment to one client.
-    fn address(&self, request: &Parts) -> IpAddr {
+    pub(crate) fn peer(&self, request: &Parts) -> IpAddr {
         let peer = request.extensions.get::<PeerAddr>();
         let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |peer| peer.0);
         let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);

@@ -291,7 +291,7 @@ async fn a_body_over_the_limit_is_rejected_before_it_is_sent_if_the_client_expec
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
-              Content-Length: 1048577\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
+              Authorization: Bearer a\r\nContent-Length: 1048577\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n",
         )
         .await;
 
@@ -309,7 +309,7 @@ async fn a_body_that_does_not_arrive_in_time_is_408() {
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
-              Content-Length: 10\r\nConnection: close\r\n\r\n{",
+              Authorization: Bearer a\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{",
         )
         .await;
 

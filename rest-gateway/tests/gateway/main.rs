@@ -15,6 +15,7 @@ mod delivery_payload;
 mod error_pages;
 mod errors;
 mod failover;
+mod held_bodies;
 mod idempotency;
 mod listing;
 mod malformed_http;

@@ -82,7 +82,7 @@ async fn slow_senders_do_not_count_against_the_concurrency_limit() {
     for _ in 0..3 {
         let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
         stream
-            .write_all(b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+            .write_all(b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nContent-Length: 9\r\n\r\n{")
             .await
             .unwrap();
         slow.push(stream);
@@ -101,7 +101,7 @@ async fn a_body_that_is_not_well_formed_http_is_400() {
         .client
         .send_raw(
             b"POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
-              Transfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+              Authorization: Bearer a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
         )
         .await;
 

@@ -40,7 +40,11 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         Expects::Resource(..) | Expects::Optional(..) | Expects::EmptyObject => {
             derived.extend(BODY_ERRORS);
         }
-        Expects::Form => derived.extend([&codes::REQUEST_TIMEOUT, &codes::PAYLOAD_TOO_LARGE]),
+        Expects::Form => derived.extend([
+            &codes::REQUEST_TIMEOUT,
+            &codes::PAYLOAD_TOO_LARGE,
+            &codes::OVERLOADED,
+        ]),
     }
     if operation.is_rate_limited() {
         derived.push(&codes::TOO_MANY_REQUESTS);

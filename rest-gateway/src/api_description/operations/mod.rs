@@ -209,6 +209,13 @@ pub(crate) fn query_parameters(method: &str, path: &str) -> Vec<&'static str> {
         .collect()
 }
 
+/// Whether an operation requires an access token.
+pub(crate) fn requires_token(method: &str, path: &str) -> bool {
+    all()
+        .filter(|operation| operation.method == method && operation.path == path)
+        .any(|operation| matches!(operation.auth, Auth::Token | Auth::Scope(_)))
+}
+
 /// Method and path of every operation.
 #[cfg(test)]
 pub(crate) fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
