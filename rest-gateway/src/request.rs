@@ -1,5 +1,7 @@
 //! A request with its route's parameter and its body, as handlers receive it.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION, request::Parts};
 use tokio::time::Instant;
@@ -50,6 +52,14 @@ impl Request {
             .filter(|(key, _)| key == name)
             .map(|(_, value)| value.into_owned())
             .collect()
+    }
+
+    /// The values of a query parameter, each once.
+    pub(crate) fn distinct_query(&self, name: &str) -> Vec<String> {
+        let mut values = self.query(name);
+        let mut seen = HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+        values
     }
 
     /// A collector with the violations of the query: its unknown parameters.

@@ -101,6 +101,26 @@ on_both_databases! {
         }
     }
 
+    async fn a_state_may_be_repeated_as_often_as_a_request_has_room_for(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        let delivered = deliver(&client, &platform.courier().await).await;
+        wait_for_one(&client, &webhook, "delivered").await;
+        let path = format!("{}/notifications", iri(&webhook));
+
+        let repeated = "&state=delivered&state=failed".repeat(1200);
+        let page = client.get(&format!("{path}?itemsPerPage=2{repeated}")).await;
+
+        let page = json_ld(&page, 200);
+        assert_eq!(objects(&page), [delivered]);
+        let view = &page["hydra:view"]["hydra:first"];
+        assert_eq!(*view, format!("{path}?state=delivered&state=failed&itemsPerPage=2"));
+        let unknown: Vec<_> = (0..1200).map(|number| format!("state=lost{number}")).collect();
+        let invalid = client.get(&format!("{path}?cursor=x&{}", unknown.join("&"))).await;
+        assert_violations(&invalid, &["cursor", "state"]);
+    }
+
     /// "Resend one": at once, in any state, under the same `webhook-id`.
     async fn a_notification_is_resent_at_once(platform: &Platform) {
         let client = platform.client().await;

@@ -32,7 +32,9 @@ impl Webhooks {
         let mut violations = messages::read_violations(request.violations);
         let mut states = Vec::new();
         for name in &request.states {
-            states.extend(violations.check("states", "UNKNOWN_STATE", name.parse::<State>()));
+            let state = violations.check("states", "UNKNOWN_STATE", name.parse::<State>());
+            // A statement with a condition for every repetition would be too deep.
+            states.extend(state.filter(|state| !states.contains(state)));
         }
         let size = pages::read_size(request.page_size, &mut violations);
         let start = pages::read_token(&request.page_token, &mut violations);

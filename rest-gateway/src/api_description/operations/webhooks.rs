@@ -135,7 +135,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             Parameter {
                 name: "state",
                 location: "query",
-                description: "Only notifications in this state; repeatable.",
+                description: "Only notifications in this state; may be repeated for several states.",
                 schema: r#"{
                     "type": "string",
                     "enum": ["pending", "failed", "delivered", "exhausted", "cancelled"]

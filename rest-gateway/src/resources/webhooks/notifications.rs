@@ -74,7 +74,7 @@ struct Recovery {
 pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
     let mut violations = request.violations();
     violations.add_alias("states".to_owned(), "state");
-    let states = request.query("state");
+    let states = request.distinct_query("state");
     let page_size = collection::read_page_size(&request, &mut violations);
     let cursor = collection::read_single(&request, ("page_token", "cursor"), &mut violations);
     let cursor = cursor.unwrap_or_default();
