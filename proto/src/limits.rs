@@ -1,6 +1,35 @@
-//! The ranges of numbers in the contract. The gateway and core reject a number in the same words.
+//! The limits of values in the contract. The gateway and core reject a number in the same words.
 
 use std::fmt;
+
+/// Limits of texts, in characters. Real requests stay far below them, as below those of lists.
+pub const MAX_TEXT: usize = 500;
+pub const MAX_LONG_TEXT: usize = 5_000;
+pub const MAX_NAME: usize = 200;
+pub const MAX_TAG: usize = 64;
+/// Limits of lists, in elements.
+pub const MAX_TAGS: usize = 50;
+pub const MAX_METADATA: usize = 50;
+pub const MAX_PACKAGES: usize = 100;
+/// Members of a page.
+pub const MAX_PAGE_SIZE: u32 = 100;
+
+/// The size of the largest page, in bytes: 64 MiB. The texts of its deliveries take three quarters
+/// of it; the rest is for ids, times, numbers and the encoding.
+pub const MAX_PAGE_BYTES: usize = (MAX_PAGE_SIZE as usize * DELIVERY_BYTES).next_power_of_two();
+
+/// The texts of the largest delivery: two tasks and its reference.
+const DELIVERY_BYTES: usize = 2 * TASK_BYTES + CHARACTER_BYTES * MAX_NAME;
+/// Address with its place, contact, telephone, postcode and town; comments; lists.
+const TASK_BYTES: usize = CHARACTER_BYTES
+    * (MAX_TEXT
+        + 5 * MAX_NAME
+        + 2 * MAX_LONG_TEXT
+        + MAX_PACKAGES * MAX_NAME
+        + MAX_TAGS * MAX_TAG
+        + MAX_METADATA * (MAX_TAG + MAX_TEXT));
+/// Of the longest characters in UTF-8.
+const CHARACTER_BYTES: usize = 4;
 
 /// Grams, up to a hundred tonnes.
 pub const WEIGHT: NumberRange = NumberRange {

@@ -1,6 +1,7 @@
 //! Translates gRPC statuses into errors.
 
 use core_client::is_caused_by;
+use proto::ERROR_DOMAIN;
 use std::error::Error as _;
 use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -21,6 +22,17 @@ impl From<Status> for Error {
             return Error::unavailable(status, BUSY_RETRY_SECONDS);
         }
         let details = status.get_error_details();
+        let is_from_core = details
+            .error_info()
+            .is_some_and(|info| info.domain == ERROR_DOMAIN);
+        let is_temporary = matches!(
+            status.code(),
+            Code::Unavailable | Code::Aborted | Code::Cancelled | Code::DeadlineExceeded
+        );
+        // tonic, such as for a message over its limit, or a proxy: not the client's fault.
+        if !is_from_core && !is_temporary {
+            return Self::Internal(Box::new(status));
+        }
         let retry_after = retry_after(&details);
         let detail = || ErrorDetail {
             code: reason(&details).to_ascii_lowercase(),

@@ -4,12 +4,12 @@
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::violation::Violations;
 use jiff::Timestamp;
+use proto::limits::MAX_PAGE_SIZE;
 use uuid::Uuid;
 
 use storage::pages::{Cursor, Start};
 
 const DEFAULT_SIZE: u32 = 30;
-const MAX_SIZE: u32 = 100;
 
 /// Version, direction, microseconds since 1970, id.
 const TOKEN_BYTES: usize = 1 + 1 + 8 + 16;
@@ -20,11 +20,11 @@ const NEWER: u8 = 1;
 /// The requested or default page size.
 pub(super) fn read_size(size: Option<u32>, violations: &mut Violations) -> u32 {
     let size = size.unwrap_or(DEFAULT_SIZE);
-    if !(1..=MAX_SIZE).contains(&size) {
+    if !(1..=MAX_PAGE_SIZE).contains(&size) {
         violations.add(
             "page_size",
             "OUT_OF_RANGE",
-            format!("must be from 1 to {MAX_SIZE}, not {size}"),
+            format!("must be from 1 to {MAX_PAGE_SIZE}, not {size}"),
         );
     }
     size

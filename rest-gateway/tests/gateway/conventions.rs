@@ -3,7 +3,7 @@
 use http::Method;
 use proto::{GetTaskRequest, task};
 use serde_json::json;
-use tonic::{Code, Status};
+use tonic::Code;
 
 use crate::harness::{
     Client, Platform,
@@ -145,7 +145,8 @@ async fn core_receives_the_token_the_request_id_and_the_timeout() {
 #[tokio::test]
 async fn a_request_without_token_is_forwarded_to_core() {
     let platform = Platform::start().await;
-    platform.core.will_fail(Status::unauthenticated("none"));
+    let status = core_status(Code::Unauthenticated, "TOKEN_MISSING", "none");
+    platform.core.will_fail(status);
 
     let reply = platform.client.get(&task_path()).await;
 

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
-use tonic_types::ErrorDetails;
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::harness::{
     PUBLIC_URL, Platform, Reply,
@@ -174,7 +174,7 @@ async fn an_unknown_code_is_forwarded_with_the_type_of_its_status() {
 
 #[tokio::test]
 async fn an_invalid_argument_without_violations_becomes_one_violation_of_the_whole_body() {
-    let reply = reply_to(Status::invalid_argument("why")).await;
+    let reply = reply_to(core_status(Code::InvalidArgument, "", "why")).await;
 
     assert_eq!(reply.status, 400);
     assert_eq!(reply.json()["@type"], "ConstraintViolationList");
@@ -182,6 +182,29 @@ async fn an_invalid_argument_without_violations_becomes_one_violation_of_the_who
         reply.json()["violations"],
         json!([{"propertyPath": "", "message": "why", "code": ""}])
     );
+}
+
+/// tonic and proxies send statuses too, without an `ErrorInfo`.
+#[tokio::test]
+async fn a_status_that_core_did_not_send_is_a_fault_of_the_platform() {
+    for code in [
+        Code::InvalidArgument,
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::PermissionDenied,
+        Code::ResourceExhausted,
+        Code::FailedPrecondition,
+        Code::OutOfRange,
+        Code::Unauthenticated,
+        Code::Unimplemented,
+        Code::Unknown,
+    ] {
+        let reply = reply_to(Status::new(code, "decoded message length too large")).await;
+
+        assert_eq!(reply.status, 500, "{code:?}");
+        assert_eq!(reply.error()["code"], "internal", "{code:?}");
+        assert!(!reply.text().contains("decoded"), "{}", reply.text());
+    }
 }
 
 #[tokio::test]
@@ -211,7 +234,10 @@ async fn a_rejected_token_gets_a_challenge_with_the_error() {
 
 #[tokio::test]
 async fn a_missing_scope_without_a_name_gets_a_challenge_without_scope() {
-    let reply = reply_to(Status::permission_denied("why")).await;
+    let details = ErrorDetails::with_error_info("INSUFFICIENT_SCOPE", proto::ERROR_DOMAIN, []);
+    let status = Status::with_error_details(Code::PermissionDenied, "why", details);
+
+    let reply = reply_to(status).await;
 
     assert_eq!(reply.status, 403);
     assert_eq!(

@@ -10,6 +10,7 @@ mod filtering;
 mod geocoders;
 mod hostile_bodies;
 mod hostile_values;
+mod large_pages;
 mod listing;
 mod quantities;
 mod references;

@@ -11,22 +11,15 @@ use domain::{
     time_slot::window,
     violation::Violations,
 };
-use proto::limits;
+use proto::limits::{
+    self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TEXT,
+};
 
 mod address;
 #[cfg(test)]
 mod tests;
 
 pub(super) use address::{AddressDraft, address, address_object};
-
-/// Limits: of texts in characters, of lists in elements. Real requests stay far below them.
-const MAX_TEXT: usize = 500;
-const MAX_LONG_TEXT: usize = 5_000;
-const MAX_NAME: usize = 200;
-const MAX_TAG: usize = 64;
-const MAX_TAGS: usize = 50;
-const MAX_METADATA: usize = 50;
-const MAX_PACKAGES: usize = 100;
 
 /// The context in which texts are parsed.
 pub(super) struct ParseContext<'a> {

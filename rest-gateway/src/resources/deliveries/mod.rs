@@ -9,6 +9,7 @@ use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
     deliveries_client::DeliveriesClient,
     iri::{self, Collection},
+    limits::MAX_PAGE_BYTES,
 };
 use serde::Serialize;
 
@@ -140,7 +141,10 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
     let page = gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
-            DeliveriesClient::new(core).list_deliveries(message).await
+            DeliveriesClient::new(core)
+                .max_decoding_message_size(MAX_PAGE_BYTES)
+                .list_deliveries(message)
+                .await
         })
         .await
         .map_err(|error| violations.translate(error))?;

@@ -8,6 +8,7 @@ use proto::{
     GetWebhookNotificationRequest, ListWebhookNotificationsRequest, RecoverWebhookRequest,
     ResendWebhookNotificationRequest, WebhookAttempt, WebhookNotification,
     iri::{self, Collection},
+    limits::MAX_PAGE_BYTES,
     webhook_notification::State,
     webhooks_client::WebhooksClient,
 };
@@ -133,7 +134,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
     let notification = gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
+            // Resending adds attempts without limit.
             WebhooksClient::new(core)
+                .max_decoding_message_size(MAX_PAGE_BYTES)
                 .get_webhook_notification(message)
                 .await
         })
@@ -154,6 +157,7 @@ pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerRe
         .core
         .call_with_metadata(options, retry, message, |core, message| async {
             WebhooksClient::new(core)
+                .max_decoding_message_size(MAX_PAGE_BYTES)
                 .resend_webhook_notification(message)
                 .await
         })
