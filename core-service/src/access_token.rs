@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use domain::{
     api_client::{ApiClient, Scopes},
+    api_secrets::ValidSecret,
     signing_key::{KeyLifecycle, State},
 };
 
@@ -30,6 +31,10 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
     pub(crate) client_id: String,
     pub(crate) jti: String,
+    /// The secret that the token was issued for ([`SecretHash::id`]): the token is valid no longer.
+    ///
+    /// [`SecretHash::id`]: domain::api_secrets::SecretHash::id
+    pub(crate) secret_id: String,
     /// Unix time in seconds, like `nbf` and `exp`.
     pub(crate) iat: i64,
     pub(crate) nbf: i64,
@@ -103,6 +108,8 @@ pub(crate) struct SigningKeySet {
 pub(crate) struct AccessToken {
     pub(crate) text: String,
     pub(crate) scopes: Scopes,
+    /// In seconds.
+    pub(crate) lifetime: u32,
 }
 
 impl SigningKeySet {
@@ -110,10 +117,11 @@ impl SigningKeySet {
         Self { keys, issuer }
     }
 
-    /// Signs a token for a client. The lifetime is in seconds.
+    /// Signs a token for a client and one of its secrets. The lifetime, in seconds, is shortened to
+    /// the secret's.
     pub(crate) fn sign(
         &self,
-        client: &ApiClient,
+        (client, secret): (&ApiClient, ValidSecret),
         scopes: Scopes,
         now: Timestamp,
         lifetime: u32,
@@ -121,6 +129,10 @@ impl SigningKeySet {
         let key = self
             .current_key(now)
             .ok_or_else(|| KeyError("there is no signing key".to_owned()))?;
+        let lifetime = secret.expires_at.map_or(lifetime, |end| {
+            let remaining = end.duration_since(now).as_secs().max(1);
+            u32::try_from(remaining).map_or(lifetime, |remaining| remaining.min(lifetime))
+        });
         let now = now.as_second();
         let claims = Claims {
             iss: self.issuer.clone(),
@@ -128,6 +140,7 @@ impl SigningKeySet {
             sub: client.api_key.clone(),
             client_id: client.api_key.clone(),
             jti: uuid::Uuid::now_v7().to_string(),
+            secret_id: secret.hash.id(),
             iat: now,
             nbf: now,
             exp: now.saturating_add(lifetime.into()),
@@ -144,7 +157,11 @@ impl SigningKeySet {
         };
         let text = jsonwebtoken::encode(&header, &claims, &key.encoding)
             .map_err(|error| KeyError(error.to_string()))?;
-        Ok(AccessToken { text, scopes })
+        Ok(AccessToken {
+            text,
+            scopes,
+            lifetime,
+        })
     }
 
     /// The current signing key; the oldest key if this clock is behind the creation of all keys.
@@ -208,6 +225,7 @@ impl SigningKeySet {
 #[cfg(test)]
 mod tests {
     use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+    use jiff::SignedDuration;
     use serde_json::{Value, json};
 
     use super::*;
@@ -239,19 +257,27 @@ mod tests {
     }
 
     fn token(key_set: &SigningKeySet) -> String {
+        sign(key_set, None).text
+    }
+
+    /// Signs a token of an hour at 1000 s, for a secret with this end.
+    fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> AccessToken {
+        let hash = SecretHash::of("secret");
         let client = ApiClient {
             id: ApiClientId::new(),
             store_id: None,
             display_name: "Shop".to_owned(),
             api_key: "the-key".to_owned(),
-            secrets: ApiSecrets::new(SecretHash::of("secret")),
+            secrets: ApiSecrets::new(hash),
             scopes: Scopes::parse("deliveries tasks").unwrap(),
             default_address: None,
             created_at: at(0),
             disabled_at: None,
         };
         let scopes = client.scopes.clone();
-        key_set.sign(&client, scopes, at(1000), 3600).unwrap().text
+        let secret = ValidSecret { hash, expires_at };
+        let signed = key_set.sign((&client, secret), scopes, at(1000), 3600);
+        signed.unwrap()
     }
 
     fn part(token: &str, index: usize) -> Value {
@@ -281,7 +307,7 @@ mod tests {
             claims,
             json!({
                 "iss": ISSUER, "aud": ISSUER, "sub": "the-key", "client_id": "the-key",
-                "jti": null, "iat": 1000, "nbf": 1000, "exp": 4600,
+                "jti": null, "secret_id": SecretHash::of("secret").id(), "iat": 1000, "nbf": 1000, "exp": 4600,
                 "scopes": ["deliveries", "tasks"], "scope": "deliveries tasks",
             })
         );
@@ -297,6 +323,28 @@ mod tests {
         assert!(key_set.verify(&token, at(1000 - 30)).is_ok());
         let early = key_set.verify(&token, at(1000 - 31));
         assert_eq!(early, Err(Error::Invalid));
+    }
+
+    #[test]
+    fn a_token_ends_with_a_replaced_secret() {
+        let key_set = key_set();
+        let half_a_second = SignedDuration::from_millis(500);
+        for (end, lifetime) in [
+            (at(1000) + half_a_second, 1),
+            (at(1001) + half_a_second, 1),
+            (at(4599), 3599),
+            (at(4600), 3600),
+            (at(9999), 3600),
+            (Timestamp::MAX, 3600),
+        ] {
+            let token = sign(&key_set, Some(end));
+            let exp = key_set.verify(&token.text, at(1000)).unwrap().exp;
+            assert_eq!(
+                (token.lifetime, exp),
+                (lifetime, 1000 + i64::from(lifetime)),
+                "{end}"
+            );
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ error_codes! {
     }
     TOKEN_INVALID = UNAUTHORIZED, retryable: false, {
         title: "Access token not accepted",
-        meaning: "The access token was not issued by this platform for this API, or its client has been disabled.",
+        meaning: "The access token was not issued by this platform for this API, or its client has been disabled, or the API secret that it was issued for is no longer valid.",
         cause: "The token was altered, truncated, or issued by another platform.",
         solution: "Get a new access token from `/oauth2/token` and send it unchanged.",
     }

@@ -56,12 +56,13 @@ enum Command {
     /// Rotate the secret of an API client and print the new one, which is shown only once
     ///
     /// Each replaced secret stays valid for its own overlap. At most 5 are valid at a time: until
-    /// the first of them expires, a rotation requires --overlap 0.
+    /// the first of them expires, a rotation requires --overlap 0. Access tokens and streams end
+    /// with the secret that they were issued for.
     RotateSecret {
         #[arg(value_parser = id::api_client)]
         id: String,
         /// How long the old secret stays valid: by default a day; `0` if it is compromised, which
-        /// invalidates all replaced secrets
+        /// invalidates all replaced secrets at once and their access tokens within a minute
         #[arg(long, value_name = "DURATION", value_parser = duration::parse_or_zero)]
         overlap: Option<Duration>,
     },

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::{
     address::Address,
-    api_secrets::ApiSecrets,
+    api_secrets::{ApiSecrets, ValidSecret},
     id::{ApiClientId, StoreId},
 };
 
@@ -142,9 +142,16 @@ fn listed(scopes: &Scopes) -> String {
 }
 
 impl ApiClient {
-    /// Whether a secret is valid for this client at `now`.
-    pub fn accepts(&self, secret: &str, now: Timestamp) -> bool {
-        self.secrets.accept(secret, now) && self.disabled_at.is_none()
+    /// Finds a secret if it is valid for this client at `now`.
+    pub fn accept(&self, secret: &str, now: Timestamp) -> Option<ValidSecret> {
+        let accepted = self.secrets.accept(secret, now);
+        accepted.filter(|_| self.disabled_at.is_none())
+    }
+
+    /// Finds the secret of a token if it is valid for this client at `now`.
+    pub fn find_secret(&self, id: &str, now: Timestamp) -> Option<ValidSecret> {
+        let found = self.secrets.find(id, now);
+        found.filter(|_| self.disabled_at.is_none())
     }
 
     /// The scopes of a token. An empty request means `deliveries`, or all scopes of a client
@@ -259,10 +266,13 @@ mod tests {
     #[test]
     fn a_disabled_client_accepts_no_secret() {
         let mut client = client("deliveries");
-        assert!(client.accepts("secret", Timestamp::UNIX_EPOCH));
+        let (now, id) = (Timestamp::UNIX_EPOCH, SecretHash::of("secret").id());
+        assert!(client.accept("secret", now).is_some());
+        assert!(client.find_secret(&id, now).is_some());
 
         client.disabled_at = Some(Timestamp::UNIX_EPOCH);
 
-        assert!(!client.accepts("secret", Timestamp::UNIX_EPOCH));
+        assert_eq!(client.accept("secret", now), None);
+        assert_eq!(client.find_secret(&id, now), None);
     }
 }

@@ -1,6 +1,8 @@
 //! An API client's secrets: the current one, and the replaced ones, each valid until the overlap
 //! of its own rotation ends.
 
+use std::iter;
+
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -22,6 +24,16 @@ impl SecretHash {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
+    /// Names the secret in its tokens: 32 hexadecimal digits, which reveal neither secret nor hash.
+    pub fn id(&self) -> String {
+        let digest = Sha256::digest(self.0);
+        let id = digest
+            .iter()
+            .take(16)
+            .fold(0, |id, byte| id << 8 | u128::from(*byte));
+        format!("{id:032x}")
+    }
+
     /// Compares in constant time.
     pub fn matches(&self, secret: &str) -> bool {
         self.0.ct_eq(&Self::of(secret).0).into()
@@ -33,6 +45,14 @@ impl SecretHash {
 pub struct ReplacedSecret {
     pub hash: SecretHash,
     pub expires_at: Timestamp,
+}
+
+/// A secret that is valid now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidSecret {
+    pub hash: SecretHash,
+    /// The end of a replaced secret's overlap; `None` for the current secret.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// The secrets of an API client.
@@ -76,12 +96,29 @@ impl ApiSecrets {
         &self.replaced
     }
 
-    /// Whether a secret is valid at `now`. Takes as long for each secret.
-    pub fn accept(&self, secret: &str, now: Timestamp) -> bool {
-        let replaced = self.replaced.iter().fold(false, |valid, replaced| {
-            valid | (replaced.hash.matches(secret) && now < replaced.expires_at)
+    /// Finds a secret if it is valid at `now`. Takes as long for each secret.
+    pub fn accept(&self, secret: &str, now: Timestamp) -> Option<ValidSecret> {
+        self.valid(now).fold(None, |found, valid| {
+            valid.hash.matches(secret).then_some(valid).or(found)
+        })
+    }
+
+    /// Finds the secret of a token by [`SecretHash::id`] if it is valid at `now`.
+    pub fn find(&self, id: &str, now: Timestamp) -> Option<ValidSecret> {
+        self.valid(now).find(|valid| valid.hash.id() == id)
+    }
+
+    fn valid(&self, now: Timestamp) -> impl Iterator<Item = ValidSecret> {
+        let current = ValidSecret {
+            hash: self.current,
+            expires_at: None,
+        };
+        let replaced = self.replaced.iter().map(|replaced| ValidSecret {
+            hash: replaced.hash,
+            expires_at: Some(replaced.expires_at),
         });
-        self.current.matches(secret) | replaced
+        let is_valid = move |secret: &ValidSecret| secret.expires_at.is_none_or(|end| now < end);
+        iter::once(current).chain(replaced).filter(is_valid)
     }
 
     /// Replaces the current secret, which stays valid for `overlap`; earlier ones keep their own
@@ -138,7 +175,12 @@ mod tests {
 
     /// The letters that are valid at an hour.
     fn valid(secrets: &ApiSecrets, hour: i64) -> String {
-        let is_valid = |letter: &char| secrets.accept(&letter.to_string(), at(hour));
+        let is_valid = |letter: &char| {
+            let accepted = secrets.accept(&letter.to_string(), at(hour));
+            let id = SecretHash::of(&letter.to_string()).id();
+            assert_eq!(secrets.find(&id, at(hour)), accepted, "{letter}");
+            accepted.is_some()
+        };
         ('a'..='z').filter(is_valid).collect()
     }
 
@@ -146,10 +188,29 @@ mod tests {
     fn a_secret_is_compared_as_written() {
         let secrets = ApiSecrets::new(SecretHash::of("secret"));
 
-        assert!(secrets.accept("secret", at(0)));
+        assert!(secrets.accept("secret", at(0)).is_some());
         for wrong in ["Secret", "secret ", ""] {
-            assert!(!secrets.accept(wrong, at(0)), "{wrong:?}");
+            assert_eq!(secrets.accept(wrong, at(0)), None, "{wrong:?}");
+            assert_eq!(secrets.find(wrong, at(0)), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_valid_secret_is_found_with_its_end_under_an_id_of_its_own() {
+        let mut secrets = ApiSecrets::new(SecretHash::of("a"));
+        rotate(&mut secrets, "b", 24, 0);
+
+        for (letter, expires_at) in [("a", Some(at(24))), ("b", None)] {
+            let hash = SecretHash::of(letter);
+            let expected = Some(ValidSecret { hash, expires_at });
+            assert_eq!(secrets.accept(letter, at(1)), expected);
+            assert_eq!(secrets.find(&hash.id(), at(1)), expected);
+        }
+        // The first half of `printf secret | sha256sum | xxd -r -p | sha256sum`.
+        assert_eq!(
+            SecretHash::of("secret").id(),
+            "3881219d087dd9c634373fd33dfa33a2"
+        );
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use domain::{
     api_client::{ApiClient, Scopes},
+    api_secrets::ValidSecret,
     store::Store,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use process::clock::Clock;
 use sha2::{Digest, Sha256};
 use storage::Storage;
@@ -19,8 +20,8 @@ use crate::{
     error::{Error, Unauthenticated},
 };
 
-/// How long a caller is cached. Every core notices a disabled client or a changed store within this
-/// time.
+/// How long a caller is cached. Every core notices a disabled client, a secret that was ended or a
+/// changed store within this time.
 const CACHE_TTL: Duration = Duration::from_mins(1);
 
 /// Maximum number of cached callers.
@@ -41,9 +42,8 @@ pub(super) struct Authenticator {
 #[derive(Clone)]
 struct CachedCaller {
     caller: Arc<Caller>,
-    verified_at: Timestamp,
-    /// Unix time in seconds.
-    expires_at: i64,
+    /// When the token is verified again: at the latest when it or its secret expires.
+    valid_until: Timestamp,
 }
 
 impl Authenticator {
@@ -70,21 +70,22 @@ impl Authenticator {
         let key = <[u8; 32]>::from(Sha256::digest(token));
         let now = self.clock.now();
         if let Some(cached) = self.cache.get(&key)
-            && now.duration_since(cached.verified_at)
-                < SignedDuration::try_from(CACHE_TTL).unwrap_or_default()
+            && now < cached.valid_until
         {
-            if now.as_second() >= cached.expires_at {
-                return Err(Error::Unauthenticated(Unauthenticated::ExpiredToken));
-            }
             return Ok(cached.caller);
         }
 
         let claims = self.verify(token, now).await?;
-        let caller = Arc::new(self.find_caller(&claims).await?);
+        let (caller, secret) = self.find_caller(&claims, now).await?;
+        let caller = Arc::new(caller);
+        let ends = [
+            now.checked_add(CACHE_TTL).ok(),
+            Timestamp::from_second(claims.exp).ok(),
+            secret.expires_at,
+        ];
         let cached = CachedCaller {
             caller: Arc::clone(&caller),
-            verified_at: now,
-            expires_at: claims.exp,
+            valid_until: ends.into_iter().flatten().min().unwrap_or(now),
         };
         self.cache.insert(key, cached);
         Ok(caller)
@@ -106,20 +107,33 @@ impl Authenticator {
         })
     }
 
-    async fn find_caller(&self, claims: &Claims) -> Result<Caller, Error> {
-        let client = self.find_client(claims).await?;
+    async fn find_caller(
+        &self,
+        claims: &Claims,
+        now: Timestamp,
+    ) -> Result<(Caller, ValidSecret), Error> {
+        let (client, secret) = self.find_client(claims, now).await?;
         let store = match client.store_id {
             Some(id) => storage::stores::find(self.storage.reader(), id).await?,
             None => None,
         };
-        caller(client, store, claims)
+        Ok((caller(client, store, claims)?, secret))
     }
 
-    /// Finds the client of a token, unless it is disabled.
-    async fn find_client(&self, claims: &Claims) -> Result<ApiClient, Error> {
+    /// Finds the client and the secret of a token. Fails if the client is disabled, or if the secret
+    /// has ended: an instant in place of the secret could not tell a token that was issued right
+    /// before a rotation from one right after it.
+    async fn find_client(
+        &self,
+        claims: &Claims,
+        now: Timestamp,
+    ) -> Result<(ApiClient, ValidSecret), Error> {
         storage::api_clients::find_by_key(self.storage.reader(), &claims.client_id)
             .await?
-            .filter(|client| client.disabled_at.is_none())
+            .and_then(|client| {
+                let secret = client.find_secret(&claims.secret_id, now)?;
+                Some((client, secret))
+            })
             .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
     }
 
@@ -128,15 +142,14 @@ impl Authenticator {
         &self,
         metadata: &MetadataMap,
     ) -> Result<(Caller, Claims), Error> {
-        let claims = self
-            .verify(bearer_token(metadata)?, self.clock.now())
-            .await?;
-        let caller = self.find_caller(&claims).await?;
+        let now = self.clock.now();
+        let claims = self.verify(bearer_token(metadata)?, now).await?;
+        let (caller, _) = self.find_caller(&claims, now).await?;
         Ok((caller, claims))
     }
 
-    /// Waits until the token of a stream has expired or its client is no longer permitted, and
-    /// returns why. `authorize` gets the caller without its store.
+    /// Waits until the token of a stream or its secret has ended, or its client is no longer
+    /// permitted, and returns why. `authorize` gets the caller without its store.
     pub(super) async fn revoked(
         &self,
         claims: &Claims,
@@ -144,10 +157,11 @@ impl Authenticator {
     ) -> Error {
         loop {
             tokio::time::sleep(REVOCATION_CHECK_INTERVAL).await;
-            if self.clock.now().as_second() >= claims.exp {
+            let now = self.clock.now();
+            if now.as_second() >= claims.exp {
                 return Error::Unauthenticated(Unauthenticated::ExpiredToken);
             }
-            let checked = self.check_client(claims, &authorize).await;
+            let checked = self.check_client(claims, now, &authorize).await;
             // An unavailable database must not end streams.
             if let Err(error @ (Error::Unauthenticated(_) | Error::Forbidden { .. })) = checked {
                 return error;
@@ -156,13 +170,14 @@ impl Authenticator {
     }
 
     /// Fails if the client of a token is no longer permitted. Reads the database instead of the
-    /// cache, which does not notice at once that the client was disabled at another core.
+    /// cache, which does not notice at once what was changed at another core.
     async fn check_client(
         &self,
         claims: &Claims,
+        now: Timestamp,
         authorize: impl Fn(&Caller) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let client = self.find_client(claims).await?;
+        let (client, _) = self.find_client(claims, now).await?;
         authorize(&caller(client, None, claims)?)
     }
 }

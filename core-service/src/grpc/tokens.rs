@@ -16,7 +16,7 @@ pub(super) struct Tokens {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) key_ring: Arc<KeyRing>,
-    /// In seconds.
+    /// In seconds; a token of a replaced secret may have less.
     pub(super) lifetime: u32,
 }
 
@@ -38,25 +38,24 @@ impl proto::tokens_server::Tokens for Tokens {
             let _ = SecretHash([0; 32]).matches(&request.api_secret);
             return Err(invalid().into());
         };
-        if !client.accepts(&request.api_secret, now) {
-            return Err(invalid().into());
-        }
+        let secret = client
+            .accept(&request.api_secret, now)
+            .ok_or_else(invalid)?;
         let scopes = client
             .grant(&request.scopes)
             .map_err(|error| Error::InvalidScope {
                 message: error.to_string(),
             })?;
 
-        let lifetime = self.lifetime;
         let token = self
             .key_ring
             .fresh_keys()
             .await?
-            .sign(&client, scopes, now, lifetime)
+            .sign((&client, secret), scopes, now, self.lifetime)
             .map_err(|error| Error::Bug(error.to_string()))?;
         Ok(Response::new(proto::AccessToken {
             access_token: token.text,
-            expires_in: lifetime,
+            expires_in: token.lifetime,
             scopes: token
                 .scopes
                 .iter()

@@ -102,9 +102,24 @@ on_both_databases! {
 
         operator.disable_client(&program).await;
 
-        assert_ended_as_disabled(&watch.end().await);
+        assert_ended_as_invalid(&watch.end().await);
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
         assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+    }
+
+    async fn a_stream_ends_with_the_secret_of_its_token(platform: &Platform) {
+        let operator = platform.operator().await;
+        let old = operator.create_client("", &["tasks:all"]).await;
+        let connection = grpc::connect(&platform.core_url, &old, &["tasks:all"]).await;
+        let mut of_old = Watch::open_with(connection, None).await.unwrap();
+
+        let new = operator.rotate_secret(&old, Some(0)).await;
+        let connection = grpc::connect(&platform.core_url, &new, &["tasks:all"]).await;
+        let mut of_new = Watch::open_with(connection, None).await.unwrap();
+
+        assert_ended_as_invalid(&of_old.end().await);
+        let delivery = deliver(&platform.client().await, &platform.courier().await).await;
+        assert_eq!(of_new.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
     }
 
     /// The program continues at its position with a new token.
@@ -140,7 +155,7 @@ async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
 
     operator.disable_client(&program).await;
 
-    assert_ended_as_disabled(&watch.end().await);
+    assert_ended_as_invalid(&watch.end().await);
     first.stop().await;
     second.stop().await;
 }
@@ -192,7 +207,7 @@ async fn a_stream_whose_checks_fail_because_of_the_database_does_not_end() {
 }
 
 #[track_caller]
-fn assert_ended_as_disabled(status: &Status) {
+fn assert_ended_as_invalid(status: &Status) {
     assert_eq!(
         (status.code(), status.message()),
         (Code::Unauthenticated, "the access token is not valid")

@@ -4,8 +4,9 @@ use delivery::Credentials;
 use proto::{
     AddressDraft, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
     CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest, ListApiClientsRequest,
-    api_clients_client::ApiClientsClient, price_lists_client::PriceListsClient,
-    stores_client::StoresClient, time_slots_client::TimeSlotsClient, zones_client::ZonesClient,
+    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
+    price_lists_client::PriceListsClient, stores_client::StoresClient,
+    time_slots_client::TimeSlotsClient, zones_client::ZonesClient,
 };
 use tonic::{Request, transport::Channel};
 
@@ -72,24 +73,47 @@ impl Operator {
 
     /// Disables an API client for good.
     pub(crate) async fn disable_client(&self, credentials: &Credentials) {
-        let mut clients = ApiClientsClient::new(self.channel.clone());
-        let listed = clients
-            .list_api_clients(self.request(ListApiClientsRequest::default()))
-            .await
-            .unwrap()
-            .into_inner();
-        let client = listed
-            .api_clients
-            .into_iter()
-            .find(|client| client.api_key == credentials.api_key)
-            .unwrap();
-        clients
+        let name = self.client_name(credentials).await;
+        ApiClientsClient::new(self.channel.clone())
             .disable_api_client(self.request(DisableApiClientRequest {
-                name: client.name,
+                name,
                 idempotency: None,
             }))
             .await
             .unwrap();
+    }
+
+    /// Rotates a client's secret; returns the new credentials. The overlap is in seconds.
+    pub(crate) async fn rotate_secret(
+        &self,
+        credentials: &Credentials,
+        overlap: Option<u32>,
+    ) -> Credentials {
+        let name = self.client_name(credentials).await;
+        let client = ApiClientsClient::new(self.channel.clone())
+            .rotate_api_client_secret(self.request(RotateApiClientSecretRequest {
+                name,
+                overlap_seconds: overlap,
+                idempotency: None,
+            }))
+            .await
+            .unwrap()
+            .into_inner();
+        Credentials {
+            api_key: client.api_key,
+            api_secret: client.api_secret,
+        }
+    }
+
+    async fn client_name(&self, credentials: &Credentials) -> String {
+        let listed = ApiClientsClient::new(self.channel.clone())
+            .list_api_clients(self.request(ListApiClientsRequest::default()))
+            .await
+            .unwrap()
+            .into_inner();
+        let mut clients = listed.api_clients.into_iter();
+        let client = clients.find(|client| client.api_key == credentials.api_key);
+        client.unwrap().name
     }
 
     /// Applies a store's default time slot (TOML).

@@ -87,7 +87,7 @@ async fn the_access_token_is_a_jwt_with_the_clients_claims() {
         assert_eq!(header["typ"], "at+jwt");
         assert!(header["kid"].as_str().is_some_and(|kid| !kid.is_empty()));
         assert_ne!(header["alg"], "none");
-        for identifier in ["iss", "aud", "jti"] {
+        for identifier in ["iss", "aud", "jti", "secret_id"] {
             assert!(!claims[identifier].is_null(), "{identifier}");
         }
         ids.push(claims["jti"].clone());
@@ -95,13 +95,14 @@ async fn the_access_token_is_a_jwt_with_the_clients_claims() {
         scopes.sort();
         assert_eq!(scopes, ["deliveries", "tasks"]);
         assert_eq!(sorted(&claims["scope"]), "deliveries tasks");
-        for volatile in ["iss", "aud", "jti", "scope", "scopes"] {
+        for volatile in ["iss", "aud", "jti", "secret_id", "scope", "scopes"] {
             claims[volatile] = json!("…");
         }
         assert_eq!(
             claims,
             json!({
                 "iss": "…", "aud": "…", "sub": api_key, "client_id": api_key, "jti": "…",
+                "secret_id": "…",
                 "iat": now, "nbf": now, "exp": now + token["expires_in"].as_i64().unwrap(),
                 "scopes": "…", "scope": "…",
             })

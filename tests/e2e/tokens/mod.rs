@@ -2,6 +2,7 @@
 
 mod issued;
 mod rejected;
+mod rotated_secrets;
 
 use delivery::Credentials;
 use hyper::Request;
