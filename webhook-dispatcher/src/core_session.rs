@@ -6,7 +6,7 @@ use std::{pin::pin, sync::Arc};
 use proto::{Notification, StreamRequest, StreamResponse};
 use tokio::{
     sync::watch,
-    time::{Duration, sleep, sleep_until, timeout},
+    time::{Duration, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
@@ -50,7 +50,8 @@ pub(crate) struct Shutdown {
 /// How far a stream was served; the other direction is still open.
 enum Served {
     UntilDrained(Streaming<StreamResponse>),
-    UntilRenewal(Streaming<StreamResponse>),
+    /// With the stream that replaces it.
+    UntilRenewal(Streaming<StreamResponse>, Box<NotificationStream>),
 }
 
 /// Why a stream failed.
@@ -153,18 +154,24 @@ impl CoreSession {
         }
     }
 
-    /// Runs one stream until it is drained, until its token is to be renewed, or until none is
-    /// needed.
+    /// Runs a stream, and those that replace it for a new token, until the last is drained or none
+    /// is needed.
     async fn run_stream(&mut self) -> Result<(), StreamError> {
-        let Some(stream) = self.open().await? else {
+        let Some(mut stream) = self.open().await? else {
             return Ok(());
         };
         let _open = self.streams.add();
-        tracing::info!("stream from core is open");
-
-        match self.serve_stream(stream).await? {
-            Served::UntilDrained(responses) => self.await_acks(responses).await,
-            Served::UntilRenewal(responses) => self.read_to_end(responses).await,
+        loop {
+            tracing::info!("stream from core is open");
+            match self.serve_stream(stream).await? {
+                Served::UntilDrained(responses) => return self.await_acks(responses).await,
+                Served::UntilRenewal(responses, next) => {
+                    self.read_to_end(responses).await?;
+                    self.in_flight.hand_over();
+                    self.in_flight.stream_state.begin_stream();
+                    stream = *next;
+                }
+            }
         }
     }
 
@@ -187,13 +194,14 @@ impl CoreSession {
         }
     }
 
-    /// Receives, sends and reports until the token is to be renewed, or until shutdown; then reports
-    /// all outcomes. Half-closes the stream.
+    /// Receives, sends and reports until a stream with a new token is open, or until shutdown; then
+    /// reports all outcomes. Half-closes the stream.
     async fn serve_stream(
         &mut self,
         mut stream: NotificationStream,
     ) -> Result<Served, StreamError> {
         let mut tests = TestSends::new(Arc::clone(self.in_flight.sender()));
+        let mut replacement = pin!(self.core.replace_at(stream.renew_at));
         loop {
             self.in_flight.collect_completed();
             self.in_flight.take_orphaned();
@@ -227,9 +235,12 @@ impl CoreSession {
                 },
                 Ok(()) = self.limit.changed() => {}
                 () = self.shutdown.session.cancelled(), if accepting => {}
-                // A test is reported on its own stream only.
-                () = sleep_until(stream.renew_at), if accepting && tests.all_reported() => {
-                    return Ok(Served::UntilRenewal(stream.responses));
+                // A test is reported on its own stream only. From now on core has the replacement
+                // for tests; one that it sends on this stream before it reads the half-close is
+                // abandoned, and core fails its caller at once.
+                (core, next) = &mut replacement, if accepting && tests.all_reported() => {
+                    self.core = core;
+                    return Ok(Served::UntilRenewal(stream.responses, Box::new(next)));
                 }
             }
         }

@@ -7,7 +7,10 @@ use proto::{
     IssueTokenRequest, StreamRequest, StreamResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until},
+};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     Code, Request, Status, Streaming,
@@ -15,7 +18,7 @@ use tonic::{
     transport::Channel,
 };
 
-use crate::config::SecretSource;
+use crate::{backoff::Backoff, config::SecretSource};
 
 const SCOPE: &str = "notifications";
 /// Timeout for connecting, getting a token and opening the stream together.
@@ -26,6 +29,7 @@ const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Opens streams to one core. Keeps the access token for the next stream.
+#[derive(Clone)]
 pub(crate) struct StreamOpener {
     cores: Cores,
     addr: CoreAddr,
@@ -89,6 +93,34 @@ impl StreamOpener {
         tokio::time::timeout(OPEN_TIMEOUT, self.open_without_timeout(first))
             .await
             .unwrap_or(Err(OpenError::Timeout))
+    }
+
+    /// Opens another stream with a new token at an instant, without credit, and returns its opener
+    /// with it. Tries again until it succeeds: drop the future when it is not needed any more.
+    pub(crate) fn replace_at(
+        &self,
+        instant: Instant,
+    ) -> impl Future<Output = (Self, NotificationStream)> + Send + use<> {
+        let mut opener = self.clone();
+        async move {
+            sleep_until(instant).await;
+            let mut backoff = Backoff::default();
+            loop {
+                match opener.open(StreamRequest::default()).await {
+                    Ok(stream) => return (opener, stream),
+                    Err(error) => {
+                        let wait = backoff.next();
+                        tracing::warn!(
+                            error = &error as &dyn std::error::Error,
+                            ?wait,
+                            "stream from core could not be replaced before its access token \
+                             expires, retrying"
+                        );
+                        sleep(wait).await;
+                    }
+                }
+            }
+        }
     }
 
     /// Discards the token if core rejected it before its expiry.

@@ -9,6 +9,7 @@ mod dns_rebinding;
 mod hanging_receivers;
 mod harness;
 mod http2;
+mod renewal;
 mod sending;
 mod shutdown;
 mod stream;

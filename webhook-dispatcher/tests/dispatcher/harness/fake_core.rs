@@ -1,6 +1,9 @@
 //! A scripted core.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use proto::{
     AccessToken, Ack, IssueTokenRequest, ListPublicKeysRequest, ListPublicKeysResponse,
@@ -27,15 +30,26 @@ pub(crate) struct FakeCore {
     stopped: CancellationToken,
     streams: UnboundedReceiver<CoreStream>,
     token_requests: UnboundedReceiver<IssueTokenRequest>,
+    /// How many of the next token requests fail.
+    pub token_failures: Arc<AtomicUsize>,
 }
 
 impl FakeCore {
     pub(crate) async fn start() -> Self {
-        Self::start_rejecting("").await
+        Self::start_with("", 3600).await
+    }
+
+    /// A core whose tokens have a lifetime in seconds.
+    pub(crate) async fn start_with_lifetime(lifetime: u32) -> Self {
+        Self::start_with("", lifetime).await
     }
 
     /// A core that rejects one of the tokens it issued.
     pub(crate) async fn start_rejecting(token: &'static str) -> Self {
+        Self::start_with(token, 3600).await
+    }
+
+    async fn start_with(token: &'static str, lifetime: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (streams_tx, streams) = mpsc::unbounded_channel();
@@ -44,9 +58,12 @@ impl FakeCore {
             streams: streams_tx,
             rejected: format!("Bearer {token}"),
         };
+        let token_failures = Arc::default();
         let tokens = FakeTokens {
             requests: token_requests_tx,
             issued: AtomicUsize::new(0),
+            lifetime,
+            failures: Arc::clone(&token_failures),
         };
         let stopped = CancellationToken::new();
         tokio::spawn(
@@ -63,6 +80,7 @@ impl FakeCore {
             stopped,
             streams,
             token_requests,
+            token_failures,
         }
     }
 
@@ -206,6 +224,8 @@ impl Notifications for FakeNotifications {
 struct FakeTokens {
     requests: UnboundedSender<IssueTokenRequest>,
     issued: AtomicUsize,
+    lifetime: u32,
+    failures: Arc<AtomicUsize>,
 }
 
 #[tonic::async_trait]
@@ -217,10 +237,17 @@ impl Tokens for FakeTokens {
         self.requests
             .send(request.into_inner())
             .map_err(|_| Status::aborted("the test has ended"))?;
+        let failures = &self.failures;
+        let failed = failures.try_update(Ordering::Relaxed, Ordering::Relaxed, |failures| {
+            failures.checked_sub(1)
+        });
+        if failed.is_ok() {
+            return Err(Status::unavailable("core is restarting"));
+        }
         let number = self.issued.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(Response::new(AccessToken {
             access_token: format!("token-{number}"),
-            expires_in: 3600,
+            expires_in: self.lifetime,
             scopes: vec!["notifications".to_owned()],
         }))
     }

@@ -39,8 +39,16 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     pub(crate) fn start(config: &Config) -> Self {
+        Self::run(WebhookDispatcher::new(config).unwrap())
+    }
+
+    /// Starts with a health listener.
+    pub(crate) async fn bind(config: Config) -> Self {
+        Self::run(WebhookDispatcher::bind(config).await.unwrap())
+    }
+
+    fn run(dispatcher: WebhookDispatcher) -> Self {
         let shutdown = CancellationToken::new();
-        let dispatcher = WebhookDispatcher::new(config).unwrap();
         let run = tokio::spawn(dispatcher.run(shutdown.clone()));
         Self { shutdown, run }
     }
