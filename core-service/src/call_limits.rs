@@ -1,5 +1,6 @@
-//! Timeout and concurrency limit for gRPC calls. While the database hangs, callers get an error
-//! before their own timeout, and the number of waiting calls stays bounded.
+//! Timeout and concurrency limits for gRPC calls. While the database hangs, callers get an error
+//! before their own timeout, and the number of waiting calls stays bounded. A caller without a token
+//! takes no place from those that have one, and none at all until its message is complete.
 
 use std::{
     sync::Arc,
@@ -9,11 +10,15 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
-use tokio::sync::Semaphore;
-use tonic::Status;
+use http_body_util::{BodyExt as _, Full, Limited};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tonic::{Status, body::Body};
 use tower::{Layer, Service, layer::layer_fn};
 
-use crate::error::Error;
+use crate::{connections::AnonymousCalls, error::Error, grpc::Authentication};
 
 /// Timeout of a call until its response starts. No call takes nearly as long while the database
 /// responds; the gateway's own timeout is 30 s.
@@ -25,11 +30,23 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// Limit of calls in flight: as many as two gateways send, each with its default limit of 1024.
+/// Limit of calls in flight by known callers: as many as two gateways send, each with its default
+/// limit of 1024.
 const MAX_CALLS: usize = 2048;
 
-/// Path prefix of limited calls. Health checks and reflection are not limited.
-const LIMITED_PREFIX: &str = "/delivery.v1.";
+/// Limit of calls in flight without a caller: each issues a token, which takes a millisecond.
+const MAX_ANONYMOUS_CALLS: usize = 512;
+
+/// Timeout for the message of a call without a caller.
+const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Limit of the message of a call without a caller, in bytes: an API key, its secret and scopes,
+/// which are below 1 KiB.
+const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
+
+/// Path prefix of the platform's services. Other calls, health checks and reflection, are limited
+/// per connection.
+const PREFIX: &str = "/delivery.v1.";
 
 /// The limits of a server.
 pub(crate) fn layer<S>() -> impl Layer<S, Service = CallLimits<S>> + Clone {
@@ -40,27 +57,35 @@ fn with_limits<S>(
     calls: usize,
     timeout: Duration,
 ) -> impl Layer<S, Service = CallLimits<S>> + Clone {
-    let permits = Arc::new(Semaphore::new(calls));
+    let limits = Limits {
+        calls: Arc::new(Semaphore::new(calls)),
+        anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+        timeout,
+    };
     layer_fn(move |inner| CallLimits {
         inner,
-        permits: Arc::clone(&permits),
-        timeout,
+        limits: limits.clone(),
     })
+}
+
+#[derive(Clone)]
+struct Limits {
+    calls: Arc<Semaphore>,
+    anonymous_calls: Arc<Semaphore>,
+    timeout: Duration,
 }
 
 #[derive(Clone)]
 pub(crate) struct CallLimits<S> {
     inner: S,
-    permits: Arc<Semaphore>,
-    timeout: Duration,
+    limits: Limits,
 }
 
-impl<S, B, R> Service<Request<B>> for CallLimits<S>
+impl<S> Service<Request<Body>> for CallLimits<S>
 where
-    S: Service<Request<B>, Response = Response<R>>,
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Error: Send + 'static,
-    R: Default + Send + 'static,
 {
     type Response = S::Response;
     type Error = S::Error;
@@ -70,29 +95,83 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        if !request.uri().path().starts_with(LIMITED_PREFIX) {
-            return Box::pin(self.inner.call(request));
-        }
-        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-            return Box::pin(async { Ok(reject(storage::Error::Overloaded)) });
-        };
-        let timeout = if request.uri().path() == TEST_WEBHOOK {
-            TEST_WEBHOOK_TIMEOUT
-        } else {
-            self.timeout
-        };
-        let response = tokio::time::timeout(timeout, self.inner.call(request));
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        // The clone may not be ready; this one is.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let limits = self.limits.clone();
+        let connection: AnonymousCalls = request.extensions_mut().remove().unwrap_or_default();
         Box::pin(async move {
-            let _permit = permit;
-            response
+            let path = request.uri().path();
+            if !path.starts_with(PREFIX) {
+                return match connection.try_acquire() {
+                    Ok(permit) => Ok(hold(permit, inner.call(request).await?)),
+                    Err(status) => Ok(status.into_http()),
+                };
+            }
+            let limit = if path == TEST_WEBHOOK {
+                TEST_WEBHOOK_TIMEOUT
+            } else {
+                limits.timeout
+            };
+            let places = if Authentication::is_public(path) {
+                request = match connection.receive(request).await {
+                    Ok(request) => request,
+                    Err(status) => return Ok(status.into_http()),
+                };
+                limits.anonymous_calls
+            } else {
+                limits.calls
+            };
+            let Ok(_permit) = places.try_acquire_owned() else {
+                return Ok(reject(storage::Error::Overloaded));
+            };
+            timeout(limit, inner.call(request))
                 .await
                 .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))
         })
     }
 }
 
-fn reject<R: Default>(error: storage::Error) -> Response<R> {
+impl AnonymousCalls {
+    fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Status> {
+        Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
+            Status::resource_exhausted("too many calls without a token on this connection")
+        })
+    }
+
+    /// Receives the whole message of a call.
+    async fn receive(&self, request: Request<Body>) -> Result<Request<Body>, Status> {
+        let (parts, body) = request.into_parts();
+        let receive = async {
+            let _permit = self.0.acquire().await;
+            Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect().await
+        };
+        let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)
+            .await
+            .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
+            .map_err(|_| {
+                Status::invalid_argument(format!(
+                    "the message is incomplete, or larger than {MAX_ANONYMOUS_MESSAGE} bytes"
+                ))
+            })?;
+        let body = Body::new(Full::new(message.to_bytes()));
+        Ok(Request::from_parts(parts, body))
+    }
+}
+
+/// Keeps a place until the end of a response.
+fn hold(permit: OwnedSemaphorePermit, response: Response<Body>) -> Response<Body> {
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            // Dropped together with the body.
+            let _ = &permit;
+            frame
+        }))
+    })
+}
+
+fn reject(error: storage::Error) -> Response<Body> {
     Status::from(Error::from(error)).into_http()
 }
 
@@ -108,9 +187,9 @@ mod tests {
 
     async fn call<S>(service: S, path: &str) -> Option<Status>
     where
-        S: Service<Request<()>, Response = Response<()>, Error = Infallible>,
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     {
-        let request = Request::get(path).body(()).unwrap();
+        let request = Request::get(path).body(Body::empty()).unwrap();
         let response = service.oneshot(request).await.unwrap();
         Status::from_header_map(response.headers())
     }
@@ -119,14 +198,15 @@ mod tests {
     fn hanging_service(
         calls: usize,
         timeout: Duration,
-    ) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible> + Clone {
+    ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
+    {
         ServiceBuilder::new()
             .layer(with_limits(calls, timeout))
-            .service(service_fn(async |request: Request<()>| {
+            .service(service_fn(|request: Request<Body>| async move {
                 if request.uri().path().ends_with("Hanging") {
                     std::future::pending::<()>().await;
                 }
-                Ok(Response::new(()))
+                Ok(Response::new(Body::empty()))
             }))
     }
 

@@ -29,6 +29,17 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval of HTTP/2 pings on idle connections.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
+/// Limit of calls in flight on one connection: more than a gateway's default limit of 1024, which
+/// sends all on one.
+const MAX_CALLS_PER_CONNECTION: u32 = 1280;
+
+/// Limit of the headers of a call, in bytes; an access token has about 500.
+const MAX_HEADER_BYTES: u32 = 16 * 1024;
+
+/// How many faulty calls of a client are reset before it is disconnected: hyper's own default, which
+/// tonic removes (RUSTSEC-2024-0003).
+const MAX_RESET_STREAMS: usize = 1024;
+
 /// A core, ready to run.
 pub struct CoreService {
     config: Config,
@@ -122,13 +133,18 @@ impl CoreService {
             let report = readiness.report(reporter);
             until_shutdown.run_until_cancelled(report).await;
         }));
+        let authentication = services.authentication.clone();
         let routes = routes(services, health_server, self.config.reflection)?;
 
         let last_tasks = background.spawn(&lifecycle);
         let serve = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))
+            .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .http2_max_local_error_reset_streams(Some(MAX_RESET_STREAMS))
             .layer(in_flight.clone())
+            .layer(authentication)
             .layer(call_limits::layer())
             .add_routes(routes)
             // `incoming` ends at shutdown, and then the server drains its connections.

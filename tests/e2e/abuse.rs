@@ -16,14 +16,14 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The largest accepted growth of the process's memory, in KiB: the limit on buffered bodies, and
 /// the same again for connections.
-const GROWTH: u64 = 192 * 1024;
+pub(super) const GROWTH: u64 = 192 * 1024;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEADERS: u8 = 1;
+pub(super) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
+pub(super) const END_HEADERS: u8 = 4;
 const END_STREAM: u8 = 1;
 /// `GET http://x/` in HPACK.
 const GET: &[u8] = b"\x82\x86\x84\x41\x01x";
@@ -226,12 +226,12 @@ fn huge_bodies(addr: &str) {
     }
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-fn http2(addr: &str) -> TcpStream {
+pub(super) fn http2(addr: &str) -> TcpStream {
     let mut stream = connect(addr);
     stream.write_all(PREFACE).unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, b"")).unwrap();
@@ -239,7 +239,7 @@ fn http2(addr: &str) -> TcpStream {
 }
 
 /// The ids of client-initiated streams.
-fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
+pub(super) fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|number| 2 * number + 1)
 }
 
@@ -294,7 +294,7 @@ fn open_streams(addr: &str) {
 }
 
 /// Resident memory of a process, in KiB; 0 if `/proc` is not available.
-fn resident_kib(process: u32) -> u64 {
+pub(super) fn resident_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());

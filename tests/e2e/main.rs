@@ -12,6 +12,7 @@
 mod harness;
 
 mod abuse;
+mod abuse_grpc;
 mod cancelling;
 mod completing;
 mod deadlines;

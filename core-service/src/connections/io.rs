@@ -3,30 +3,85 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Sleep,
+};
 use tonic::transport::server::Connected;
 
 /// A byte stream that gRPC is served on.
-pub(crate) struct Connection(Pin<Box<dyn Io>>);
+pub(crate) struct Connection {
+    io: Pin<Box<dyn Io>>,
+    preface: Preface,
+    anonymous_calls: AnonymousCalls,
+    /// Its place among all connections.
+    _place: OwnedSemaphorePermit,
+}
+
+/// The first bytes of an HTTP/2 client (RFC 9113 §3.4). The HTTP library sends no pings before it
+/// has read them, and would wait for them for ever.
+enum Preface {
+    Awaited {
+        missing: usize,
+        deadline: Pin<Box<Sleep>>,
+    },
+    Received,
+}
+
+/// The length of the client's preface, in bytes.
+const PREFACE_LEN: usize = 24;
+
+/// How long a client may take to send it.
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 
 trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 
-impl Connection {
-    pub(super) fn new(io: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
-        Self(Box::pin(io))
+/// The calls without a caller that one connection may have at a time: tokens to be issued whose
+/// message is incomplete, and health checks. A gateway sends its messages whole.
+const MAX_ANONYMOUS_CALLS: usize = 64;
+
+/// What calls know of their connection: the places for calls without a caller. Clients are
+/// identified by their tokens, not by their addresses.
+#[derive(Clone, Debug)]
+pub(crate) struct AnonymousCalls(pub(crate) Arc<Semaphore>);
+
+impl Default for AnonymousCalls {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)))
     }
 }
 
-/// Clients are identified by their tokens, not by their addresses.
-impl Connected for Connection {
-    type ConnectInfo = ();
+impl Connection {
+    pub(super) fn new(
+        io: impl AsyncRead + AsyncWrite + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            io: Box::pin(io),
+            preface: Preface::Awaited {
+                missing: PREFACE_LEN,
+                deadline: Box::pin(tokio::time::sleep(PREFACE_TIMEOUT)),
+            },
+            anonymous_calls: AnonymousCalls::default(),
+            _place: place,
+        }
+    }
+}
 
-    fn connect_info(&self) {}
+impl Connected for Connection {
+    type ConnectInfo = AnonymousCalls;
+
+    fn connect_info(&self) -> AnonymousCalls {
+        self.anonymous_calls.clone()
+    }
 }
 
 impl AsyncRead for Connection {
@@ -35,7 +90,21 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_read(cx, buffer)
+        let this = &mut *self;
+        let before = buffer.filled().len();
+        let read = this.io.as_mut().poll_read(cx, buffer);
+        if let Preface::Awaited { missing, deadline } = &mut this.preface {
+            let received = buffer.filled().len() - before;
+            if received >= *missing {
+                this.preface = Preface::Received;
+            } else {
+                *missing -= received;
+                if deadline.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+        }
+        read
     }
 }
 
@@ -45,15 +114,15 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0.as_mut().poll_write(cx, bytes)
+        self.io.as_mut().poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_flush(cx)
+        self.io.as_mut().poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_shutdown(cx)
+        self.io.as_mut().poll_shutdown(cx)
     }
 
     fn poll_write_vectored(
@@ -61,10 +130,50 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.as_mut().poll_write_vectored(cx, slices)
+        self.io.as_mut().poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.io.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+
+    fn connection() -> (Connection, DuplexStream) {
+        let (server, client) = tokio::io::duplex(64);
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        (Connection::new(server, place), client)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_complete_its_preface_is_disconnected() {
+        let (mut connection, mut client) = connection();
+        client.write_all(b"PRI * HTTP/2.0").await.unwrap();
+        connection.read_exact(&mut [0; 14]).await.unwrap();
+
+        let read = connection.read(&mut [0; 64]).await;
+
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_may_be_idle_after_its_preface() {
+        let (mut connection, mut client) = connection();
+        for part in [&b"PRI * HTTP/2.0\r\n"[..], b"\r\nSM\r\n\r\n"] {
+            client.write_all(part).await.unwrap();
+            connection
+                .read_exact(&mut vec![0; part.len()])
+                .await
+                .unwrap();
+        }
+
+        let idle = tokio::time::timeout(PREFACE_TIMEOUT * 10, connection.read(&mut [0; 1])).await;
+
+        assert!(idle.is_err(), "{idle:?}");
     }
 }

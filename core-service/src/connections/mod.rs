@@ -9,13 +9,18 @@ use std::{io::Error as IoError, sync::Arc, time::Duration};
 use futures_util::Stream;
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
 pub use self::tls::TlsConfig;
-pub(crate) use self::{in_flight::InFlight, io::Connection, tls::Tls};
+pub(crate) use self::{
+    in_flight::InFlight,
+    io::{AnonymousCalls, Connection},
+    tls::Tls,
+};
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -30,6 +35,9 @@ const SHUTDOWN_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Limit of concurrent handshakes; further connections wait in the listen backlog.
 const MAX_HANDSHAKES: usize = 1024;
 
+/// Limit of open connections, handshakes included; further ones wait in the listen backlog.
+pub(crate) const MAX_CONNECTIONS: usize = 4096;
+
 /// The stream of connections until `shutdown`, each after its handshake.
 pub(crate) fn incoming(
     listener: TcpListener,
@@ -40,6 +48,7 @@ pub(crate) fn incoming(
         listener: Some(listener),
         tls: tls.map(Arc::new),
         handshakes: JoinSet::new(),
+        places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         shutdown,
     };
     futures_util::stream::unfold(acceptor, async |mut acceptor| {
@@ -53,6 +62,7 @@ struct Acceptor {
     listener: Option<TcpListener>,
     tls: Option<Arc<Tls>>,
     handshakes: JoinSet<Result<Connection, IoError>>,
+    places: Arc<Semaphore>,
     shutdown: CancellationToken,
 }
 
@@ -66,9 +76,9 @@ impl Acceptor {
                     Ok(Err(error)) => tracing::debug!(%error, "handshake failed"),
                     Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
-                accepted = listener.accept(), if self.handshakes.len() < MAX_HANDSHAKES => {
+                accepted = accept(listener, &self.places), if self.handshakes.len() < MAX_HANDSHAKES => {
                     match accepted {
-                        Ok((stream, _)) => self.start_handshake(stream),
+                        Ok((stream, place)) => self.start_handshake(stream, place),
                         Err(error) => {
                             tracing::warn!(%error, "cannot accept a connection");
                             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -83,8 +93,11 @@ impl Acceptor {
     /// Accepts the connections already in the listen backlog and closes the listener.
     async fn close(&mut self) {
         if let Some(listener) = self.listener.take() {
-            while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
-                self.start_handshake(stream);
+            let places = Arc::clone(&self.places);
+            while let Ok(Ok((stream, place))) =
+                timeout(Duration::ZERO, accept(&listener, &places)).await
+            {
+                self.start_handshake(stream, place);
             }
         }
     }
@@ -105,23 +118,38 @@ impl Acceptor {
             .flatten()
     }
 
-    fn start_handshake(&mut self, stream: TcpStream) {
+    fn start_handshake(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
         let tls = self.tls.clone();
         self.handshakes.spawn(async move {
-            timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref()))
+            timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref(), place))
                 .await
                 .unwrap_or_else(|_| Err(IoError::from(std::io::ErrorKind::TimedOut)))
         });
     }
 }
 
-async fn handshake(stream: TcpStream, tls: Option<&Tls>) -> Result<Connection, IoError> {
+/// Accepts a connection once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Result<(TcpStream, OwnedSemaphorePermit), IoError> {
+    let place = Arc::clone(places).acquire_owned().await;
+    let place = place.map_err(IoError::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, place))
+}
+
+async fn handshake(
+    stream: TcpStream,
+    tls: Option<&Tls>,
+    place: OwnedSemaphorePermit,
+) -> Result<Connection, IoError> {
     // Send small responses without delay.
     stream.set_nodelay(true)?;
     if let Some(tls) = tls {
-        return Ok(Connection::new(tls.acceptor().accept(stream).await?));
+        return Ok(Connection::new(tls.acceptor().accept(stream).await?, place));
     }
     // Silent clients must not occupy a connection.
     stream.readable().await?;
-    Ok(Connection::new(stream))
+    Ok(Connection::new(stream, place))
 }

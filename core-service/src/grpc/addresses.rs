@@ -8,7 +8,7 @@ use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    address_geocoder::AddressGeocoder, authenticator::Authenticator, definitions::Definitions,
+    address_geocoder::AddressGeocoder, caller::Caller, definitions::Definitions,
     freshness::Freshness, import, lookup, messages,
 };
 
@@ -17,7 +17,6 @@ use storage::Storage;
 use crate::error::Error;
 
 pub(super) struct Addresses {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) definitions: Arc<Definitions>,
     pub(super) geocoder: Arc<AddressGeocoder>,
@@ -32,7 +31,7 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let country = self.country.as_str().to_owned();
@@ -46,7 +45,7 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<proto::SearchAddressesRequest>,
     ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();

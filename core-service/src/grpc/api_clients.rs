@@ -16,6 +16,7 @@ use tonic::{Request, Response, Status};
 use super::{
     address_geocoder::AddressGeocoder,
     authenticator::Authenticator,
+    caller::Caller,
     idempotency::{Idempotency, RequestKey},
     lookup, messages, validation,
 };
@@ -37,7 +38,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::CreateApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let mut request = request.into_inner();
@@ -68,7 +69,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::ListApiClientsRequest>,
     ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let name = request.into_inner().store;
@@ -92,7 +93,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::DisableApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -117,7 +118,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::RotateApiClientSecretRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -169,7 +170,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::GetCurrentApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
 
         let client = storage::api_clients::find(self.storage.reader(), caller.id)
             .await

@@ -1,5 +1,7 @@
 //! The caller of a request: an API client, its scopes and its store.
 
+use std::sync::Arc;
+
 use domain::{
     address::Address,
     api_client::{Scope, Scopes},
@@ -7,7 +9,9 @@ use domain::{
     store::Store,
 };
 
-use crate::error::Error;
+use tonic::Request;
+
+use crate::error::{Error, Unauthenticated};
 
 /// An API client with a valid token.
 #[derive(Debug)]
@@ -20,6 +24,13 @@ pub(super) struct Caller {
 }
 
 impl Caller {
+    /// The caller of a request, whom [`Authentication`](super::authentication::Authentication)
+    /// has identified.
+    pub(super) fn of<T>(request: &Request<T>) -> Result<Arc<Self>, Error> {
+        let caller = request.extensions().get::<Arc<Self>>().cloned();
+        caller.ok_or(Error::Unauthenticated(Unauthenticated::NoToken))
+    }
+
     /// A caller without scopes, for an operator's request on behalf of a store.
     pub(super) fn of_store(id: ApiClientId, store: Store) -> Self {
         Self {

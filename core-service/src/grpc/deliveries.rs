@@ -16,7 +16,6 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use super::{
-    authenticator::Authenticator,
     caller::Caller,
     filters,
     freshness::Freshness,
@@ -33,7 +32,6 @@ use storage::{DatabaseTransaction, Storage, pages::Cursor, slot_bookings};
 use crate::error::Error;
 
 pub(super) struct Deliveries {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -49,7 +47,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CreateDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -115,7 +113,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::AssertDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -147,7 +145,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::GetDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -166,7 +164,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -202,7 +200,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 

@@ -3,6 +3,7 @@
 mod address_geocoder;
 mod addresses;
 mod api_clients;
+mod authentication;
 mod authenticator;
 mod background;
 mod caller;
@@ -36,6 +37,7 @@ mod wiring;
 mod zones;
 
 pub(crate) use self::{
+    authentication::Authentication,
     key_ring::{KeyRing, read_or_create as read_or_create_signing_keys},
     notifications::recover_orphaned_leases,
     services::Services,

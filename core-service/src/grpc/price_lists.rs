@@ -8,7 +8,6 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    authenticator::Authenticator,
     caller::Caller,
     definitions::{self, Definitions},
     freshness::Freshness,
@@ -22,7 +21,6 @@ use storage::{Storage, price_lists::StoredPriceList};
 use crate::error::Error;
 
 pub(super) struct PriceLists {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -36,7 +34,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ApplyPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -83,7 +81,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::CheckPriceListRequest>,
     ) -> Result<Response<proto::CheckPriceListResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
@@ -101,7 +99,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::GetPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -129,7 +127,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ListPriceListsRequest>,
     ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let store = lookup::store(&self.storage, &request.into_inner().store).await?;
@@ -156,7 +154,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ExplainPriceRequest>,
     ) -> Result<Response<proto::PriceExplanation>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();

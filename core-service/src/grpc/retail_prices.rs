@@ -10,7 +10,7 @@ use domain::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    authenticator::Authenticator,
+    caller::Caller,
     freshness::Freshness,
     lookup, messages,
     planning::{PlanRequest, Planner},
@@ -22,7 +22,6 @@ use storage::Storage;
 use crate::error::Error;
 
 pub(super) struct RetailPrices {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) planner: Arc<Planner>,
     pub(super) quotes: Arc<Quotes>,
@@ -34,7 +33,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -98,7 +97,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::GetRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 

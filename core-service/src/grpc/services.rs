@@ -11,10 +11,10 @@ use proto::{
 use tonic::service::RoutesBuilder;
 
 use super::{
-    addresses::Addresses, api_clients::ApiClients, deliveries::Deliveries, events::Events,
-    notifications::Notifications, price_lists::PriceLists, retail_prices::RetailPrices,
-    signing_keys::SigningKeys, stores::Stores, tasks::Tasks, time_slots::TimeSlots, tokens::Tokens,
-    webhooks::Webhooks, zones::Zones,
+    addresses::Addresses, api_clients::ApiClients, authentication::Authentication,
+    deliveries::Deliveries, events::Events, notifications::Notifications, price_lists::PriceLists,
+    retail_prices::RetailPrices, signing_keys::SigningKeys, stores::Stores, tasks::Tasks,
+    time_slots::TimeSlots, tokens::Tokens, webhooks::Webhooks, zones::Zones,
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.
@@ -22,6 +22,7 @@ const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
 
 /// All services of a core.
 pub(crate) struct Services {
+    pub(crate) authentication: Authentication,
     pub(super) addresses: Addresses,
     pub(super) api_clients: ApiClients,
     pub(super) deliveries: Deliveries,

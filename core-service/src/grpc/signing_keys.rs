@@ -10,13 +10,12 @@ use process::clock::Clock;
 use proto::{iri::Collection, signing_key};
 use tonic::{Request, Response, Status};
 
-use super::{authenticator::Authenticator, idempotency::Idempotency, key_ring::KeyRing, messages};
+use super::{caller::Caller, idempotency::Idempotency, key_ring::KeyRing, messages};
 use storage::{Storage, signing_keys::StoredSigningKey};
 
 use crate::error::Error;
 
 pub(super) struct SigningKeys {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -29,7 +28,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::RotateSigningKeyRequest>,
     ) -> Result<Response<proto::SigningKey>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let idempotency = request.into_inner().idempotency;
@@ -70,7 +69,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::ListSigningKeysRequest>,
     ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let now = self.clock.now();

@@ -17,8 +17,9 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    address_geocoder::AddressGeocoder, authenticator::Authenticator, definitions::Definitions,
-    freshness::Freshness, idempotency::Idempotency, lookup, messages, validation,
+    address_geocoder::AddressGeocoder, authenticator::Authenticator, caller::Caller,
+    definitions::Definitions, freshness::Freshness, idempotency::Idempotency, lookup, messages,
+    validation,
 };
 
 use storage::Storage;
@@ -83,7 +84,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::CreateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -132,7 +133,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::GetStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
 
         let mut reply = if caller.has(Scope::Admin) {
@@ -154,7 +155,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::ListStoresRequest>,
     ) -> Result<Response<proto::ListStoresResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let stores = storage::stores::list(self.storage.reader())
@@ -169,7 +170,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::UpdateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let mut request = request.into_inner();

@@ -14,14 +14,13 @@ use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{authenticator::Authenticator, caller::Caller, messages, notifications::Outbox};
+use super::{caller::Caller, messages, notifications::Outbox};
 
 use storage::Storage;
 
 use crate::error::Error;
 
 pub(super) struct Tasks {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) outbox: Arc<Outbox>,
@@ -33,7 +32,7 @@ impl proto::tasks_server::Tasks for Tasks {
         &self,
         request: Request<proto::GetTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
 
         let reply = if caller.has(Scope::TasksAll) {
@@ -52,7 +51,7 @@ impl proto::tasks_server::Tasks for Tasks {
         &self,
         request: Request<proto::CompleteTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::TasksAll)?;
 
         let name = request.into_inner().name;

@@ -20,7 +20,7 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    authenticator::Authenticator,
+    caller::Caller,
     definitions::{self, Definitions},
     freshness::Freshness,
     idempotency::Idempotency,
@@ -32,7 +32,6 @@ use storage::{Storage, time_slots::StoredTimeSlot};
 use crate::error::Error;
 
 pub(super) struct TimeSlots {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -50,7 +49,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
     ) -> Result<Response<proto::ListTimeSlotChoicesResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -95,7 +94,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ApplyTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -143,7 +142,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::CheckTimeSlotRequest>,
     ) -> Result<Response<proto::CheckTimeSlotResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let definition = request.into_inner().definition;
@@ -156,7 +155,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::GetDefaultTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let name = request.into_inner().store;
         let not_found = || Error::NotFound {
             name: format!("{name}/time_slot"),
@@ -183,7 +182,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::GetTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Deliveries)?;
         let store = caller.store()?;
 

@@ -8,6 +8,7 @@ use super::{
     address_geocoder::AddressGeocoder,
     addresses::Addresses,
     api_clients::ApiClients,
+    authentication::Authentication,
     authenticator::Authenticator,
     background::Background,
     definitions::Definitions,
@@ -178,8 +179,10 @@ pub(crate) fn wire(
         },
     };
     let services = Services {
-        addresses: Addresses {
+        authentication: Authentication {
             authenticator: Arc::clone(&authenticator),
+        },
+        addresses: Addresses {
             storage: Arc::clone(&storage),
             definitions: Arc::clone(&definitions),
             geocoder: Arc::clone(&geocoder),
@@ -194,7 +197,6 @@ pub(crate) fn wire(
             geocoder: Arc::clone(&geocoder),
         },
         deliveries: Deliveries {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
@@ -215,7 +217,6 @@ pub(crate) fn wire(
             task_tracker: lifecycle.task_tracker.clone(),
         },
         price_lists: PriceLists {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
@@ -223,13 +224,11 @@ pub(crate) fn wire(
             planner: Arc::clone(&planner),
         },
         retail_prices: RetailPrices {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             planner,
             quotes,
         },
         signing_keys: SigningKeys {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
@@ -246,13 +245,11 @@ pub(crate) fn wire(
             country: platform.country.clone(),
         },
         tasks: Tasks {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             outbox: Arc::clone(&outbox),
         },
         time_slots: TimeSlots {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
@@ -268,7 +265,6 @@ pub(crate) fn wire(
             lifetime: config.token_lifetime_seconds(),
         },
         webhooks: Webhooks {
-            authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
@@ -279,7 +275,6 @@ pub(crate) fn wire(
             notification_retention: config.webhooks.retention(),
         },
         zones: Zones {
-            authenticator,
             storage,
             clock,
             idempotency,

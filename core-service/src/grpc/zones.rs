@@ -11,7 +11,7 @@ use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
 use super::{
-    authenticator::Authenticator,
+    caller::Caller,
     definitions::{self, Definitions},
     idempotency::{Idempotency, RequestKey},
     messages,
@@ -24,7 +24,6 @@ use crate::error::Error;
 const MAX_ATTEMPTS: usize = 10;
 
 pub(super) struct Zones {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -37,7 +36,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::ApplyZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let request = request.into_inner();
@@ -65,7 +64,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::CheckZonesRequest>,
     ) -> Result<Response<proto::CheckZonesResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let zones = parse(&request.into_inner().definition)?;
@@ -79,7 +78,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::GetZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         caller.require(Scope::Admin)?;
 
         let found = storage::zones::find_current(self.storage.reader())

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::EventFeed};
-use super::authenticator::Authenticator;
+use super::{authenticator::Authenticator, caller::Caller};
 
 type ResponseStream =
     Pin<Box<dyn Stream<Item = Result<proto::WatchEventsResponse, Status>> + Send + 'static>>;
@@ -37,7 +37,7 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::ListEventsRequest>,
     ) -> Result<Response<proto::ListEventsResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let page = list::list(&self.storage, &caller, request.into_inner()).await?;
         Ok(Response::new(page))
     }
@@ -46,7 +46,7 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::GetEventRequest>,
     ) -> Result<Response<proto::Event>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let event = list::get(&self.storage, &caller, request.into_inner().name).await?;
         Ok(Response::new(event))
     }

@@ -17,7 +17,6 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    authenticator::Authenticator,
     caller::Caller,
     idempotency::Idempotency,
     lookup, messages,
@@ -30,7 +29,6 @@ use storage::Storage;
 use crate::error::Error;
 
 pub(super) struct Webhooks {
-    pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
@@ -47,7 +45,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::CreateWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.create(&caller, request.into_inner()).await?)
     }
 
@@ -55,7 +53,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::GetWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
 
         let name = request.into_inner().name;
         let (webhook, store) = self.webhook_of(&caller, &name).await?;
@@ -68,7 +66,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ListWebhooksRequest>,
     ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
 
         let reader = self.storage.reader();
         let store_name = request.into_inner().store;
@@ -97,7 +95,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::DeleteWebhookRequest>,
     ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
 
         let name = request.into_inner().name;
         let (webhook, _) = self.webhook_of(&caller, &name).await?;
@@ -145,7 +143,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.enable(&caller, request.into_inner()).await?)
     }
 
@@ -153,7 +151,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.disable(&caller, request.into_inner()).await?)
     }
 
@@ -161,7 +159,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::RotateWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.rotate(&caller, request.into_inner()).await?)
     }
 
@@ -169,7 +167,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ConfirmWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.confirm(&caller, request.into_inner()).await?)
     }
 
@@ -177,7 +175,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::TestWebhookRequest>,
     ) -> Result<Response<proto::WebhookTest>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
         Ok(Response::new(self.test(&caller, &name).await?))
     }
@@ -186,7 +184,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ListWebhookNotificationsRequest>,
     ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let request = request.into_inner();
         Ok(Response::new(
             self.list_notifications(&caller, request).await?,
@@ -197,7 +195,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::GetWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
         Ok(Response::new(self.get_notification(&caller, &name).await?))
     }
@@ -206,7 +204,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ResendWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.resend(&caller, request.into_inner()).await?)
     }
 
@@ -214,7 +212,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::RecoverWebhookRequest>,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
-        let caller = self.authenticator.authenticate(request.metadata()).await?;
+        let caller = Caller::of(&request)?;
         Ok(self.recover(&caller, request.into_inner()).await?)
     }
 }
