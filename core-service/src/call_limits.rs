@@ -18,7 +18,11 @@ use tokio::{
 use tonic::{Status, body::Body};
 use tower::{Layer, Service, layer::layer_fn};
 
-use crate::{connections::AnonymousCalls, error::Error, grpc::Authentication};
+use crate::{
+    connections::AnonymousCalls,
+    error::{Error, Unauthenticated},
+    grpc::Authentication,
+};
 
 /// Timeout of a call until its response starts. No call takes nearly as long while the database
 /// responds; the gateway's own timeout is 30 s.
@@ -150,11 +154,8 @@ impl AnonymousCalls {
         let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)
             .await
             .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
-            .map_err(|_| {
-                Status::invalid_argument(format!(
-                    "the message is incomplete, or larger than {MAX_ANONYMOUS_MESSAGE} bytes"
-                ))
-            })?;
+            // No client has credentials of that size.
+            .map_err(|_| Error::Unauthenticated(Unauthenticated::InvalidClient))?;
         let body = Body::new(Full::new(message.to_bytes()));
         Ok(Request::from_parts(parts, body))
     }
