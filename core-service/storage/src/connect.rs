@@ -34,9 +34,10 @@ pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConne
     }
 }
 
-/// Whether a URL names an `SQLite` file that does not exist: opening it could create it.
-pub(super) fn is_missing_sqlite_file(url: &str) -> bool {
+/// Whether opening a URL would create an `SQLite` file.
+pub(super) fn would_create_sqlite_file(url: &str) -> bool {
     url.starts_with("sqlite:")
+        && url.contains("mode=rwc")
         && SqliteConnectOptions::from_str(url).is_ok_and(|options| !options.get_filename().exists())
 }
 
