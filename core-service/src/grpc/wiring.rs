@@ -140,11 +140,7 @@ pub(crate) fn wire(
             leases: Arc::clone(&leases),
             notifications_ready,
         },
-        outcome_receiver: OutcomeReceiver {
-            streams,
-            outcomes,
-            leases: Arc::clone(&leases),
-        },
+        outcome_receiver: OutcomeReceiver { streams, outcomes },
         leases: Arc::clone(&leases),
         shutdown: lifecycle.shutdown.clone(),
     });

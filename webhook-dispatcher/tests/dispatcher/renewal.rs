@@ -61,6 +61,20 @@ async fn a_stream_is_replaced_before_it_is_half_closed() {
 }
 
 #[tokio::test]
+async fn an_error_of_a_replaced_stream_does_not_end_the_new_one() {
+    let mut core = FakeCore::start_with_lifetime(LIFETIME).await;
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
+    let old = core.stream().await;
+    let mut new = core.stream().await;
+    assert_eq!(new.next_request().await, Some(StreamRequest::default()));
+
+    old.fail().await;
+
+    assert_eq!(new.next_request().await, Some(credit(2)));
+    dispatcher.shut_down_with(new).await;
+}
+
+#[tokio::test]
 async fn a_stream_whose_new_token_is_not_issued_stays_open_and_the_dispatcher_ready() {
     let mut core = FakeCore::start_with_lifetime(LIFETIME).await;
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -78,6 +92,7 @@ async fn a_stream_whose_new_token_is_not_issued_stays_open_and_the_dispatcher_re
     core.token_request().await;
     core.token_request().await;
 
+    assert_eq!(readiness(health).await, "HTTP/1.1 200 OK");
     let (url, mut received) = responding(OK).await;
     old.send(vec![notification(1, &url)]).await;
     let outcome = old.next_outcome().await;

@@ -154,14 +154,16 @@ impl FlowControl {
         self.is_closed
     }
 
-    /// Closes the stream of a dispatcher that sends nothing more from it. To be closed again once
-    /// no claim is in progress: what the claim found will not be sent either.
-    pub(super) fn drain(&mut self) -> Vec<(NotificationId, Uuid)> {
+    /// Records that the dispatcher sends nothing more from this stream, and drops all credit
+    /// permanently.
+    pub(super) fn drain(&mut self) {
         self.is_drained = true;
-        self.close()
+        self.is_closed = true;
+        self.credit = 0;
     }
 
-    /// Drops all credit permanently. Returns the leases to be released: what is in flight on a
+    /// To be called once no claim is in progress. Drops all credit permanently, and returns the
+    /// leases to be released: what is in flight on a
     /// drained stream. Otherwise the leases outlive the stream, since their outcomes arrive on
     /// another one.
     pub(super) fn close(&mut self) -> Vec<(NotificationId, Uuid)> {
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn draining_returns_the_leases_in_flight_and_ends_all_credit() {
+    fn closing_a_drained_stream_returns_the_leases_in_flight_and_ends_all_credit() {
         let mut flow = flow_control(8);
         let mut expected: Vec<_> = fill(&mut flow, Healthy)
             .into_iter()
@@ -328,7 +330,8 @@ mod tests {
             .collect();
         expected.sort();
 
-        let mut leases = flow.drain();
+        flow.drain();
+        let mut leases = flow.close();
         leases.sort();
 
         assert_eq!(leases, expected);
@@ -344,7 +347,7 @@ mod tests {
             let mut flow = flow_control(8);
             let claim = flow.begin_claim(8).unwrap();
             if is_drained {
-                assert_eq!(flow.drain(), []);
+                flow.drain();
             }
             let found = notification(WebhookId::new(), Healthy);
             let id = NotificationId::new();

@@ -8,7 +8,6 @@ use tonic::Streaming;
 
 use super::{
     claims::ClaimResult,
-    leases::Leases,
     outcome_batch::OutcomeBatch,
     outcomes::Outcomes,
     streams::{DispatcherStream, Responses, Streams},
@@ -20,7 +19,6 @@ use crate::error::Error;
 pub(in crate::grpc) struct OutcomeReceiver {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) outcomes: Arc<Outcomes>,
-    pub(in crate::grpc) leases: Arc<Leases>,
 }
 
 impl OutcomeReceiver {
@@ -62,7 +60,7 @@ impl OutcomeReceiver {
             }
             if request.draining {
                 tests.close();
-                self.leases.release(self.streams.drain(stream)).await?;
+                self.streams.drain(stream);
             }
             if is_closed {
                 return Ok(());

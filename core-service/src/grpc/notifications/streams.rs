@@ -100,14 +100,13 @@ impl Streams {
         (stream, receiver)
     }
 
-    /// Unregisters a drained stream and returns the leases to be released. To be followed by
-    /// [`Self::close`] once no claim is in progress.
-    pub(super) fn drain(&self, stream: &Arc<DispatcherStream>) -> Vec<Lease> {
+    /// Unregisters a stream from which the dispatcher sends nothing more.
+    pub(super) fn drain(&self, stream: &Arc<DispatcherStream>) {
         self.unregister(stream);
-        stream.flow_control().drain()
+        stream.flow_control().drain();
     }
 
-    /// Unregisters a stream and returns the leases to be released.
+    /// Unregisters a stream without a claim in progress, and returns the leases to be released.
     pub(super) fn close(&self, stream: &Arc<DispatcherStream>) -> Vec<Lease> {
         self.unregister(stream);
         stream.flow_control().close()

@@ -24,6 +24,9 @@ use tonic::{
 
 use super::with_timeout;
 
+/// The lifetime of a token, in seconds.
+const HOUR: u32 = 3600;
+
 /// A core whose streams the test controls. Its access tokens are `token-1`, `token-2`, …
 pub(crate) struct FakeCore {
     pub url: String,
@@ -36,17 +39,17 @@ pub(crate) struct FakeCore {
 
 impl FakeCore {
     pub(crate) async fn start() -> Self {
-        Self::start_with("", 3600).await
+        Self::start_with("", HOUR).await
     }
 
-    /// A core whose tokens have a lifetime in seconds.
+    /// A core whose first token has a lifetime in seconds.
     pub(crate) async fn start_with_lifetime(lifetime: u32) -> Self {
         Self::start_with("", lifetime).await
     }
 
     /// A core that rejects one of the tokens it issued.
     pub(crate) async fn start_rejecting(token: &'static str) -> Self {
-        Self::start_with(token, 3600).await
+        Self::start_with(token, HOUR).await
     }
 
     async fn start_with(token: &'static str, lifetime: u32) -> Self {
@@ -224,6 +227,7 @@ impl Notifications for FakeNotifications {
 struct FakeTokens {
     requests: UnboundedSender<IssueTokenRequest>,
     issued: AtomicUsize,
+    /// Of the first token, in seconds.
     lifetime: u32,
     failures: Arc<AtomicUsize>,
 }
@@ -247,7 +251,7 @@ impl Tokens for FakeTokens {
         let number = self.issued.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(Response::new(AccessToken {
             access_token: format!("token-{number}"),
-            expires_in: self.lifetime,
+            expires_in: if number == 1 { self.lifetime } else { HOUR },
             scopes: vec!["notifications".to_owned()],
         }))
     }

@@ -70,7 +70,8 @@ fn an_unsent_reservation_releases_its_capacity_and_its_lease() {
         let reservation = streams.reserve(&notification).unwrap();
         let lease = (notification.id, reservation.lease_token);
         if closes {
-            assert_eq!(streams.drain(&stream.stream), [lease]);
+            streams.drain(&stream.stream);
+            assert_eq!(streams.close(&stream.stream), [lease]);
             reservation.send();
         } else {
             drop(reservation);
