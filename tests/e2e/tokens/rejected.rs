@@ -21,7 +21,6 @@ invalid_client         KEY:SECRETx   GRANT
 invalid_client         KEY:%00       GRANT
 invalid_client         a%00b:SECRET  GRANT
 invalid_client         KEY           GRANT
-invalid_client         KEY:LONG      GRANT
 invalid_client         -             GRANT&client_id=LONG&client_secret=SECRET
 invalid_request        KEY:SECRET    GRANT&client_id=KEY&client_secret=SECRET
 invalid_request        KEY:SECRET    scope=deliveries
