@@ -77,10 +77,14 @@ impl Error {
 }
 
 fn unrecognized_message(understood: &str, rejected: &str) -> String {
+    let offset = match super::zone::signed_number(rejected) {
+        Some(number) if number == rejected => "; a UTC offset is written +02:00",
+        _ => "",
+    };
     if understood.is_empty() {
-        format!("not understood: {rejected:?}; {ADVICE}")
+        format!("not understood: {rejected:?}; {ADVICE}{offset}")
     } else {
-        format!("understood {understood:?}, but not {rejected:?}; {ADVICE}")
+        format!("understood {understood:?}, but not {rejected:?}; {ADVICE}{offset}")
     }
 }
 

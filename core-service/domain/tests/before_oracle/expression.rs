@@ -90,6 +90,15 @@ impl Expression {
         self.text != self.in_php
     }
 
+    /// The word is `ago`, or the duration of a text with `ago` that PHP cannot read.
+    pub(crate) fn rejects_hours_ago_at(&self, word: &str) -> bool {
+        let is_ago = |word: &str| word.trim_end_matches(',') == "ago";
+        is_ago(word)
+            || (self.has_duration()
+                && Self::has_signed_number(word)
+                && self.text.split(' ').any(is_ago))
+    }
+
     /// The word contains a signed number, which PHP may take for an offset from UTC.
     pub(crate) fn has_signed_number(word: &str) -> bool {
         let mut pairs = word.as_bytes().windows(2);
@@ -124,8 +133,10 @@ impl Expression {
             .as_bytes()
             .windows(3)
             .any(|bytes| bytes[0].is_ascii_digit() && bytes[1] == b'-' && bytes[2].is_ascii_digit())
-            || self.text.contains(" -1")
-            || self.text.contains(" -2")
+            || self.text.split(' ').any(|word| {
+                let number = word.strip_prefix('-');
+                number.is_some_and(|number| number.starts_with(|char: char| char.is_ascii_digit()))
+            })
     }
 
     /// Contains a military zone, or a letter that PHP takes for one, as the `u` of `dec 24 thu`.

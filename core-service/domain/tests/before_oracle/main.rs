@@ -38,6 +38,8 @@ enum Outcome {
     RejectedRange,
     /// We reject a date that does not exist.
     RejectedDate,
+    /// We reject hours, minutes or seconds ago beside a day or a time of day.
+    RejectedAgo,
     /// We reject a single letter that PHP takes for a military zone.
     RejectedLetter,
     /// We reject an offset from UTC that is not in use, not written in full, or not directly after a
@@ -128,6 +130,11 @@ fn compare(
             Outcome::RejectedOffset
         }
         (Ok(_) | Err(Error::Unrecognized { .. }), _) if php.ignores_zone => Outcome::SecondZone,
+        (Err(Error::Unrecognized { rejected, .. }), _)
+            if expression.rejects_hours_ago_at(rejected) =>
+        {
+            Outcome::RejectedAgo
+        }
         (Err(Error::Unrecognized { rejected, .. }), _) if Expression::has_fraction(rejected) => {
             Outcome::RejectedFraction
         }

@@ -8,7 +8,6 @@ mod rule;
 mod times;
 
 pub(super) use rule::{Field, Rule, TokenKind};
-pub(super) use times::TIME24_FIELDS;
 
 /// The rules in order of precedence.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {

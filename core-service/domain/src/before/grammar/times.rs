@@ -15,7 +15,7 @@ const TIME12_FIELDS: &[Field] = &[
     Field::Meridiem,
 ];
 
-pub(in crate::before) const TIME24_FIELDS: &[Field] = &[
+const TIME24_FIELDS: &[Field] = &[
     Field::Hour,
     Field::Minute,
     Field::Second,

@@ -44,6 +44,24 @@ pub(super) fn time_or_duration(text: &str) -> Option<Error> {
     })
 }
 
+/// An hour from 0 to 24 and its minutes at the start of a text, which may be a duration too, and
+/// their length in bytes: `18h`, `2 heures 30`. No other unit follows.
+pub(super) fn hour(text: &str) -> Option<(&str, &str, usize)> {
+    let (hour, unit, after) = amount_and_unit(text)?;
+    let (minutes, rest) = bare_minutes(unit, after).unwrap_or(("", after));
+    let is_whole = rest.is_empty() || rest.starts_with(is_end);
+    let is_hour_of_day = is_hour(unit) && matches!(hour.parse(), Ok(0..=24));
+    (is_whole && is_hour_of_day && amount_and_unit(rest.trim_start()).is_none())
+        .then(|| (hour, minutes, text.len() - rest.len()))
+}
+
+/// Whether the hour at the start of a text has an `h`, as times of day have.
+pub(super) fn has_h(text: &str) -> bool {
+    let unit = split_digits(text).1.trim_start();
+    unit.strip_prefix(['h', 'H'])
+        .is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
+}
+
 /// A number, the unit after it, and the rest of the text.
 fn amount_and_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     let after_number = text.trim_start_matches(|char: char| is_digit(char) || ".,".contains(char));

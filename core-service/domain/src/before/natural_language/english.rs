@@ -2,14 +2,15 @@
 
 use super::phrase::{AFTERNOON, DAY_AFTER_TOMORROW, EVENING, MORNING, NIGHT, PhraseKind, Phrases};
 use PhraseKind::{
-    Ago, And, Before, Evening, Filler, FromNow, In, Number, OClock, Replacement, Unit, Within,
+    Ago, And, Before, Evening, Filler, FillerUnlessAfterDuration, FromNow, In, Number, OClock,
+    Replacement, Unit, Within,
 };
 
 pub(super) const PHRASES: Phrases = &[
-    ("at", Filler),
+    ("at", FillerUnlessAfterDuration),
     ("by", Before),
     ("before", Before),
-    ("on", Filler),
+    ("on", FillerUnlessAfterDuration),
     ("the", Filler),
     ("in", In),
     ("within", Within),

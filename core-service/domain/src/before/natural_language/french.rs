@@ -5,7 +5,7 @@ use super::phrase::{
 };
 use PhraseKind::{
     AgoPrefix, And, At, BeforeAt, Evening, Filler, Hour, In, LastSuffix, NextSuffix, Number,
-    Replacement, Unit, Within,
+    Replacement, Unit, WithinOrBefore, WithinOrBeforeAt,
 };
 
 pub(super) const PHRASES: Phrases = &[
@@ -21,8 +21,8 @@ pub(super) const PHRASES: Phrases = &[
     ("et", And),
     ("jusqu'a", BeforeAt),
     ("à", At),
-    ("d'ici à", Within),
-    ("d'ici", Within),
+    ("d'ici à", WithinOrBeforeAt),
+    ("d'ici", WithinOrBefore),
     ("dans", In),
     ("en", In),
     ("il y a", AgoPrefix),

@@ -98,6 +98,9 @@ impl NormalizedText {
                     range: range.to_owned(),
                 });
             }
+            if let Some(error) = words.time_or_duration(index) {
+                return Err(error);
+            }
             let position = words.positions[index];
             index += normalized
                 .push_phrase(index, &words, &mut expected)
@@ -172,14 +175,16 @@ impl NormalizedText {
         let position = words.positions[index];
         let is_duration_expected = expected.is(ExpectedPhrase::Duration);
         let rest = words.rest(phrase.end);
-        match kind {
+        match words.kind_before(kind, phrase.end) {
             PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
                 if self.has_duration(|_| true) =>
             {
                 return None;
             }
             // `15 minuti alle 18` is before that time, and would be read as after it.
-            PhraseKind::At if self.has_duration(|unit| unit.is_some_and(Unit::is_of_a_clock)) => {
+            PhraseKind::At | PhraseKind::FillerUnlessAfterDuration
+                if self.has_duration(|unit| unit.is_some_and(Unit::is_of_a_clock)) =>
+            {
                 return None;
             }
             // `12:30 am Montag` may be at noon or at midnight.
@@ -207,6 +212,7 @@ impl NormalizedText {
                 expected.expect_duration(Direction::PastPrefix);
             }
             PhraseKind::Filler
+            | PhraseKind::FillerUnlessAfterDuration
             | PhraseKind::FillerUnlessAfterNumber
             | PhraseKind::Within
             | PhraseKind::Before => {
@@ -239,7 +245,9 @@ impl NormalizedText {
             | PhraseKind::FromNow
             | PhraseKind::Ago
             | PhraseKind::Hour
-            | PhraseKind::OClock => return None,
+            | PhraseKind::OClock
+            | PhraseKind::WithinOrBefore
+            | PhraseKind::WithinOrBeforeAt => return None,
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
             PhraseKind::Evening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TomorrowOrMorning => {

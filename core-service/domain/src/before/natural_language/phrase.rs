@@ -10,6 +10,8 @@ pub(super) enum PhraseKind {
     Replacement(&'static str),
     /// Ignored: `on`, `the`.
     Filler,
+    /// Ignored, except after a duration of clock units: `15 minutes at 18:00`.
+    FillerUnlessAfterDuration,
     /// Ignored, except after a duration: `2 hours before`.
     Before,
     /// Ignored within a duration.
@@ -24,6 +26,10 @@ pub(super) enum PhraseKind {
     In,
     /// A duration from now or a day follows.
     Within,
+    /// `Within`, but not before hours, which may be a time of day: French `d'ici`.
+    WithinOrBefore,
+    /// `BeforeAt` before an hour with an `h`, otherwise `WithinOrBefore`: French `d'ici à`.
+    WithinOrBeforeAt,
     /// A duration before now follows: `il y a`.
     AgoPrefix,
     /// `AgoPrefix` with a duration after it, otherwise `BeforeAt`: German `vor`.

@@ -1,5 +1,6 @@
 //! The words of a text, and the times, durations and ranges that they form.
 
+use super::super::error::Error;
 use super::dictionary::{first_phrase, fold};
 use super::duration;
 use super::phrase::PhraseKind;
@@ -43,9 +44,31 @@ impl<'a> Words<'a> {
 
     /// The original text of `length` words.
     pub(super) fn slice(&self, index: usize, length: usize) -> Option<&'a str> {
-        let last = index + length.checked_sub(1)?;
-        let end = self.positions.get(last)? + self.original.get(last)?.len();
+        let end = self.end(index + length.checked_sub(1)?)?;
         self.text.get(*self.positions.get(index)?..end)
+    }
+
+    /// The byte after the word at `index`.
+    fn end(&self, index: usize) -> Option<usize> {
+        Some(self.positions.get(index)? + self.original.get(index)?.len())
+    }
+
+    /// Whether an hour with an `h` starts at `index`.
+    fn has_h(&self, index: usize) -> bool {
+        let start = self.positions.get(index);
+        let text = start.and_then(|start| self.text.get(*start..));
+        text.is_some_and(|text| {
+            text.starts_with(|char: char| char.is_ascii_digit()) && duration::has_h(text)
+        })
+    }
+
+    /// The kind of a phrase that ends before the word at `index`, where the hour after it decides.
+    pub(super) fn kind_before(&self, kind: PhraseKind, index: usize) -> PhraseKind {
+        match kind {
+            PhraseKind::WithinOrBeforeAt if self.has_h(index) => PhraseKind::BeforeAt,
+            PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt => PhraseKind::Within,
+            kind => kind,
+        }
     }
 
     /// The hour of a time in digits before the word at `index`.
@@ -64,6 +87,36 @@ impl<'a> Words<'a> {
         let end = self.positions.iter().take_while(is_part).count();
         (is_expected || text.starts_with(['+', '-']) || starts_with_duration_suffix(self.rest(end)))
             .then_some((duration, end - index))
+    }
+
+    /// The error for an hour after the phrase at `index` if it may be a time of day or a duration:
+    /// `d'ici 18h`.
+    pub(super) fn time_or_duration(&self, index: usize) -> Option<Error> {
+        let (kind, length) = first_phrase(self.rest(index))?;
+        let next = index + length;
+        let start = *self.positions.get(next)?;
+        let after = self.text.get(start..)?;
+        let (hour, minutes, end) = match (kind, first_phrase(self.rest(next))) {
+            (PhraseKind::WithinOrBeforeAt, _) if self.has_h(next) => return None,
+            (
+                PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt,
+                Some((PhraseKind::Number(hour), length)),
+            ) => match first_phrase(self.rest(next + length))? {
+                (PhraseKind::Hour, _) => (hour, "", self.end(next + length)?),
+                _ => return None,
+            },
+            (PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt, _) => {
+                let (hour, minutes, length) = duration::hour(after)?;
+                (hour, minutes, start + length)
+            }
+            _ => return None,
+        };
+        let text = self.text.get(*self.positions.get(index)?..end)?;
+        Some(Error::TimeOrDuration {
+            text: text.to_owned(),
+            time: format!("d'ici à {hour}h{minutes}"),
+            duration: format!("dans {hour} h {minutes}").trim_end().to_owned(),
+        })
     }
 
     /// A time in a notation that the strict grammar lacks, and its number of words: `10h30`,

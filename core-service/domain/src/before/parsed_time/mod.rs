@@ -4,13 +4,13 @@ mod zone_token;
 
 use super::context::Context;
 use super::error::Error;
-use super::grammar::{Field, TIME24_FIELDS, TokenKind};
+use super::grammar::{Field, TokenKind};
 use super::lexer::{self, Cursor, Token};
 use super::relative::RelativeOffset;
 use super::slash_dates;
 use super::word_tables;
 use super::zone::Zone;
-use std::ops::Range;
+use zone_token::ShortTime;
 
 /// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,14 +51,8 @@ pub(super) struct ParsedTime {
     /// The previous token is a time of day, so that a UTC offset may follow.
     is_after_time: bool,
     last_short_time: Option<ShortTime>,
-}
-
-/// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
-#[derive(Debug)]
-struct ShortTime {
-    span: Range<usize>,
-    /// The time follows a `T`, so that a UTC offset may follow.
-    is_after_t: bool,
+    /// The position of an `ago` after hours, minutes or seconds.
+    clock_units_ago: Option<usize>,
 }
 
 impl ParsedTime {
@@ -92,7 +86,11 @@ impl ParsedTime {
         match zone_start {
             _ if is_empty => Err(context.unrecognized(0)),
             Some(start) if parsed.counts_from_now() => Err(context.unrecognized(start)),
-            _ => Ok(parsed),
+            _ => match parsed.clock_units_ago {
+                // `today 2 hours ago` is not two hours before midnight.
+                Some(start) if !parsed.counts_from_now() => Err(context.unrecognized(start)),
+                _ => Ok(parsed),
+            },
         }
     }
 
@@ -152,7 +150,12 @@ impl ParsedTime {
                 self.month = word_tables::month(Cursor::new(token.text).word());
             }
             TokenKind::Zone => self.apply_zone(token, context)?,
-            TokenKind::Ago => self.relative.negate(),
+            TokenKind::Ago => {
+                if self.relative.has_clock_units() {
+                    self.clock_units_ago = Some(token.start);
+                }
+                self.relative.negate();
+            }
             TokenKind::Amount if is_fraction(token) => {
                 return Err(context.unrecognized(token.start));
             }
@@ -268,10 +271,7 @@ impl ParsedTime {
                     },
                     TimeState::Given,
                 );
-                self.last_short_time = Some(ShortTime {
-                    span: token.start..token.end(),
-                    is_after_t: token.text.starts_with(['t', 'T']),
-                });
+                self.last_short_time = Some(ShortTime::of(token));
             }
             TimeState::Given => {
                 self.year = cursor.number(4).map(|(year, _)| year);
@@ -321,10 +321,7 @@ impl ParsedTime {
         if fields.contains(&Field::Hour) {
             self.time = Some(time);
             if !has_second && !fields.contains(&Field::Meridiem) {
-                self.last_short_time = Some(ShortTime {
-                    span: token.start..token.end(),
-                    is_after_t: fields == TIME24_FIELDS && token.text.starts_with(['t', 'T']),
-                });
+                self.last_short_time = Some(ShortTime::of(token));
             }
         }
         Ok(())

@@ -8,6 +8,25 @@ use super::super::zone::{self, Zone};
 use super::ParsedTime;
 use std::ops::Range;
 
+/// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
+#[derive(Debug)]
+pub(super) struct ShortTime {
+    span: Range<usize>,
+    /// The time follows a `T`, so that a UTC offset may follow.
+    is_after_t: bool,
+    has_colon: bool,
+}
+
+impl ShortTime {
+    pub(super) fn of(token: &Token<'_>) -> Self {
+        Self {
+            span: token.start..token.end(),
+            is_after_t: token.text.starts_with(['t', 'T']),
+            has_colon: token.text.contains(':'),
+        }
+    }
+}
+
 impl ParsedTime {
     pub(super) fn apply_zone(
         &mut self,
@@ -60,15 +79,21 @@ impl ParsedTime {
         Ok(())
     }
 
-    /// `10:00-11:00` is a range, not a time eleven hours west of UTC. After a `T` or a space,
-    /// `-11:00` is a UTC offset if such an offset exists.
+    /// `10:00-11:00` is a range, not a time eleven hours west of UTC, and so is `10:00 -11:00`.
+    /// After a `T`, the number is a UTC offset if such an offset exists; so is the `-0300` of
+    /// a full date in RFC 5322, which may omit the seconds.
     fn range(&self, zone: &Zone, name: &str, start: usize) -> Option<Range<usize>> {
         let time = self.last_short_time.as_ref()?;
         let Zone::Fixed(seconds) = zone else {
             return None;
         };
-        let is_adjacent = time.span.end == start && !time.is_after_t;
-        (name.starts_with('-') && (is_adjacent || seconds < zone::UTC_OFFSETS.start()))
+        let is_rfc_5322 = self.has_date
+            && self.year.is_some()
+            && time.has_colon
+            && time.span.end < start
+            && name.len() == "-0300".len();
+        let is_range = !time.is_after_t && !is_rfc_5322;
+        (name.starts_with('-') && (is_range || seconds < zone::UTC_OFFSETS.start()))
             .then(|| time.span.start..start + name.len())
     }
 }

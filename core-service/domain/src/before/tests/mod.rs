@@ -1,5 +1,6 @@
 //! Deliberate differences from PHP, the forms of ISO 8601, and natural language.
 
+mod agreement;
 mod corpus;
 mod durations;
 mod elapsed;
@@ -122,7 +123,6 @@ fn natural_language_is_parsed_in_five_languages() {
         ("the day after tomorrow at 10:00", "2026-10-23T10:00"),
         ("tomorrow end of day", "2026-10-22T23:59"),
         ("avant demain 18h", "2026-10-22T18:00"),
-        ("d’ici 2h30", "2026-10-21T17:00:45"),
         ("dans une demi-heure", "2026-10-21T15:00:45"),
         ("le mardi 27 octobre à 10 h 30", "2026-10-27T10:30"),
         ("1er décembre 2026 à midi", "2026-12-01T12:00"),

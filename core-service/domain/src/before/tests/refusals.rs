@@ -131,7 +131,6 @@ fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
         ("asap", r#"not understood: "asap""#),
         ("30m", r#"not understood: "30m""#),
         ("half past five", r#"not understood: "half""#),
-        ("10:00 +2", r#"understood "10:00", but not "+2""#),
         (
             "15 min before 18:00",
             r#"understood "15 min", but not "before""#,
@@ -144,6 +143,12 @@ fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
             "{text:?}"
         );
     }
+    // The advice for a number that may be an offset has its form.
+    let error = parse("10:00 +2", &now(), DateOrder::DayFirst).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(r#"understood "10:00", but not "+2"{ADVICE}; a UTC offset is written +02:00"#)
+    );
     // The advice is understood.
     assert_parsed("2026-11-25 17:30", "2026-11-25T17:30[Europe/Paris]");
     assert_parsed("tomorrow 17:30", "2026-10-22T17:30[Europe/Paris]");
