@@ -49,7 +49,7 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Details) -> Agre
     let known = place.postal_code.as_deref().filter(|code| !code.is_empty());
     let postcode = known.and_then(|known| query.postcode(known, &details.number));
     let names = query.names(postcode.as_ref(), place, details);
-    let (same_town, towns) = query.towns(postcode.as_ref(), &names);
+    let (same_town, towns) = query.towns(postcode.as_ref(), known.unwrap_or_default(), &names);
     let (Some(known), Some(range)) = (known, postcode) else {
         if same_town.is_some() || towns.is_empty() || place.locality.is_none() {
             return Agreement::Yes;
@@ -261,6 +261,7 @@ impl Query {
     fn towns(
         &self,
         postcode: Option<&Range<usize>>,
+        known_postcode: &str,
         names: &[Name],
     ) -> (Option<String>, Vec<String>) {
         let known = names.iter().find(|name| name.kind == NameKind::Town);
@@ -289,14 +290,25 @@ impl Query {
             .rfind(|name| name.part + 1 == part)
             .filter(|_| !has_street);
         let town = following(part);
-        // A town of the same name as its region, where only a town is in this place.
         if self.country.has_postcode_first()
             && let Some(town) = town
             && town.kind != NameKind::Town
         {
+            // `1050 Bruxelles` is in Ixelles: a whole postcode and a region agree with a place.
+            if town.kind == NameKind::Region && self.is_whole_postcode(postcode, known_postcode) {
+                return choose(Some(town), &[]);
+            }
+            // A town of the same name as its region, where only a town is in this place.
             return (None, vec![town.text.clone()]);
         }
         choose(known, &[town, preceding, following(part + 1), previous])
+    }
+
+    /// Whether a postcode is the known one, and not only its first half: `3811` for `3811 CV`.
+    fn is_whole_postcode(&self, range: &Range<usize>, known: &str) -> bool {
+        let written = fold(&self.original(range));
+        written == fold(known)
+            && (self.country.is_postcode(&written) || written.contains(char::is_alphabetic))
     }
 
     /// The position of the country and its regions at the end of the query.

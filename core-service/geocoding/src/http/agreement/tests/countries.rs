@@ -89,6 +89,10 @@ fn other_words_of_an_address_are_no_town() {
             "8 Langestraat | 3811 | Amersfoort | NL |  | Utrecht",
             "Langestraat 8, 3811, Amersfoort, Utrecht",
         ),
+        (
+            "1 Avenue Louise | 1050 | Ixelles - Elsene | BE |  | Région de Bruxelles-Capitale",
+            "Avenue Louise 1, 1050 Bruxelles",
+        ),
     ] {
         assert_eq!(agreement(place, text), Agreement::Yes, "{text}");
     }
@@ -136,6 +140,11 @@ fn another_town_is_recognized_in_any_country() {
             "10 Karl Johans gate | 0154 | Oslo | NO |  | Norge",
             "Karl Johans gate 10, 5003 Oslo",
             contradiction("5003", "Oslo"),
+        ),
+        (
+            "1 Avenue Louise | 1060 | Saint-Gilles | BE |  | Région de Bruxelles-Capitale",
+            "Avenue Louise 1, 1050 Bruxelles",
+            elsewhere("1050 Bruxelles"),
         ),
     ] {
         assert_eq!(agreement(place, text), expected, "{text}");
