@@ -89,7 +89,8 @@ fn is_same_postcode(written: &str, known: &str) -> bool {
     }
     let has_letters = known.contains(|c: char| c.is_alphabetic());
     if let (true, Some((area, _))) = (has_letters, known.split_once(' ')) {
-        return fold(written).starts_with(&fold(area));
+        let written = fold(written);
+        return written.starts_with(&fold(area)) && written.len() == fold(known).len();
     }
     let prefix = known.len().saturating_sub(DISTRICT_DIGITS);
     written.ends_with("000") && known.get(..prefix) == written.get(..prefix)
@@ -102,7 +103,7 @@ fn is_same_region(written: &str, known: &str) -> bool {
     region(written) == region(known)
 }
 
-/// Letters and digits by their kind: postcodes of a country have few shapes.
+/// Letters as `a` and digits as `9`: postcodes of a country have few shapes.
 fn shape(code: &str) -> String {
     let kind = |c: char| if c.is_ascii_digit() { '9' } else { 'a' };
     fold(code).chars().map(kind).collect()
@@ -161,13 +162,17 @@ impl Query {
         words.join(" ")
     }
 
-    /// The postcode of the query: the known one, otherwise the first words of its shape except the
-    /// house number, the street and numbers inside the building.
+    /// The postcode of the query: the known one, otherwise the fewest and first words of its shape,
+    /// or of another one in its country, except the house number, the street and numbers inside the
+    /// building.
     fn postcode(&self, known: &str, number: &str) -> Option<Range<usize>> {
-        let length = known.split_whitespace().count().max(1);
+        const MAX_WORDS: usize = 3;
         let expected = shape(known);
         let has_shape = |range: &Range<usize>| {
-            range.end <= self.words.len() && shape(&self.original(range)) == expected
+            let shape = shape(&self.original(range));
+            let part = self.words[range.start].part;
+            self.words[range.end - 1].part == part
+                && (shape == expected || self.country.is_lettered_postcode(&shape))
         };
         let is_indoors = |range: &Range<usize>| {
             range.start.checked_sub(1).is_some_and(|before| {
@@ -175,11 +180,21 @@ impl Query {
                 word.part == self.words[range.start].part && self.country.is_indoor_word(&word.text)
             })
         };
-        let is_number = |range: &Range<usize>| fold(&self.original(range)) == fold(number);
+        let number = fold(number);
+        let is_number_word = |position: &usize| fold(&self.words[*position].written) == number;
+        let mut numbers = (0..self.words.len()).filter(is_number_word);
+        let only_number = numbers.next().filter(|_| numbers.next().is_none());
+        let is_number = |range: &Range<usize>| {
+            fold(&self.original(range)) == number
+                || only_number.is_some_and(|only| range.contains(&only))
+        };
         let is_street =
             |range: &Range<usize>| range.clone().any(|word| self.street.contains(&word));
-        let postcodes: Vec<_> = (0..self.words.len())
-            .flat_map(|start| [start..start + length, start..start + 1])
+        let ranges = (1..=MAX_WORDS).flat_map(|length| {
+            let starts = 0..(self.words.len() + 1).saturating_sub(length);
+            starts.map(move |start| start..start + length)
+        });
+        let postcodes: Vec<_> = ranges
             .filter(|range| {
                 has_shape(range) && !is_indoors(range) && !is_number(range) && !is_street(range)
             })

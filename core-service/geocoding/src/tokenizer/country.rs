@@ -159,6 +159,24 @@ impl Country {
         word.bytes().all(|byte| byte.is_ascii_digit()) && self.postcode_digits == Some(word.len())
     }
 
+    /// Whether letters (`a`) and digits (`9`) have one of the several shapes of British or Irish
+    /// postcodes.
+    pub(crate) fn is_lettered_postcode(&self, shape: &str) -> bool {
+        const EIRCODE_CHARACTERS: usize = 7;
+        const ROUTING_KEYS: [&str; 2] = ["a99", "a9a"];
+        match self.code {
+            "GB" => shape
+                .strip_suffix("9aa")
+                .is_some_and(|area| ["a9", "a99", "a9a", "aa9", "aa99", "aa9a"].contains(&area)),
+            // A word after a number has no digit.
+            "IE" => ROUTING_KEYS
+                .iter()
+                .find_map(|key| shape.strip_prefix(key))
+                .is_some_and(|rest| shape.len() == EIRCODE_CHARACTERS && rest.contains('9')),
+            _ => false,
+        }
+    }
+
     /// Whether a number with this many digits may be a house number.
     pub(crate) fn may_be_house_number(&self, digits: usize) -> bool {
         (1..=self.max_number_digits).contains(&digits)

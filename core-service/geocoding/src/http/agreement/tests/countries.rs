@@ -146,6 +146,31 @@ fn another_town_is_recognized_in_any_country() {
             "Avenue Louise 1, 1050 Bruxelles",
             elsewhere("1050 Bruxelles"),
         ),
+        (
+            "5 Polna | 98-100 | Kamionki | PL |  | ",
+            "Polna 5, 62-023 Kamionki",
+            contradiction("62 023", "Kamionki"),
+        ),
+        (
+            "1 Kerkstraat | 3811CV | Amersfoort | NL |  | Utrecht",
+            "Kerkstraat 1, 1012 AB",
+            elsewhere("1012 AB"),
+        ),
+        (
+            "10 High Street | E1 6AN | London | GB |  | England",
+            "10 High Street, London E17 7JN",
+            contradiction("E17 7JN", "London"),
+        ),
+        (
+            "10 High Street | E1 6AN | London | GB |  | England",
+            "10 High Street, London SW1A2AA",
+            contradiction("SW1A2AA", "London"),
+        ),
+        (
+            "10 Main Street | D02 X285 | Dublin | IE |  | ",
+            "10 Main Street, Dublin A94 1F2H",
+            contradiction("A94 1F2H", "Dublin"),
+        ),
     ] {
         assert_eq!(agreement(place, text), expected, "{text}");
     }
