@@ -284,7 +284,8 @@ impl Query {
         let after_street = || names.iter().filter(|name| name.words.start >= street_end);
         let Some(postcode) = postcode else {
             let towns = [after_street().next_back(), after_street().next()];
-            return choose(known, &towns);
+            // A region may have a town of its name: `Barcelona` for a place in Badalona.
+            return choose(known, &towns, &[NameKind::Unknown, NameKind::Region]);
         };
         let part = self.words[postcode.start].part;
         let following = |part| {
@@ -311,12 +312,13 @@ impl Query {
         {
             // `1050 Bruxelles` is in Ixelles: a whole postcode and a region agree with a place.
             if town.kind == NameKind::Region && self.is_whole_postcode(postcode, known_postcode) {
-                return choose(Some(town), &[]);
+                return (Some(town.text.clone()), Vec::new());
             }
             // A town of the same name as its region, where only a town is in this place.
             return (None, vec![town.text.clone()]);
         }
-        choose(known, &[town, preceding, following(part + 1), previous])
+        let towns = [town, preceding, following(part + 1), previous];
+        choose(known, &towns, &[NameKind::Unknown])
     }
 
     /// Whether a postcode is the known one, and not only its first half: `3811` for `3811 CV`.
@@ -344,14 +346,18 @@ impl Query {
     }
 }
 
-/// The known name, otherwise the unknown ones of these, without duplicates.
-fn choose(known: Option<&Name>, names: &[Option<&Name>]) -> (Option<String>, Vec<String>) {
+/// The known name, otherwise those of these kinds, without duplicates.
+fn choose(
+    known: Option<&Name>,
+    names: &[Option<&Name>],
+    kinds: &[NameKind],
+) -> (Option<String>, Vec<String>) {
     if let Some(known) = known {
         return (Some(known.text.clone()), Vec::new());
     }
     let mut towns: Vec<String> = Vec::new();
     for name in names.iter().flatten() {
-        if name.kind == NameKind::Unknown && !towns.contains(&name.text) {
+        if kinds.contains(&name.kind) && !towns.contains(&name.text) {
             towns.push(name.text.clone());
         }
     }

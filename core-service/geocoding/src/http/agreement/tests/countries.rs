@@ -171,6 +171,11 @@ fn another_town_is_recognized_in_any_country() {
             "10 Main Street, Dublin A94 1F2H",
             contradiction("A94 1F2H", "Dublin"),
         ),
+        (
+            "5 Calle Mayor | 08911 | Badalona | ES |  | Barcelona",
+            "Calle Mayor 5, Barcelona",
+            unknown_towns(&["Barcelona"]),
+        ),
     ] {
         assert_eq!(agreement(place, text), expected, "{text}");
     }
