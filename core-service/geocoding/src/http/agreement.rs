@@ -8,6 +8,9 @@ use crate::{
     tokenizer::{self, Country, Word, fold},
 };
 
+use postcode::{is_same_postcode, is_same_region, shape};
+
+mod postcode;
 #[cfg(test)]
 mod tests;
 
@@ -78,35 +81,6 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Details) -> Agre
             towns,
         },
     }
-}
-
-/// Whether a written postcode is a place's, or a less exact one: `75000` for all districts of
-/// Paris, another code of the same first half (`SW1A 2AB`).
-fn is_same_postcode(written: &str, known: &str) -> bool {
-    const DISTRICT_DIGITS: usize = 2;
-    if fold(written) == fold(known) {
-        return true;
-    }
-    let has_letters = known.contains(|c: char| c.is_alphabetic());
-    if let (true, Some((area, _))) = (has_letters, known.split_once(' ')) {
-        let written = fold(written);
-        return written.starts_with(&fold(area)) && written.len() == fold(known).len();
-    }
-    let prefix = known.len().saturating_sub(DISTRICT_DIGITS);
-    written.ends_with("000") && known.get(..prefix) == written.get(..prefix)
-}
-
-/// Whether two postcodes begin alike.
-fn is_same_region(written: &str, known: &str) -> bool {
-    const REGION_PREFIX: usize = 2;
-    let region = |code: &str| fold(code).chars().take(REGION_PREFIX).collect::<String>();
-    region(written) == region(known)
-}
-
-/// Letters as `a` and digits as `9`: postcodes of a country have few shapes.
-fn shape(code: &str) -> String {
-    let kind = |c: char| if c.is_ascii_digit() { '9' } else { 'a' };
-    fold(code).chars().map(kind).collect()
 }
 
 /// The words of a query by the conventions of the place's country.
@@ -238,24 +212,22 @@ impl Query {
         };
         let locality = place.locality.as_deref().unwrap_or_default();
         let towns = details.areas.iter().map(String::as_str).chain([locality]);
-        let towns: HashSet<_> = towns.flat_map(|name| keys(name, self.country)).collect();
-        let regions = details.regions.iter();
-        let regions: HashSet<_> = regions.flat_map(|name| keys(name, self.country)).collect();
+        let towns = self.known_names(towns);
+        let regions = self.known_names(details.regions.iter().map(String::as_str));
         let name = |range: Range<usize>| {
             let words = self.words[range.clone()].iter();
-            let words: Vec<_> = words.filter(|word| word.text.chars().count() > 2).collect();
+            let words: Vec<_> = words.filter(|word| is_significant(&word.text)).collect();
             let written: Vec<_> = words.iter().map(|word| word.written.as_str()).collect();
             let text = written.join(" ");
-            let is_of_place = words
-                .iter()
-                .all(|word| towns.contains(&word.text) || regions.contains(&word.text));
+            let keys: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+            let is_of_place = is_covered(&keys, &[&towns[..], &regions].concat());
+            let has_town = towns.iter().any(|town| contains(&keys, town));
             let is_same_name =
                 is_adjacent(&range) && tokenizer::is_same_name(&text, locality, self.country);
-            let kind = if is_same_name
-                || is_of_place && words.iter().any(|word| towns.contains(&word.text))
-            {
+            let is_part_of = |names: &[Vec<String>]| names.iter().any(|name| contains(name, &keys));
+            let kind = if is_same_name || is_of_place && has_town || is_part_of(&towns) {
                 NameKind::Town
-            } else if is_of_place {
+            } else if is_of_place || is_part_of(&regions) {
                 NameKind::Region
             } else {
                 NameKind::Unknown
@@ -269,6 +241,19 @@ impl Query {
             })
         };
         runs.into_iter().filter_map(name).collect()
+    }
+
+    /// The words of each name, which may be one of several in a text: `Ixelles - Elsene`.
+    fn known_names<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
+        names
+            .flat_map(tokenizer::names_in)
+            .map(|name| {
+                keys(name, self.country)
+                    .filter(|key| is_significant(key))
+                    .collect()
+            })
+            .filter(|name: &Vec<_>| !name.is_empty())
+            .collect()
     }
 
     /// The place's town in the query, otherwise the names in the places of a town: those next to the
@@ -369,4 +354,29 @@ fn keys(text: &str, country: &Country) -> impl Iterator<Item = String> + use<> {
     tokenizer::tokenize(text, country)
         .into_iter()
         .map(|word| word.text)
+}
+
+/// Whether a word is no abbreviation such as that of a state.
+fn is_significant(key: &str) -> bool {
+    key.chars().count() > 2
+}
+
+fn contains<A: PartialEq<B>, B>(words: &[A], name: &[B]) -> bool {
+    words
+        .windows(name.len().max(1))
+        .any(|window| window == name)
+}
+
+/// Whether words are whole names, one after the other. Words of several names are not enough:
+/// `Neuilly-sur-Seine` for Neuilly-sur-Marne in Seine-Saint-Denis.
+fn is_covered(words: &[&str], names: &[Vec<String>]) -> bool {
+    let mut is_end = vec![true];
+    for end in 1..=words.len() {
+        let is_last = |name: &Vec<String>| {
+            end.checked_sub(name.len())
+                .is_some_and(|start| is_end[start] && words[start..end] == name[..])
+        };
+        is_end.push(names.iter().any(is_last));
+    }
+    is_end[words.len()]
 }

@@ -96,7 +96,7 @@ pub(crate) fn is_translation(name: &str, other: &str, country: &Country) -> bool
 }
 
 /// The names in a town's name, which may have one for each language of the country.
-fn names_in(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn names_in(name: &str) -> impl Iterator<Item = &str> {
     name.split([',', '/', '(', ')'])
         .flat_map(|part| part.split(" - "))
 }

@@ -176,6 +176,11 @@ fn another_town_is_recognized_in_any_country() {
             "Calle Mayor 5, Barcelona",
             unknown_towns(&["Barcelona"]),
         ),
+        (
+            "12 Rue de Paris | 93330 | Neuilly-sur-Marne | FR |  | Seine-Saint-Denis",
+            "12 Rue de Paris, Neuilly-sur-Seine",
+            unknown_towns(&["Neuilly sur Seine"]),
+        ),
     ] {
         assert_eq!(agreement(place, text), expected, "{text}");
     }
