@@ -8,8 +8,10 @@ use crate::{
     tokenizer::{self, Country, Word, fold},
 };
 
+use names::{contains, is_covered, is_significant};
 use postcode::{is_same_postcode, is_same_region, shape};
 
+mod names;
 mod postcode;
 #[cfg(test)]
 mod tests;
@@ -89,6 +91,8 @@ struct Query {
     country: &'static Country,
     /// The positions of the words of the place's street.
     street: HashSet<usize>,
+    /// The part with some words of the street, if the whole street is nowhere.
+    inexact_street: Option<usize>,
 }
 
 /// Successive words of a query that may be a name: they are in one part, and are no number, no
@@ -114,17 +118,29 @@ impl Query {
     fn new(text: &str, country: &'static Country, details: &Details) -> Self {
         let words = tokenizer::tokenize(text, country);
         let street: Vec<_> = keys(&details.street, country).collect();
-        let position = |key: &String| words.iter().position(|word| word.text == *key);
         let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
         let whole = words.windows(street.len().max(1)).position(is_street);
-        let street = match whole {
-            Some(start) => (start..start + street.len()).collect(),
-            None => street.iter().filter_map(position).collect(),
+        // Otherwise the most words in one part: `12 Rue de Lyon, Paris` is not in Rue de Paris.
+        let in_part = |part| -> HashSet<usize> {
+            let position = |key: &String| {
+                (0..words.len()).find(|at| words[*at].part == part && words[*at].text == *key)
+            };
+            street.iter().filter_map(position).collect()
+        };
+        let parts = words.last().map_or(0, |last| last.part + 1);
+        let most = (0..parts)
+            .rev()
+            .max_by_key(|part| in_part(*part).len())
+            .filter(|part| !in_part(*part).is_empty());
+        let (street, inexact_street) = match whole {
+            Some(start) => ((start..start + street.len()).collect(), None),
+            None => (most.map(in_part).unwrap_or_default(), most),
         };
         Self {
             words,
             country,
             street,
+            inexact_street,
         }
     }
 
@@ -264,7 +280,13 @@ impl Query {
         known_postcode: &str,
         names: &[Name],
     ) -> (Option<String>, Vec<String>) {
-        let known = names.iter().find(|name| name.kind == NameKind::Town);
+        // A town's name in another street is no town, unless it is the only name.
+        let is_in_street = |name: &&Name| self.inexact_street == Some(name.part);
+        let is_only = names.iter().all(|name| is_in_street(&name));
+        let known = names
+            .iter()
+            .filter(|name| is_only || !is_in_street(name))
+            .find(|name| name.kind == NameKind::Town);
         let street_end = self.street.iter().max().map_or(0, |last| last + 1);
         let after_street = || names.iter().filter(|name| name.words.start >= street_end);
         let Some(postcode) = postcode else {
@@ -354,29 +376,4 @@ fn keys(text: &str, country: &Country) -> impl Iterator<Item = String> + use<> {
     tokenizer::tokenize(text, country)
         .into_iter()
         .map(|word| word.text)
-}
-
-/// Whether a word is no abbreviation such as that of a state.
-fn is_significant(key: &str) -> bool {
-    key.chars().count() > 2
-}
-
-fn contains<A: PartialEq<B>, B>(words: &[A], name: &[B]) -> bool {
-    words
-        .windows(name.len().max(1))
-        .any(|window| window == name)
-}
-
-/// Whether words are whole names, one after the other. Words of several names are not enough:
-/// `Neuilly-sur-Seine` for Neuilly-sur-Marne in Seine-Saint-Denis.
-fn is_covered(words: &[&str], names: &[Vec<String>]) -> bool {
-    let mut is_end = vec![true];
-    for end in 1..=words.len() {
-        let is_last = |name: &Vec<String>| {
-            end.checked_sub(name.len())
-                .is_some_and(|start| is_end[start] && words[start..end] == name[..])
-        };
-        is_end.push(names.iter().any(is_last));
-    }
-    is_end[words.len()]
 }

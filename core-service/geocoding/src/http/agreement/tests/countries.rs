@@ -181,6 +181,16 @@ fn another_town_is_recognized_in_any_country() {
             "12 Rue de Paris, Neuilly-sur-Seine",
             unknown_towns(&["Neuilly sur Seine"]),
         ),
+        (
+            "12 Rue de Paris | 69001 | Lyon | FR |  | ",
+            "12 Rue de Lyon, Paris",
+            unknown_towns(&["Paris"]),
+        ),
+        (
+            "10 Leeds Street | E1 6AN | London | GB |  | ",
+            "10 London Street, Leeds",
+            unknown_towns(&["Leeds"]),
+        ),
     ] {
         assert_eq!(agreement(place, text), expected, "{text}");
     }
