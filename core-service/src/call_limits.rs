@@ -1,6 +1,7 @@
 //! Timeout and concurrency limits for gRPC calls. While the database hangs, callers get an error
-//! before their own timeout, and the number of waiting calls stays bounded. A caller without a token
-//! takes no place from those that have one, and none at all until its message is complete.
+//! before their own timeout, and the number of waiting calls stays bounded. Authentication follows,
+//! before the message is read: a token that is none holds a place only while it is verified. A call
+//! for a token has a place of its own kind, once its message is complete.
 
 use std::{
     sync::Arc,
@@ -34,7 +35,7 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// Limit of calls in flight by known callers: as many as two gateways send, each with its default
+/// Limit of calls in flight by callers with a token: as many as two gateways send, each with its default
 /// limit of 1024.
 const MAX_CALLS: usize = 2048;
 

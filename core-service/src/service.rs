@@ -36,10 +36,6 @@ const MAX_CALLS_PER_CONNECTION: u32 = 1280;
 /// Limit of the headers of a call, in bytes; an access token has about 500.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
 
-/// How many faulty calls of a client are reset before it is disconnected: hyper's own default, which
-/// tonic removes (RUSTSEC-2024-0003).
-const MAX_RESET_STREAMS: usize = 1024;
-
 /// A core, ready to run.
 pub struct CoreService {
     config: Config,
@@ -142,10 +138,9 @@ impl CoreService {
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))
             .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .http2_max_local_error_reset_streams(Some(MAX_RESET_STREAMS))
             .layer(in_flight.clone())
-            .layer(authentication)
             .layer(call_limits::layer())
+            .layer(authentication)
             .add_routes(routes)
             // `incoming` ends at shutdown, and then the server drains its connections.
             .serve_with_incoming_shutdown(incoming, std::future::pending());
