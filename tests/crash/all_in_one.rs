@@ -114,7 +114,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
 
     /// The output of a program run where the data directory is mounted.
     fn run(&self, command: &[&str]) -> String {
-        let output = self.command(command).output().unwrap();
+        let output = program::output(&mut self.command(command));
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command:?}: {errors}");
         String::from_utf8(output.stdout).unwrap()
@@ -124,9 +124,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
     pub(crate) fn operator(&self, arguments: &[&str]) -> Output {
         let program = PROGRAMS.delivery.to_str().unwrap();
         let data_dir = format!("--data-dir={}", self.data_dir.to_str().unwrap());
-        self.command(&[&[program], arguments, &[&data_dir]].concat())
-            .output()
-            .unwrap()
+        program::output(&mut self.command(&[&[program], arguments, &[&data_dir]].concat()))
     }
 
     /// Any client.

@@ -63,9 +63,9 @@ fn assert_bootstrapped_once(directory: &Path, database_url: &str) {
         );
     };
     refused(&second);
-    refused(&bootstrap(&[]).output().unwrap());
+    refused(&program::output(&mut bootstrap(&[])));
 
-    let again = bootstrap(&["--again"]).output().unwrap();
+    let again = program::output(&mut bootstrap(&["--again"]));
     let second = program::parse(&again);
     assert_ne!(api_key(&second), api_key(&first));
     let log = String::from_utf8_lossy(&again.stderr);
@@ -82,7 +82,7 @@ fn assert_bootstrapped_once(directory: &Path, database_url: &str) {
 
 fn run_concurrently(commands: [Command; 2]) -> [Output; 2] {
     commands
-        .map(|mut command| std::thread::spawn(move || command.output().unwrap()))
+        .map(|mut command| std::thread::spawn(move || program::output(&mut command)))
         .map(|thread| thread.join().unwrap())
 }
 

@@ -103,10 +103,8 @@ async fn a_postgres_that_acknowledges_before_flushing_is_rejected_at_startup() {
         let Some(postgres) = Postgres::start_with(&format!("-c {setting}=off")) else {
             return;
         };
-        let output = program::command(&PROGRAMS.core)
-            .args(["--listen=127.0.0.1:0", "--database-url", &postgres.url()])
-            .output()
-            .unwrap();
+        let arguments = ["--listen=127.0.0.1:0", "--database-url", &postgres.url()];
+        let output = program::output(program::command(&PROGRAMS.core).args(arguments));
 
         assert_eq!(output.status.code(), Some(1));
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -88,7 +88,7 @@ impl Platform {
 
 #[track_caller]
 fn assert_error(command: &mut Command, message: &str) {
-    let output = command.output().unwrap();
+    let output = program::output(command);
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
         format!("{message}\n"),

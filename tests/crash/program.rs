@@ -1,12 +1,18 @@
 //! The programs under test, built by cargo.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
-    sync::LazyLock,
+    process::{Command, Output, Stdio},
+    sync::{LazyLock, mpsc},
+    thread,
+    time::Duration,
 };
 
 use serde_json::Value;
+
+/// Longer than any command takes.
+const EXIT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The paths of the programs.
 pub(crate) struct Programs {
@@ -81,9 +87,61 @@ pub(crate) fn command(path: &Path) -> Command {
     command
 }
 
+/// Runs a program until it exits. If it does not, kills it and fails with what its threads wait for.
+#[track_caller]
+pub(crate) fn output(command: &mut Command) -> Output {
+    let process = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let id = process.id();
+    let (exited, is_exited) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        let waited = is_exited.recv_timeout(EXIT_TIMEOUT);
+        (waited == Err(mpsc::RecvTimeoutError::Timeout)).then(|| {
+            let threads = threads(id);
+            let kill = Command::new("sh")
+                .args(["-c", &format!("kill -9 {id}")])
+                .status();
+            assert!(kill.unwrap().success());
+            threads
+        })
+    });
+    let output = process.wait_with_output().unwrap();
+    drop(exited);
+    if let Some(threads) = watchdog.join().unwrap() {
+        let printed = String::from_utf8_lossy(&output.stderr);
+        panic!("{command:?} did not exit within {EXIT_TIMEOUT:?}: {printed}\n{threads}");
+    }
+    output
+}
+
+/// The threads of a process: name, state, and the system call each waits in.
+fn threads(id: u32) -> String {
+    let tasks = fs::read_dir(format!("/proc/{id}/task"))
+        .into_iter()
+        .flatten();
+    let describe = |task: PathBuf| {
+        let read = |name| fs::read_to_string(task.join(name)).unwrap_or_default();
+        let status = read("status");
+        let state = status.lines().find(|line| line.starts_with("State:"));
+        format!(
+            "{} {} {}",
+            read("comm").trim(),
+            state.unwrap_or_default(),
+            read("syscall").trim()
+        )
+    };
+    let threads: Vec<_> = tasks.flatten().map(|task| describe(task.path())).collect();
+    threads.join("\n")
+}
+
 /// Runs a program until it exits and returns the JSON document it prints.
+#[track_caller]
 pub(crate) fn json(command: &mut Command) -> Value {
-    parse(&command.output().unwrap())
+    parse(&output(command))
 }
 
 /// The JSON document that a program printed.

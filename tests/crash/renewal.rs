@@ -20,6 +20,12 @@ const TOKEN_LIFETIME: &str = "--token-lifetime=4s";
 /// Far longer than a renewal, or the report of an outcome, takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The streams that the dispatcher opens while each of as many notifications is in flight.
+const RENEWALS: usize = 3;
+
+/// What a dispatcher prints when a stream is open.
+const OPEN: &str = "stream from core is open";
+
 /// Permits receivers on loopback over http.
 const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
 
@@ -59,7 +65,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     };
     let secret_file = platform.directory.path().join("secret");
     write_secret(&secret_file, &secret);
-    let mut dispatcher = dispatcher(&platform, &secret_file, "stream from core is open");
+    let mut dispatcher = dispatcher(&platform, &secret_file, OPEN);
     dispatcher.start().await;
     let receiver = WebhookReceiver::start().await;
     let client = platform.create_client();
@@ -71,8 +77,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
 
     let mut objects = Vec::new();
     let mut expected = Vec::new();
-    let mut opened = 1;
-    while opened < 4 {
+    for _ in 0..RENEWALS {
         // One is in flight while the stream changes.
         receiver.hold_responses(true);
         let point = json!({ "streetAddress": "48 Rue de Rivoli", "latLng": [48.857, 2.354] });
@@ -94,20 +99,15 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
                 .unwrap()
                 .to_owned(),
         );
-        opened += 1;
-        dispatcher
-            .wait_for_lines("stream from core is open", opened)
-            .await;
+        let printed = dispatcher.output();
+        let opened = printed.iter().filter(|line| line.contains(OPEN)).count();
+        dispatcher.wait_for_lines(OPEN, opened + 1).await;
         receiver.hold_responses(false);
+        // A response that is held again would time out.
+        wait_until_delivered(&platform).await;
     }
 
     assert_eq!(objects, expected);
-    let start = Instant::now();
-    let unfinished = "SELECT count(*) FROM notifications WHERE state <> 'delivered'";
-    while platform.postgres.query(unfinished) != "0" {
-        assert!(start.elapsed() < TIMEOUT, "an outcome was not recorded");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
     let attempts = platform
         .postgres
         .query("SELECT max(attempts) FROM notifications");
@@ -117,6 +117,15 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     let failed = printed.iter().find(|line| line.contains("WARN"));
     assert_eq!(failed, None);
     assert_eq!(dispatcher.terminate().await.code(), Some(0));
+}
+
+async fn wait_until_delivered(platform: &Platform) {
+    let start = Instant::now();
+    let unfinished = "SELECT count(*) FROM notifications WHERE state <> 'delivered'";
+    while platform.postgres.query(unfinished) != "0" {
+        assert!(start.elapsed() < TIMEOUT, "an outcome was not recorded");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// As certificates are: without a restart.
@@ -132,7 +141,7 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
     dispatcher.start().await;
 
     write_secret(&secret_file, &secret);
-    dispatcher.wait_for_line("stream from core is open").await;
+    dispatcher.wait_for_line(OPEN).await;
 
     let listed = platform.operator(0, &["clients", "list"]);
     let is_own = |client: &&Value| client["name"] == "Webhook dispatcher";
@@ -146,8 +155,6 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
     platform
         .postgres
         .sql("UPDATE api_clients SET replaced_secrets = ''");
-    dispatcher
-        .wait_for_lines("stream from core is open", 3)
-        .await;
+    dispatcher.wait_for_lines(OPEN, 3).await;
     assert_eq!(dispatcher.terminate().await.code(), Some(0));
 }

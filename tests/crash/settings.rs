@@ -17,7 +17,7 @@ fn core(allow_plaintext: &str) -> Command {
 }
 
 fn errors(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().unwrap();
+    let output = program::output(command);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), errors)
 }
@@ -86,7 +86,7 @@ fn every_program_prints_its_version() {
         &PROGRAMS.dispatcher,
         &migrations,
     ] {
-        let output = program::command(program).arg("--version").output().unwrap();
+        let output = program::output(program::command(program).arg("--version"));
         let printed = String::from_utf8(output.stdout).unwrap();
         let name = program.file_name().unwrap().to_str().unwrap();
         assert_eq!(printed, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));

@@ -78,7 +78,7 @@ impl Fixture {
 /// Asserts that the program prints exactly this line and exits with this status.
 #[track_caller]
 pub(crate) fn assert_error(command: &mut Command, status: i32, message: &str) {
-    let output = command.output().unwrap();
+    let output = program::output(command);
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(printed, format!("{message}\n"), "{command:?}");
     assert_eq!(output.status.code(), Some(status), "{command:?}");
@@ -87,7 +87,7 @@ pub(crate) fn assert_error(command: &mut Command, status: i32, message: &str) {
 /// Asserts that the program exits with a usage error that has this prefix and mentions `--help`.
 #[track_caller]
 fn assert_usage_error(command: &mut Command, prefix: &str) {
-    let output = command.output().unwrap();
+    let output = program::output(command);
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(printed.starts_with(prefix), "{command:?}: {printed}");
     assert!(printed.contains("--help"), "{command:?}: {printed}");
