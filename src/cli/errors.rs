@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use core_client::is_from_core;
+use core_client::{is_caused_by, is_from_core};
 use rest_gateway::ViolationCollector;
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::StatusExt;
 
 /// The error of a request: its violations, one per line, or its message.
@@ -18,6 +18,9 @@ pub(crate) fn call_error(status: &Status) -> anyhow::Error {
         _ if !violations.is_empty() => anyhow::anyhow!(violations.join("\n")),
         Code::Unavailable if !is_from_core(status) => {
             anyhow::anyhow!("core is unavailable: {}", status.message())
+        }
+        Code::Cancelled if is_caused_by::<TimeoutExpired>(status) => {
+            anyhow::anyhow!("core did not respond in time: try again, or call another core")
         }
         Code::PermissionDenied => {
             anyhow::anyhow!(
@@ -124,6 +127,16 @@ mod tests {
         assert_eq!(
             definition_error(Path::new("slots.toml"), &status).to_string(),
             "slots.toml:3:1: unknown key `opens`\nstore: is required"
+        );
+    }
+
+    #[test]
+    fn a_call_without_a_response_in_time_says_what_to_do() {
+        let status = Status::from_error(Box::new(TimeoutExpired(())));
+
+        assert_eq!(
+            call_error(&status).to_string(),
+            "core did not respond in time: try again, or call another core"
         );
     }
 

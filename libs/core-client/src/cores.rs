@@ -27,6 +27,10 @@ const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// them are safe to retry.
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// Limit of a call of an operator's command until its response starts. Core's own limits are below
+/// 30 s.
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// The maximum size of response headers. An error's headers contain the violations: those of the
 /// largest request body must fit.
 const MAX_HEADER_BYTES: u32 = 1024 * 1024;
@@ -79,9 +83,18 @@ impl Cores {
         endpoint(core).connect_with_connector_lazy(self.connector(core))
     }
 
-    /// Connects before it returns the channel.
+    /// Connects before it returns the channel, whose calls fail if no response starts within a minute.
     pub async fn connect(&self, core: &CoreAddr) -> Result<Channel, ConnectError> {
+        self.connect_with_timeout(core, COMMAND_TIMEOUT).await
+    }
+
+    async fn connect_with_timeout(
+        &self,
+        core: &CoreAddr,
+        timeout: Duration,
+    ) -> Result<Channel, ConnectError> {
         endpoint(core)
+            .timeout(timeout)
             .connect_with_connector(self.connector(core))
             .await
             .map_err(|error| ConnectError::from_channel(&error))
@@ -135,7 +148,37 @@ fn endpoint(core: &CoreAddr) -> Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use tonic::{TimeoutExpired, body::Body};
+    use tower::ServiceExt as _;
+
     use super::*;
+    use crate::error_chain::is_caused_by;
+
+    #[tokio::test]
+    async fn a_call_fails_if_core_answers_pings_only() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let core = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            let _unanswered = connection.accept().await;
+            connection.accept().await
+        });
+        let urls = [format!("http://{addr}").parse().unwrap()];
+        let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
+        let addresses = cores.addresses().await.unwrap();
+        let timeout = Duration::from_millis(1);
+        let channel = cores.connect_with_timeout(&addresses[0], timeout);
+
+        let called = channel
+            .await
+            .unwrap()
+            .oneshot(http::Request::new(Body::empty()))
+            .await;
+
+        assert!(is_caused_by::<TimeoutExpired>(&called.unwrap_err()));
+        core.abort();
+    }
 
     #[test]
     fn a_remote_core_is_called_in_plaintext_only_if_allowed() {
