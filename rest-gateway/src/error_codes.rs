@@ -190,6 +190,12 @@ error_codes! {
         cause: "Your client or the platform's operator disabled the webhook, or its receiver answered 410 or failed for days; `disabledReason` says which.",
         solution: "Enable the webhook (`POST` to its `/enable`), then send the request again.",
     }
+    WEBHOOK_DISABLED_BY_OPERATOR = CONFLICT, retryable: false, {
+        title: "Webhook disabled by the operator",
+        meaning: "The webhook stays disabled: the platform's operator disabled it.",
+        cause: "The operator disabled the webhook, for example because of complaints about its requests.",
+        solution: "Ask the platform's operator to enable the webhook.",
+    }
     EVENTS_EXPIRED = GONE, retryable: false, {
         title: "Events expired",
         meaning: "Some events after the number in `after` are no longer stored, so the list would have a gap.",

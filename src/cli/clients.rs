@@ -48,7 +48,7 @@ enum Command {
         #[arg(long, value_name = "ID", value_parser = id::store)]
         store: Option<String>,
     },
-    /// Disable an API client permanently
+    /// Disable an API client permanently, with its webhooks
     Disable {
         #[arg(value_parser = id::api_client)]
         id: String,
@@ -107,10 +107,16 @@ impl Clients {
                     name: id,
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    clients().disable_api_client(request).await
-                })
-                .await
+                let disabled = core
+                    .write(message, call_error, async |request| {
+                        clients().disable_api_client(request).await
+                    })
+                    .await?;
+                let client = Client {
+                    disabled_webhooks: Some(disabled.disabled_webhooks),
+                    ..Client::from(disabled)
+                };
+                return output::one(json, &client);
             }
             Command::RotateSecret { id, overlap } => {
                 let message = RotateApiClientSecretRequest {
@@ -143,6 +149,9 @@ struct Client {
     address: Option<String>,
     created_at: Option<String>,
     disabled_at: Option<String>,
+    /// Shown only when the client is disabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled_webhooks: Option<u32>,
 }
 
 impl From<proto::ApiClient> for Client {
@@ -157,6 +166,7 @@ impl From<proto::ApiClient> for Client {
             address: client.default_address.map(|address| address.street_address),
             created_at: output::instant(client.create_time.as_ref(), "UTC"),
             disabled_at: output::instant(client.disable_time.as_ref(), "UTC"),
+            disabled_webhooks: None,
         }
     }
 }
@@ -172,6 +182,9 @@ impl Resource for Client {
             ("disabled", self.disabled_at.clone().unwrap_or_default()),
             ("api key", self.api_key.clone()),
         ];
+        if let Some(webhooks) = self.disabled_webhooks {
+            fields.push(("webhooks", format!("{webhooks} disabled")));
+        }
         if let Some(secret) = &self.api_secret {
             fields.push(("api secret", secret.clone()));
         }

@@ -25,11 +25,19 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Disables the webhook. Returns whether it was enabled.
+    /// Disables the webhook. If it already is, only the operator's reason replaces another one: its
+    /// client could otherwise enable it. Returns whether it was changed.
     pub fn disable(&mut self, disabled: Disabled) -> bool {
-        let was_enabled = self.disabled.is_none();
-        self.disabled.get_or_insert(disabled);
-        was_enabled
+        let Some(earlier) = &mut self.disabled else {
+            self.disabled = Some(disabled);
+            return true;
+        };
+        let operator = DisabledReason::Operator;
+        let is_changed = disabled.reason == operator && earlier.reason != operator;
+        if is_changed {
+            earlier.reason = operator;
+        }
+        is_changed
     }
 
     /// Enables the webhook for events from `now` on. Returns whether it was disabled.
@@ -216,6 +224,50 @@ mod tests {
         }));
         assert!(webhook.enable(second(enabled)));
         webhook
+    }
+
+    #[test]
+    fn only_the_operators_reason_replaces_another_and_the_time_stays() {
+        for (first, second, expected) in [
+            (
+                DisabledReason::Client,
+                DisabledReason::Operator,
+                DisabledReason::Operator,
+            ),
+            (
+                DisabledReason::Gone,
+                DisabledReason::Operator,
+                DisabledReason::Operator,
+            ),
+            (
+                DisabledReason::Operator,
+                DisabledReason::Operator,
+                DisabledReason::Operator,
+            ),
+            (
+                DisabledReason::Operator,
+                DisabledReason::Client,
+                DisabledReason::Operator,
+            ),
+            (
+                DisabledReason::Client,
+                DisabledReason::Failing,
+                DisabledReason::Client,
+            ),
+        ] {
+            let mut webhook = webhook(0, 1, 2);
+            let at = self::second(3);
+            assert!(webhook.disable(Disabled { at, reason: first }));
+
+            let is_changed = webhook.disable(Disabled {
+                at: self::second(4),
+                reason: second,
+            });
+
+            assert_eq!(is_changed, expected != first, "{first:?} {second:?}");
+            let reason = expected;
+            assert_eq!(webhook.disabled, Some(Disabled { at, reason }));
+        }
     }
 
     fn second(second: i64) -> Timestamp {

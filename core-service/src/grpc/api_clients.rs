@@ -20,7 +20,7 @@ use super::{
     idempotency::{Idempotency, RequestKey},
     lookup, messages, validation,
 };
-use storage::Storage;
+use storage::{ConnectionTrait, Storage};
 
 use crate::error::Error;
 
@@ -275,7 +275,11 @@ impl ApiClients {
                     })?;
                     change(&mut client)?;
                     storage::api_clients::update(transaction, &client).await?;
-                    Ok(messages::api_client(&client, secret))
+                    let disabled_webhooks = disable_webhooks(transaction, &client).await?;
+                    Ok(proto::ApiClient {
+                        disabled_webhooks,
+                        ..messages::api_client(&client, secret)
+                    })
                 })
             })
             .await;
@@ -283,4 +287,18 @@ impl ApiClients {
         self.authenticator.invalidate();
         changed
     }
+}
+
+/// Disables the webhooks of a disabled client: its receivers must hear of no further event. Returns
+/// how many were enabled. Their backlogs are cancelled in the background.
+async fn disable_webhooks(
+    transaction: &impl ConnectionTrait,
+    client: &ApiClient,
+) -> Result<u32, Error> {
+    let (Some(store_id), Some(now)) = (client.store_id, client.disabled_at) else {
+        return Ok(0);
+    };
+    let owner = (store_id, client.id);
+    let disabled = storage::webhooks::disable_of_client(transaction, owner, now).await?;
+    Ok(u32::try_from(disabled).unwrap_or(u32::MAX))
 }

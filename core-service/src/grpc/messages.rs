@@ -223,6 +223,7 @@ pub(super) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::A
         default_address: client.default_address.as_ref().map(address),
         create_time: Some(timestamp(client.created_at)),
         disable_time: client.disabled_at.map(timestamp),
+        disabled_webhooks: 0,
     }
 }
 

@@ -105,7 +105,8 @@ impl Operator {
         }
     }
 
-    async fn client_name(&self, credentials: &Credentials) -> String {
+    /// `api_apps/<id>` of a client.
+    pub(crate) async fn client_name(&self, credentials: &Credentials) -> String {
         let listed = ApiClientsClient::new(self.channel.clone())
             .list_api_clients(self.request(ListApiClientsRequest::default()))
             .await

@@ -72,7 +72,8 @@ on_both_databases! {
                  store     {}\n\
                  scopes    deliveries\n\
                  disabled  2020-04-02T09:00:01+00:00\n\
-                 api key   {key}\n",
+                 api key   {key}\n\
+                 webhooks  0 disabled\n",
                 text(&created["store"])
             )
         );

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{deliver, iri};
 use crate::harness::{
-    ApiClient, Platform, WebhookReceiver,
+    ApiClient, Platform, Replica, WebhookReceiver,
+    all_in_one::stderr,
     assertions::{assert_error, json_ld},
 };
 
@@ -184,6 +185,112 @@ on_both_databases! {
             assert_error(&client.post(&unknown, json!({})).await, 404);
         }
         assert_eq!(client.get(iri(&webhook)).await.expect(200)["enabled"], true);
+    }
+
+    /// Otherwise an operator could not stop requests to a receiver.
+    async fn a_client_cannot_enable_a_webhook_that_the_operator_disabled(platform: &Platform) {
+        let client = platform.client().await;
+        let webhook = client
+            .create_webhook("delivery.completed", "http://127.0.0.1:9/")
+            .await;
+        let id = webhook["id"].as_str().unwrap();
+        let operator = async |action| platform.run_delivery_json(&["webhooks", action, id]).await;
+
+        // Whoever disabled it first, and whoever repeats it.
+        post_action(&client, &webhook, "disable").await;
+        assert_eq!(operator("disable").await["disabled_reason"], "operator");
+        post_action(&client, &webhook, "disable").await;
+        let enable = format!("{}/enable", iri(&webhook));
+        let rejected = client.post(&enable, json!({})).await;
+        assert_error(&rejected, 409);
+        assert_eq!(
+            rejected.json["detail"],
+            "the platform's operator disabled the webhook; only the operator can enable it"
+        );
+        assert_eq!(rejected.json["code"], "webhook_disabled_by_operator");
+        let read = client.get(iri(&webhook)).await.expect(200);
+        assert_eq!(read["disabledReason"], "operator");
+
+        assert_eq!(operator("enable").await["disabled_reason"], Value::Null);
+        post_action(&client, &webhook, "disable").await;
+        assert_eq!(post_action(&client, &webhook, "enable").await["enabled"], true);
+    }
+
+    /// A leaked client's receivers hear of no delivery after it is disabled; those of the store's
+    /// other clients do.
+    async fn the_webhooks_of_a_disabled_client_are_disabled_with_it(platform: &Platform) {
+        let operator = platform.operator().await;
+        let leaked = operator.create_client(&platform.store, &["tasks"]).await;
+        let leaked_client = platform.client_for(&leaked, &["tasks"]).await;
+        let (client, courier) = (platform.client().await, platform.courier().await);
+        let [leaked_receiver, receiver] = [
+            WebhookReceiver::start().await,
+            WebhookReceiver::start().await,
+        ];
+        leaked_receiver.respond_with(500);
+        let webhook = leaked_client
+            .create_webhook("delivery.completed", leaked_receiver.url())
+            .await;
+        let disabled = leaked_client
+            .create_webhook("delivery.completed", leaked_receiver.url())
+            .await;
+        post_action(&leaked_client, &disabled, "disable").await;
+        client.create_webhook("delivery.completed", receiver.url()).await;
+        deliver(&client, &courier).await;
+        leaked_receiver.next_notification().await;
+        receiver.next_notification().await;
+
+        let name = operator.client_name(&leaked).await;
+        let disable = ["clients", "disable", name.trim_start_matches("api_apps/")];
+        let printed = platform.run_delivery_json(&disable).await;
+        assert_eq!(printed["disabled_webhooks"], 1);
+        assert_eq!(platform.run_delivery_json(&disable).await["disabled_webhooks"], 0);
+
+        for _ in 0..3 {
+            platform.advance(SignedDuration::from_mins(10));
+            let delivery = deliver(&client, &courier).await;
+            let notification = receiver.next_notification().await;
+            assert_eq!(notification.json()["data"]["object"], delivery);
+        }
+        assert!(leaked_receiver.received().await.is_empty());
+        let id = webhook["id"].as_str().unwrap();
+        let enable = ["webhooks", "enable", id];
+        let rejected = platform.run_delivery_as(&platform.operator_client, &enable).await;
+        assert_eq!(
+            stderr(&rejected),
+            "the webhook's client is disabled; create a webhook with another client\n"
+        );
+        let store = platform.store.trim_start_matches("stores/");
+        let listed = platform
+            .run_delivery_json(&["webhooks", "list", "--store", store])
+            .await;
+        let reasons: Vec<_> = listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|webhook| &webhook["disabled_reason"])
+            .collect();
+        assert_eq!(reasons, [&json!("operator"), &json!("client"), &Value::Null]);
+    }
+}
+
+/// A core accepts a token for up to a minute after its client was disabled at another core.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_another_core_disabled_creates_no_webhook() {
+    let Some(replicas) = Replica::start_two().await else {
+        return;
+    };
+    let client = replicas[1].client().await;
+    client.get("/api/webhooks").await.expect(200);
+
+    replicas[0].disable_demo_client().await;
+    client.get("/api/webhooks").await.expect(200);
+    let draft = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
+    let rejected = client.post("/api/webhooks", draft).await;
+
+    assert_error(&rejected, 401);
+    for replica in replicas {
+        replica.stop().await;
     }
 }
 

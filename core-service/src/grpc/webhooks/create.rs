@@ -11,7 +11,7 @@ use tonic::Response;
 use super::Webhooks;
 
 use crate::{
-    error::Error,
+    error::{Error, Unauthenticated},
     grpc::{caller::Caller, messages},
 };
 
@@ -43,6 +43,11 @@ impl Webhooks {
                 let reply = reply.clone();
                 Box::pin(async move {
                     storage::stores::lock(transaction, webhook.store_id).await?;
+                    // A client that is disabled meanwhile must keep no enabled webhook.
+                    let client = storage::api_clients::find_and_lock(transaction, owner.1).await?;
+                    if client.is_none_or(|client| client.disabled_at.is_some()) {
+                        return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
+                    }
                     let count = storage::webhooks::count(transaction, owner).await?;
                     if count >= MAX_PER_CLIENT {
                         return Err(Error::Quota {

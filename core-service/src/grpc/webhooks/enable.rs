@@ -7,6 +7,7 @@ use domain::{
     webhook::{Disabled, DisabledReason, Webhook},
 };
 use proto::iri::Collection;
+use storage::ConnectionTrait;
 use tonic::Response;
 
 use super::Webhooks;
@@ -65,6 +66,7 @@ impl Webhooks {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, name).await?;
+        let is_operator = caller.has(Scope::Admin);
         if disabled.is_none() && webhook.disabled.is_some() {
             // In several transactions, since the backlog may be too long for one.
             let (webhook_key, now) = ((webhook.store_id, webhook.id), self.clock.now());
@@ -80,9 +82,11 @@ impl Webhooks {
                     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
                     // It may have been deleted since it was read.
                     let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
-                    let is_changed = match disabled {
-                        Some(disabled) => webhook.disable(disabled),
-                        None => webhook.enable(now),
+                    let is_changed = if let Some(disabled) = disabled {
+                        webhook.disable(disabled)
+                    } else {
+                        require_may_enable(transaction, &webhook, is_operator).await?;
+                        webhook.enable(now)
                     };
                     if is_changed {
                         storage::webhooks::save_disabled(transaction, &webhook).await?;
@@ -95,6 +99,34 @@ impl Webhooks {
             })
             .await
     }
+}
+
+/// Fails if the webhook stays disabled: by the operator, for its client, or with its client.
+async fn require_may_enable(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+    is_operator: bool,
+) -> Result<(), Error> {
+    let Some(disabled) = webhook.disabled else {
+        return Ok(());
+    };
+    if disabled.reason == DisabledReason::Operator && !is_operator {
+        return Err(Error::Conflict {
+            reason: "WEBHOOK_DISABLED_BY_OPERATOR",
+            message:
+                "the platform's operator disabled the webhook; only the operator can enable it"
+                    .to_owned(),
+        });
+    }
+    let client = storage::api_clients::find(transaction, webhook.api_client_id).await?;
+    if client.is_none_or(|client| client.disabled_at.is_some()) {
+        return Err(Error::Conflict {
+            reason: "CLIENT_DISABLED",
+            message: "the webhook's client is disabled; create a webhook with another client"
+                .to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Fails if the webhook is disabled.

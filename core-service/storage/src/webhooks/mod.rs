@@ -8,9 +8,11 @@ use domain::{
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
+use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
-    ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::LockType,
 };
 
 pub use self::dispatch::{Target, WebhookKey};
@@ -180,6 +182,20 @@ pub async fn count(
         .count(connection)
         .await?;
     Ok(count)
+}
+
+/// Disables the enabled webhooks of a client as an operator does. Returns how many there were.
+pub async fn disable_of_client(
+    transaction: &impl ConnectionTrait,
+    (store_id, api_client_id): (StoreId, ApiClientId),
+    now: Timestamp,
+) -> Result<usize, Error> {
+    let own = Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::ApiClientId.eq(api_client_id.0));
+    let locked = dispatch::lock(transaction, own, LockType::Update).await?;
+    let disabled = dispatch::disable(transaction, locked, DisabledReason::Operator, now).await?;
+    Ok(disabled.len())
 }
 
 /// Deletes a client's own webhook. Returns whether there was one.

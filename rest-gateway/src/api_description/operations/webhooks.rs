@@ -70,13 +70,18 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks/{id}/enable",
         operation_id: "enableWebhook",
         summary: "Enables a webhook",
-        description: "Events that occurred while it was disabled are sent only by `recover`.",
+        description: "Events that occurred while it was disabled are sent only by `recover`. A webhook \
+            that the platform's operator disabled can only be enabled by the operator.",
         tag: "Webhooks",
         auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: STORE_ERRORS,
+        error_codes: &[
+            &codes::INSUFFICIENT_SCOPE,
+            &codes::NO_STORE,
+            &codes::WEBHOOK_DISABLED_BY_OPERATOR,
+        ],
     },
     Operation {
         target: HydraTarget::Path(&WEBHOOK),
