@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use process::logs::printable;
 use serde::Serialize;
 
 use crate::cli::{id, output};
@@ -51,6 +52,6 @@ pub(crate) fn print_valid(json: bool, file: &Path, warnings: &[String]) -> anyho
 /// Prints warnings to stderr.
 pub(crate) fn warn(file: &Path, warnings: &[String]) {
     for warning in warnings {
-        eprintln!("{}: warning: {warning}", file.display());
+        eprintln!("{}: warning: {}", file.display(), printable(warning));
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::{Timestamp, tz::TimeZone};
+use process::logs::printable;
 use serde::Serialize;
 
 /// A result that can be printed as fields or as JSON.
@@ -17,7 +18,7 @@ pub(crate) fn one(json: bool, resource: &impl Resource) -> anyhow::Result<()> {
     if json {
         return document(resource);
     }
-    let mut fields = resource.fields();
+    let mut fields = printable_fields(resource);
     fields.retain(|(_, value)| !value.is_empty());
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
@@ -32,7 +33,7 @@ pub(crate) fn many<R: Resource>(json: bool, resources: &[R]) -> anyhow::Result<(
     if json {
         return document(&resources);
     }
-    let rows: Vec<_> = resources.iter().map(Resource::fields).collect();
+    let rows: Vec<_> = resources.iter().map(printable_fields).collect();
     let Some(first) = rows.first() else {
         return text("none\n");
     };
@@ -45,8 +46,18 @@ pub(crate) fn many<R: Resource>(json: bool, resources: &[R]) -> anyhow::Result<(
     ))
 }
 
-/// Prints text, with a final line break.
+/// The fields of a resource, each on one line.
+fn printable_fields(resource: &impl Resource) -> Vec<(&'static str, String)> {
+    let one_line = |value: String| printable(&value).replace('\n', "\\n").replace('\t', "\\t");
+    let fields = resource.fields().into_iter();
+    fields
+        .map(|(name, value)| (name, one_line(value)))
+        .collect()
+}
+
+/// Prints text, [`printable`] and with a final line break.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
+    let text = printable(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {

@@ -1,6 +1,6 @@
 //! The output of a program to stderr: its logs, and the error that ends it.
 
-use std::io::IsTerminal as _;
+use std::{fmt::Write as _, io::IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
@@ -17,7 +17,7 @@ pub fn to_stderr(default_filter: &str) {
         .init();
 }
 
-/// The error and its causes on one line. A cause that an outer message already contains is not
+/// The error and its causes, [`printable`]. A cause that an outer message already contains is not
 /// repeated.
 pub fn error_message(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
@@ -26,7 +26,35 @@ pub fn error_message(error: &anyhow::Error) -> String {
             message = format!("{message}: {cause}");
         }
     }
-    message
+    printable(&message)
+}
+
+/// A text in which characters that a terminal would execute, or that change the direction of the
+/// text, are escaped as in JSON. Others choose the names and responses that programs print.
+pub fn printable(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => escaped.push(char),
+            // Bidirectional controls, see UAX #9 §2.
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                escape(char, &mut escaped);
+            }
+            _ if char.is_control() => escape(char, &mut escaped),
+            _ => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+/// All these characters are in the Basic Multilingual Plane.
+fn escape(char: char, text: &mut String) {
+    let code = u32::from(char);
+    write!(text, "\\u{code:04x}").expect("writing to a string does not fail");
 }
 
 #[cfg(test)]
@@ -34,6 +62,17 @@ mod tests {
     use anyhow::anyhow;
 
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_execute_is_escaped() {
+        assert_eq!(
+            printable("a\tb\nÉpicerie 店\x1b[2J\x07\r\u{9b}31m\u{7f}\u{202e}gpj"),
+            "a\tb\nÉpicerie 店\\u001b[2J\\u0007\\u000d\\u009b31m\\u007f\\u202egpj"
+        );
+        let json = printable("\"\u{9b}\u{2069}\"");
+        assert_eq!(json, r#""\u009b\u2069""#);
+        assert_eq!(error_message(&anyhow!("no \x1b]0;x")), "no \\u001b]0;x");
+    }
 
     #[test]
     fn a_cause_is_reported_once() {

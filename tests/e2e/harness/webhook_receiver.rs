@@ -9,7 +9,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::{
     HeaderMap, Request, Response, body::Incoming, header::RETRY_AFTER, service::service_fn,
 };
@@ -78,7 +78,10 @@ impl WebhookReceiver {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let response = Arc::new(StdMutex::new((204, None)));
+        let response = Arc::new(StdMutex::new(ConfiguredResponse {
+            status: 204,
+            ..ConfiguredResponse::default()
+        }));
         let (sender, arrived) = mpsc::unbounded_channel();
         let held = watch::Sender::new(false);
         let shared = (response.clone(), held.subscribe());
@@ -98,12 +101,25 @@ impl WebhookReceiver {
 
     /// Sets the status of the responses from now on.
     pub(crate) fn respond_with(&self, status: u16) {
-        *self.response.lock().unwrap() = (status, None);
+        self.respond_with_body(status, "");
+    }
+
+    /// Sets the status and the body of the responses from now on.
+    pub(crate) fn respond_with_body(&self, status: u16, body: &'static str) {
+        *self.response.lock().unwrap() = ConfiguredResponse {
+            status,
+            retry_after: None,
+            body,
+        };
     }
 
     /// Sets the status and `Retry-After` of the responses from now on.
     pub(crate) fn respond_with_retry_after(&self, status: u16, retry_after: &str) {
-        *self.response.lock().unwrap() = (status, Some(retry_after.to_owned()));
+        *self.response.lock().unwrap() = ConfiguredResponse {
+            status,
+            retry_after: Some(retry_after.to_owned()),
+            body: "",
+        };
     }
 
     /// Holds back the responses, or releases them.
@@ -127,8 +143,12 @@ impl WebhookReceiver {
     }
 }
 
-/// A status, and `Retry-After` if there is one.
-type ConfiguredResponse = (u16, Option<String>);
+#[derive(Clone, Default)]
+struct ConfiguredResponse {
+    status: u16,
+    retry_after: Option<String>,
+    body: &'static str,
+}
 
 /// The configured response, and whether responses are held back.
 type SharedResponse = (Arc<StdMutex<ConfiguredResponse>>, watch::Receiver<bool>);
@@ -151,9 +171,9 @@ async fn serve(
     let service = service_fn(|request: Request<Incoming>| async {
         let (parts, body) = request.into_parts();
         // Read before the test sees the request and configures the next response.
-        let (status, retry_after) = configured.lock().unwrap().clone();
-        let mut response = Response::builder().status(status);
-        if let Some(retry_after) = retry_after {
+        let configured = configured.lock().unwrap().clone();
+        let mut response = Response::builder().status(configured.status);
+        if let Some(retry_after) = configured.retry_after {
             response = response.header(RETRY_AFTER, retry_after);
         }
         // An incomplete body is not recorded.
@@ -167,7 +187,11 @@ async fn serve(
         }
         // Fails once the test has ended.
         let _ = held.clone().wait_for(|held| !held).await;
-        Ok::<_, Infallible>(response.body(Empty::<Bytes>::new()).unwrap())
+        Ok::<_, Infallible>(
+            response
+                .body(Full::new(Bytes::from(configured.body)))
+                .unwrap(),
+        )
     });
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)

@@ -117,6 +117,26 @@ on_both_databases! {
         );
     }
 
+    /// A receiver must not control the operator's terminal.
+    async fn a_response_with_control_characters_is_printed_escaped(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
+        let id = webhook["id"].as_str().unwrap();
+        receiver.respond_with_body(200, "\x1b[2J\x1b]0;owned\x07\r\n\u{9b}1m\u{202e}é");
+
+        let fields = platform.run_delivery(&["webhooks", "test", id]).await;
+        let json = platform.run_delivery(&["webhooks", "test", id, "--json"]).await;
+
+        let escaped = r"\u001b[2J\u001b]0;owned\u0007\u000d\n\u009b1m\u202eé";
+        let line = fields.lines().find(|line| line.starts_with("response body"));
+        assert_eq!(line, Some(format!("response body  {escaped}").as_str()));
+        let is_control = |char: char| char.is_control() && char != '\n';
+        assert_eq!(json.find(is_control), None, "{json}");
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["answer"], "\x1b[2J\x1b]0;owned\x07\r\n\u{9b}1m\u{202e}é");
+    }
+
     /// As the client does once its receiver uses the new secret.
     async fn an_operator_confirms_a_secret(platform: &Platform) {
         let client = platform.client().await;
