@@ -1,6 +1,7 @@
 //! The context in which tokens are parsed. Maps error positions to the original text.
 
 use super::error::Error;
+use super::natural_language;
 use jiff::civil::Date;
 use std::ops::Range;
 
@@ -37,6 +38,8 @@ pub(super) struct Context<'a> {
     /// Pairs of a position in the normalized text and its position in the original, both ascending.
     /// Empty if the original itself is parsed.
     pub(super) original_positions: &'a [(usize, usize)],
+    /// A phrase such as `in` or `from now` counts durations from now.
+    pub(super) is_from_now: bool,
     pub(super) today: Date,
     pub(super) date_order: DateOrder,
 }
@@ -48,6 +51,13 @@ impl Context<'_> {
 
     pub(super) fn duplicate(&self, kind: &'static str, position: usize) -> Error {
         Error::duplicate(kind, self.original, self.original_position(position))
+    }
+
+    /// The client's words for the token at a position: a phrase of a language, or one word.
+    pub(super) fn phrase(&self, position: usize) -> String {
+        natural_language::phrase_at(self.original, self.original_position(position))
+            .unwrap_or(self.original)
+            .to_owned()
     }
 
     pub(super) fn range(&self, range: Range<usize>) -> Error {

@@ -51,6 +51,13 @@ pub enum Error {
     NoSuchOffset { offset: String },
     #[error("{year:04}-{month:02}-{day:02} is not a date of the calendar")]
     NoSuchDate { year: i64, month: i64, day: i64 },
+    /// A day such as `tomorrow`, or a date, beside another day: a quoted weekday, or a date.
+    #[error("{}, not {other}: write only one of the two", described(.word.as_deref(), *.date))]
+    DifferentDays {
+        word: Option<String>,
+        date: Date,
+        other: String,
+    },
     #[error("out of range: the year must be from -9999 to 9999")]
     OutOfRange,
 }
@@ -85,6 +92,14 @@ fn unrecognized_message(understood: &str, rejected: &str) -> String {
         format!("not understood: {rejected:?}; {ADVICE}{offset}")
     } else {
         format!("understood {understood:?}, but not {rejected:?}; {ADVICE}{offset}")
+    }
+}
+
+fn described(word: Option<&str>, date: Date) -> String {
+    let weekday = date.weekday();
+    match word {
+        Some(word) => format!("{word:?} is {weekday:?} {date}"),
+        None => format!("{date} is a {weekday:?}"),
     }
 }
 

@@ -222,7 +222,7 @@ fn days_for_workdays(count: i64, date: Date) -> i64 {
 
 /// A date whose month and day may be out of range by any amount. Days are counted from the
 /// corresponding year in 2000 to 2399, because the calendar repeats every 400 years.
-fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
+pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
     let months = year * 12 + month - 1;
     let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
     let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;

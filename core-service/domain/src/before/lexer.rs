@@ -127,6 +127,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Whether another number of a time follows, not a meridiem or a zone.
+    pub(super) fn is_before_number(&self) -> bool {
+        self.peek()
+            .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
+    }
+
+    /// The hours that the `am` or `pm` that follows adds to an hour.
+    pub(super) fn meridiem_hours(&self, hour: i64) -> i64 {
+        match (self.remainder().bytes().next(), hour) {
+            (Some(b'a' | b'A'), 12) => -12,
+            (Some(b'p' | b'P'), 12) => 0,
+            (Some(b'p' | b'P'), _) => 12,
+            _ => 0,
+        }
+    }
+
     fn skip_until(&mut self, matches: impl Fn(char) -> bool) {
         self.take(usize::MAX, |char| !matches(char));
     }

@@ -42,6 +42,7 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
     let context = Context {
         original: text,
         original_positions: &[],
+        is_from_now: false,
         today: now.date(),
         date_order,
     };

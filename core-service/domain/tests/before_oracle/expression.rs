@@ -12,6 +12,8 @@ pub(crate) struct Expression {
     /// For each time before a day word: the text with `midnight` and that time appended. PHP resets
     /// the time at a day word, so it keeps such a time only if the time is repeated at the end.
     pub(crate) repeated: Vec<String>,
+    /// The text without its weekdays, its day words, or both, also with a time repeated.
+    pub(crate) with_fewer_days: Vec<String>,
     /// The text in words that PHP has.
     pub(crate) in_php: String,
     pub(crate) has_zone: bool,
@@ -26,18 +28,26 @@ impl Expression {
         let separator = if random.chance(5) { ", " } else { " " };
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let text = texts.join(separator);
-        let in_words_of_php: Vec<&str> = pieces
-            .iter()
-            .map(|piece| piece.in_php.as_deref().unwrap_or(&piece.text))
-            .collect();
-        let in_php = in_words_of_php.join(separator);
-        let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
-        let times = (0..pieces.len())
-            .filter(|index| is_before_day(*index))
-            .flat_map(|index| &pieces[index].times);
-        let repeated = times
-            .map(|time| format!("{in_php} midnight {time}"))
-            .collect();
+        let (in_php, repeated) = in_php_of(&pieces, separator);
+        // At a day, PHP resets the time, as at `midnight`.
+        let without = |is_day: fn(&Piece) -> bool| {
+            let pieces = pieces.iter().cloned();
+            let rest: Vec<Piece> = pieces
+                .map(|piece| {
+                    if is_day(&piece) {
+                        Piece::midnight()
+                    } else {
+                        piece
+                    }
+                })
+                .collect();
+            let (text, repeated) = in_php_of(&rest, separator);
+            [text].into_iter().chain(repeated)
+        };
+        let with_fewer_days = [Piece::is_weekday, Piece::is_day_word, |piece: &Piece| {
+            piece.is_weekday() || piece.is_day_word()
+        }];
+        let with_fewer_days = with_fewer_days.into_iter().flat_map(without).collect();
         let order = if random.chance(20) {
             DateOrder::DayFirst
         } else {
@@ -46,6 +56,7 @@ impl Expression {
         Self {
             text,
             repeated,
+            with_fewer_days,
             in_php,
             has_zone: pieces.iter().any(|piece| piece.has_zone),
             now: now(random),
@@ -105,6 +116,20 @@ impl Expression {
         pairs.any(|pair| b"+-".contains(&pair[0]) && pair[1].is_ascii_digit())
     }
 
+    /// The word is a duration without a sign, or the duration of a text with such a one that PHP
+    /// cannot read.
+    pub(crate) fn rejects_unsigned_at(&self, word: &str) -> bool {
+        let is_unsigned = |word: &str| {
+            let unit = word.trim_start_matches(|char: char| char.is_ascii_digit());
+            let mut unit = unit.trim_end_matches(',').chars();
+            word.starts_with(|char: char| char.is_ascii_digit()) && unit.all(char::is_alphabetic)
+        };
+        is_unsigned(word)
+            || (self.has_duration()
+                && Self::has_signed_number(word)
+                && self.text.split(' ').any(is_unsigned))
+    }
+
     /// The word contains a decimal point before digits.
     pub(crate) fn has_fraction(word: &str) -> bool {
         let mut pairs = word.as_bytes().windows(2);
@@ -120,6 +145,25 @@ impl Expression {
         changes
             .next()
             .is_some_and(|change| change.timestamp() < last)
+    }
+
+    /// Contains a weekday or a day word.
+    pub(crate) fn has_day(&self) -> bool {
+        let text = self.text.to_lowercase();
+        let names = [
+            "today",
+            "tomorrow",
+            "yesterday",
+            "mon",
+            "tue",
+            "wed",
+            "thu",
+            "fri",
+            "sat",
+            "sun",
+            "weekday",
+        ];
+        names.iter().any(|name| text.contains(name))
     }
 
     /// Contains a Unix time. If a zone precedes it, PHP counts it from the year 0.
@@ -151,6 +195,23 @@ impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {} {:?}", self.text, self.now, self.order)
     }
+}
+
+/// The pieces in words that PHP has, and the variants with a repeated time.
+fn in_php_of(pieces: &[Piece], separator: &str) -> (String, Vec<String>) {
+    let words: Vec<&str> = pieces
+        .iter()
+        .map(|piece| piece.in_php.as_deref().unwrap_or(&piece.text))
+        .collect();
+    let text = words.join(separator);
+    let is_before_day = |index: usize| pieces[index..].iter().any(|piece| piece.is_day);
+    let times = (0..pieces.len())
+        .filter(|index| is_before_day(*index))
+        .flat_map(|index| &pieces[index].times);
+    let repeated = times
+        .map(|time| format!("{text} midnight {time}"))
+        .collect();
+    (text, repeated)
 }
 
 /// Any second from 2020 to 2036, often in a week with a clock change.

@@ -34,12 +34,18 @@ enum Outcome {
     Elapsed,
     /// A time before a day word. PHP agrees if the time is repeated at the end.
     Improved,
+    /// A weekday or a day word that agrees with another day. PHP agrees if it is left out.
+    Agreeing,
     /// We reject a range of two times.
     RejectedRange,
     /// We reject a date that does not exist.
     RejectedDate,
     /// We reject hours, minutes or seconds ago beside a day or a time of day.
     RejectedAgo,
+    /// We reject days that contradict each other.
+    RejectedDay,
+    /// We reject a duration without a sign beside a day or a time of day.
+    RejectedUnsigned,
     /// We reject a single letter that PHP takes for a military zone.
     RejectedLetter,
     /// We reject an offset from UTC that is not in use, not written in full, or not directly after a
@@ -106,6 +112,7 @@ fn compare(
         (Ok(_), php) if seconds == php && expression.has_duration() => Outcome::Duration,
         (Ok(_), php) if seconds == php => Outcome::Same,
         (Ok(ours), _) if php.repeated.contains(&ours.as_second()) => Outcome::Improved,
+        (Ok(ours), _) if php.with_fewer_days.contains(&ours.as_second()) => Outcome::Agreeing,
         (Ok(_), _) if expression.has_lost_meridiem() => Outcome::Superset,
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
         (Ok(ours), Some(seconds))
@@ -134,6 +141,16 @@ fn compare(
             if expression.rejects_hours_ago_at(rejected) =>
         {
             Outcome::RejectedAgo
+        }
+        (Err(Error::DifferentDays { .. } | Error::Duplicate { kind: "day", .. }), _)
+            if expression.has_day() =>
+        {
+            Outcome::RejectedDay
+        }
+        (Err(Error::Unrecognized { rejected, .. }), _)
+            if expression.rejects_unsigned_at(rejected) =>
+        {
+            Outcome::RejectedUnsigned
         }
         (Err(Error::Unrecognized { rejected, .. }), _) if Expression::has_fraction(rejected) => {
             Outcome::RejectedFraction

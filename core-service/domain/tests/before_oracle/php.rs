@@ -11,6 +11,8 @@ pub(crate) struct PhpResult {
     pub(crate) seconds: Option<i64>,
     /// The results for the expression's variants with a repeated time.
     pub(crate) repeated: Vec<i64>,
+    /// The results for the variants with fewer days.
+    pub(crate) with_fewer_days: Vec<i64>,
     pub(crate) local_time: LocalTime,
     /// The expression has an offset from UTC.
     pub(crate) has_offset: bool,
@@ -65,7 +67,12 @@ pub(crate) fn results(expressions: &[Expression]) -> Option<Vec<PhpResult>> {
         .expect("php reads all of its input");
     assert!(output.status.success(), "php failed: {}", output.status);
     let output = String::from_utf8(output.stdout).expect("the script writes ASCII");
-    Some(output.lines().map(parse_line).collect())
+    let lines = expressions.iter().zip(output.lines());
+    Some(
+        lines
+            .map(|(expression, line)| parse_line(expression, line))
+            .collect(),
+    )
 }
 
 fn input_line(expression: &Expression) -> String {
@@ -76,6 +83,7 @@ fn input_line(expression: &Expression) -> String {
         .expect("all test zones have names");
     let texts: Vec<&str> = std::iter::once(&expression.in_php)
         .chain(&expression.repeated)
+        .chain(&expression.with_fewer_days)
         .map(String::as_str)
         .collect();
     format!(
@@ -85,7 +93,7 @@ fn input_line(expression: &Expression) -> String {
     )
 }
 
-fn parse_line(line: &str) -> PhpResult {
+fn parse_line(expression: &Expression, line: &str) -> PhpResult {
     let mut words = line.split(' ');
     let mut next = || words.next().expect("the script writes at least four words");
     let local_time = match next() {
@@ -95,9 +103,12 @@ fn parse_line(line: &str) -> PhpResult {
     };
     let (has_offset, ignores_zone) = (next() == "1", next() == "1");
     let seconds = next().parse().ok();
+    let repeated = words.by_ref().take(expression.repeated.len());
+    let repeated = repeated.filter_map(|word| word.parse().ok()).collect();
     PhpResult {
         seconds,
-        repeated: words.filter_map(|word| word.parse().ok()).collect(),
+        repeated,
+        with_fewer_days: words.filter_map(|word| word.parse().ok()).collect(),
         local_time,
         has_offset,
         ignores_zone,

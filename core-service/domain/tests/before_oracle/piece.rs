@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Piece {
     pub(crate) text: String,
     /// The same in PHP's words, if PHP lacks those of the text.
@@ -33,6 +33,11 @@ impl Piece {
             is_day: true,
             ..Self::new(text)
         }
+    }
+
+    /// In place of a day that is left out.
+    pub(crate) fn midnight() -> Self {
+        Self::day("midnight")
     }
 
     fn time(text: impl Into<String>, time: impl Into<String>) -> Self {
@@ -138,7 +143,17 @@ const ORDINALS: [&str; 12] = [
     "previous", "this",
 ];
 
+const DAY_WORDS: [&str; 3] = ["today", "tomorrow", "yesterday"];
+
 impl Piece {
+    pub(crate) fn is_weekday(&self) -> bool {
+        WEEKDAYS.contains(&self.text.as_str())
+    }
+
+    pub(crate) fn is_day_word(&self) -> bool {
+        DAY_WORDS.contains(&self.text.as_str())
+    }
+
     /// A piece of any kind.
     pub(crate) fn random(random: &mut Random) -> Piece {
         match random.below(100) {
@@ -189,7 +204,7 @@ fn keyword(random: &mut Random) -> Piece {
             );
             Piece::time(text.clone(), text)
         }
-        _ => Piece::day(random.pick(&["today", "tomorrow", "yesterday"])),
+        _ => Piece::day(random.pick(&DAY_WORDS)),
     }
 }
 

@@ -165,7 +165,8 @@ pub(in crate::api_description) static TASK: Class = Class {
             .description("The latest time. In requests an instant, a local time in the store's time \
                 zone, or a duration from now: `2026-11-25T17:30:00+01:00`, `tomorrow 17:30`, `+2h`, \
                 `+1h30`, `in 2 hours`, also in everyday phrases of English, French, German, Spanish \
-                and Italian. What has two meanings is refused with the forms to write."),
+                and Italian. What has two meanings is refused with the forms to write; a day named \
+                twice must agree, as in `thursday 22 october 18:00`."),
         Field::new("timeSlot", Text)
             .iri(Api("Task/timeSlot"))
             .write_only()

@@ -1,5 +1,6 @@
 //! The date, time, zone and relative offset that a text of the strict grammar names.
 
+mod agreement;
 mod zone_token;
 
 use super::context::Context;
@@ -10,6 +11,7 @@ use super::relative::RelativeOffset;
 use super::slash_dates;
 use super::word_tables;
 use super::zone::Zone;
+use agreement::NamedDays;
 use zone_token::ShortTime;
 
 /// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
@@ -46,6 +48,7 @@ pub(super) struct ParsedTime {
     has_date: bool,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,
+    days: NamedDays,
     /// The number of zone tokens. A second one is ignored, as in PHP.
     zone_count: u8,
     /// The previous token is a time of day, so that a UTC offset may follow.
@@ -75,6 +78,7 @@ impl ParsedTime {
                 _ => {}
             }
             is_empty = false;
+            parsed.days.end_amount(token.kind);
             parsed.is_after_time = match token.kind {
                 TokenKind::Fields(fields) => fields.contains(&Field::Hour),
                 TokenKind::TimeOrYear => true,
@@ -83,15 +87,21 @@ impl ParsedTime {
                 _ => false,
             };
         }
-        match zone_start {
-            _ if is_empty => Err(context.unrecognized(0)),
-            Some(start) if parsed.counts_from_now() => Err(context.unrecognized(start)),
-            _ => match parsed.clock_units_ago {
-                // `today 2 hours ago` is not two hours before midnight.
-                Some(start) if !parsed.counts_from_now() => Err(context.unrecognized(start)),
-                _ => Ok(parsed),
-            },
+        if is_empty {
+            return Err(context.unrecognized(0));
         }
+        // `today 2 hours ago` is not two hours before midnight.
+        let rejected = if parsed.counts_from_now() {
+            zone_start
+        } else {
+            parsed.clock_units_ago
+        };
+        if let Some(start) = rejected {
+            return Err(context.unrecognized(start));
+        }
+        parsed.check_durations(context)?;
+        parsed.settle_day(context)?;
+        Ok(parsed)
     }
 
     /// Whether the time of day is that of the present: `+2 hours`, `next week`.
@@ -121,9 +131,9 @@ impl ParsedTime {
     fn apply(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
-            TokenKind::Yesterday => self.set_day_word(-1),
-            TokenKind::Today => self.default_to_midnight(),
-            TokenKind::Tomorrow => self.set_day_word(1),
+            TokenKind::Yesterday => self.set_day_word(-1, token, context)?,
+            TokenKind::Today => self.set_day_word(0, token, context)?,
+            TokenKind::Tomorrow => self.set_day_word(1, token, context)?,
             TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
             TokenKind::Noon => self.set_time(
                 TimeOfDay {
@@ -154,34 +164,43 @@ impl ParsedTime {
                 if self.relative.has_clock_units() {
                     self.clock_units_ago = Some(token.start);
                 }
+                self.days.apply_ago(token, context)?;
                 self.relative.negate();
             }
             TokenKind::Amount if is_fraction(token) => {
                 return Err(context.unrecognized(token.start));
             }
-            TokenKind::Amount => self.relative.add_amount(token).ok_or(Error::OutOfRange)?,
-            TokenKind::CalendarWeek => self.relative.set_calendar_week(token),
-            TokenKind::MonthBoundary => self.relative.set_month_boundary(token),
+            TokenKind::Amount => {
+                self.relative.add_amount(token).ok_or(Error::OutOfRange)?;
+                self.days.add_amount(token, context)?;
+            }
+            TokenKind::CalendarWeek => {
+                self.relative.set_calendar_week(token);
+                self.days.set_beside_no_word(token);
+            }
+            TokenKind::MonthBoundary => {
+                self.relative.set_month_boundary(token);
+                self.days.set_alone(token);
+            }
             TokenKind::Weekday => {
                 self.relative.set_weekday(token);
+                self.days
+                    .set_weekday(self.relative.weekday, token, context)?;
                 self.default_to_midnight();
             }
             TokenKind::WeekdayOfMonth => {
+                self.days.count_weekday(token, context)?;
                 self.relative.set_weekday_of_month(token);
                 self.default_to_midnight();
             }
             TokenKind::OrdinalUnit => {
+                self.days.add_ordinal_unit(token, context)?;
                 if self.relative.add_ordinal_unit(token) {
                     self.default_to_midnight();
                 }
             }
         }
         Ok(())
-    }
-
-    fn set_day_word(&mut self, days: i64) {
-        self.relative.days = days;
-        self.default_to_midnight();
     }
 
     /// Sets the time to midnight. A time already given stays, but a later one may replace it.
@@ -226,7 +245,7 @@ impl ParsedTime {
         } else {
             (given - 1, 45)
         };
-        let hour = hour + meridiem_hours(&cursor, hour);
+        let hour = hour + cursor.meridiem_hours(hour);
         self.set_time(
             TimeOfDay {
                 hour,
@@ -251,6 +270,7 @@ impl ParsedTime {
         self.relative.seconds += sign * seconds;
         (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
         self.has_date = false;
+        self.days.set_alone(token);
         self.set_time(TimeOfDay::default(), TimeState::Implied);
         self.zone = Some(Zone::Fixed(0));
         self.zone_count = 1;
@@ -303,16 +323,16 @@ impl ParsedTime {
         for field in fields {
             match field {
                 Field::Hour => time.hour = cursor.number(2).unwrap_or_default().0,
-                Field::Minute if is_before_number(&cursor) => {
+                Field::Minute if cursor.is_before_number() => {
                     time.minute = cursor.number(2).unwrap_or_default().0;
                 }
-                Field::Second if is_before_number(&cursor) => {
+                Field::Second if cursor.is_before_number() => {
                     time.second = cursor.number(2).unwrap_or_default().0;
                     has_second = true;
                 }
                 Field::Minute | Field::Second => {}
                 Field::Fraction => time.microsecond = cursor.microseconds(),
-                Field::Meridiem => time.hour += meridiem_hours(&cursor, time.hour),
+                Field::Meridiem => time.hour += cursor.meridiem_hours(time.hour),
                 Field::Zone if cursor.remainder().is_empty() => {}
                 Field::Zone => self.set_zone(cursor.remainder(), true, token, context)?,
                 field => self.set_date_field(*field, &mut cursor, token),
@@ -323,6 +343,9 @@ impl ParsedTime {
             if !has_second && !fields.contains(&Field::Meridiem) {
                 self.last_short_time = Some(ShortTime::of(token));
             }
+        }
+        if fields.contains(&Field::Week) {
+            self.days.set_iso_week(self.relative.days, token);
         }
         Ok(())
     }
@@ -350,6 +373,7 @@ impl ParsedTime {
             Field::DayOfYear => {
                 self.month = Some(1);
                 self.day = cursor.number(3).map(|(day, _)| day);
+                self.days.has_day_of_year = true;
             }
             Field::Week => {
                 (self.month, self.day) = (Some(1), Some(1));
@@ -372,21 +396,4 @@ fn is_fraction(amount: &Token<'_>) -> bool {
     let integer = amount.before().strip_suffix(['.', ',']);
     amount.text.starts_with(|char: char| char.is_ascii_digit())
         && integer.is_some_and(|integer| !integer.ends_with(char::is_alphabetic))
-}
-
-/// Whether another number of a time follows, not a meridiem or a zone.
-fn is_before_number(cursor: &Cursor<'_>) -> bool {
-    cursor
-        .peek()
-        .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
-}
-
-/// The hours that `am` or `pm` adds to an hour.
-fn meridiem_hours(cursor: &Cursor<'_>, hour: i64) -> i64 {
-    match (cursor.remainder().bytes().next(), hour) {
-        (Some(b'a' | b'A'), 12) => -12,
-        (Some(b'p' | b'P'), 12) => 0,
-        (Some(b'p' | b'P'), _) => 12,
-        _ => 0,
-    }
 }

@@ -1,19 +1,7 @@
-//! Texts with two readings: hours after `d'ici`, ranges, hours ago beside a day.
+//! Texts with two readings: hours after `d'ici`, ranges, days and durations beside each other.
 
-use super::{assert_parsed, now};
+use super::{assert_messages, assert_not_understood, assert_parsed, now};
 use crate::before::{DateOrder, parse};
-
-fn assert_messages(rows: &[(&str, &str)]) {
-    let failures: Vec<_> = rows
-        .iter()
-        .map(|(text, message)| (text, message, parse(text, &now(), DateOrder::DayFirst)))
-        .filter(|(_, message, parsed)| {
-            parsed.as_ref().map_err(ToString::to_string) != Err(message.to_string())
-        })
-        .map(|(text, _, parsed)| format!("{text:?}: {:?}", parsed.map_err(|e| e.to_string())))
-        .collect();
-    assert_eq!(failures, Vec::<String>::new());
-}
 
 fn assert_all_parsed(rows: &[(&str, &str)]) {
     for (text, local) in rows {
@@ -104,41 +92,182 @@ fn a_hyphen_after_a_time_without_seconds_is_a_range() {
 }
 
 #[test]
+fn a_relative_day_agrees_with_the_weekday_or_the_date_beside_it() {
+    assert_all_parsed(&[
+        ("demain jeudi", "2026-10-22T00:00"),
+        ("jeudi demain 18h", "2026-10-22T18:00"),
+        ("tomorrow 22 october", "2026-10-22T00:00"),
+        ("tomorrow 22 october 10:00", "2026-10-22T10:00"),
+        ("2026-10-22 tomorrow 10:00", "2026-10-22T10:00"),
+        ("tomorrow 2026-295", "2026-10-22T00:00"),
+        (
+            "tomorrow thursday 22 october 2026 18:00",
+            "2026-10-22T18:00",
+        ),
+        ("the day after tomorrow, friday", "2026-10-23T00:00"),
+        ("avant-hier lundi", "2026-10-19T00:00"),
+        ("today wednesday 18:00", "2026-10-21T18:00"),
+        ("yesterday tuesday", "2026-10-20T00:00"),
+        ("après-demain vendredi 9h", "2026-10-23T09:00"),
+        ("tomorrow thursday 10:00 +2 hours", "2026-10-22T12:00"),
+        ("mercredi ce soir", "2026-10-21T20:00"),
+        ("tomorrow thursday 24:00", "2026-10-23T00:00"),
+    ]);
+    let tomorrow = "is Thursday 2026-10-22, not";
+    let today = "is Wednesday 2026-10-21, not";
+    for (text, word, day, other) in [
+        ("demain vendredi", "demain", tomorrow, r#""vendredi""#),
+        ("Friday, tomorrow", "tomorrow", tomorrow, r#""Friday""#),
+        ("today friday", "today", today, r#""friday""#),
+        ("ce soir le vendredi", "ce soir", today, r#""vendredi""#),
+        ("tomorrow 25 november", "tomorrow", tomorrow, "2026-11-25"),
+        ("demain 25 novembre 18h", "demain", tomorrow, "2026-11-25"),
+        ("tomorrow november", "tomorrow", tomorrow, "2026-11-22"),
+        ("today 2026-10-22", "today", today, "2026-10-22"),
+        (
+            "the day after tomorrow, 22 october",
+            "the day after tomorrow",
+            "is Friday 2026-10-23, not",
+            "2026-10-22",
+        ),
+    ] {
+        let message = format!("{word:?} {day} {other}: write only one of the two");
+        assert_messages(&[(text, &message)]);
+    }
+    assert_messages(&[(
+        "tomorrow 2026-02-30",
+        "2026-02-30 is not a date of the calendar",
+    )]);
+}
+
+#[test]
+fn a_weekday_agrees_with_the_date_beside_it() {
+    assert_all_parsed(&[
+        ("Wednesday 25 November 2026 10:00", "2026-11-25T10:00"),
+        ("2026-11-25 wednesday", "2026-11-25T00:00"),
+        ("wed 2026-329", "2026-11-25T00:00"),
+        ("2026-W48-3 wednesday", "2026-11-25T00:00"),
+        ("2026-W48-3 wednesday +2 days", "2026-11-27T00:00"),
+        ("wednesday 25 november 24:00", "2026-11-26T00:00"),
+        ("2026-11-25 next monday", "2026-11-30T00:00"),
+        ("monday november 2026", "2026-11-02T00:00"),
+    ]);
+    for (text, weekday) in [
+        ("friday 2026-11-25", "friday"),
+        ("Fri, 25 Nov 2026 10:00:00 +0100", "Fri"),
+        ("vendredi 25 novembre 18h", "vendredi"),
+        ("2026-W48-3 friday", "friday"),
+        ("2026-329 friday", "friday"),
+    ] {
+        let message =
+            format!("2026-11-25 is a Wednesday, not {weekday:?}: write only one of the two");
+        assert_messages(&[(text, &message)]);
+    }
+    assert_messages(&[
+        (
+            "2026-W48 thursday",
+            r#"2026-11-23 is a Monday, not "thursday": write only one of the two"#,
+        ),
+        (
+            "friday 2026-02-30",
+            "2026-02-30 is not a date of the calendar",
+        ),
+    ]);
+}
+
+#[test]
+fn a_second_day_is_rejected() {
+    for (text, understood, second) in [
+        ("tomorrow today", "tomorrow", "today"),
+        ("demain ce soir", "demain", "ce"),
+        ("monday tuesday", "monday", "tuesday"),
+        ("monday 18:00 next friday", "monday 18:00", "next"),
+        ("next monday friday", "next monday", "friday"),
+        ("thu Friday 2019-W24-5", "thu", "Friday"),
+        (
+            "yesterday fri friday saturdays",
+            "yesterday fri friday",
+            "saturdays",
+        ),
+        ("tomorrow next monday", "tomorrow", "next"),
+        ("tomorrow next week", "tomorrow", "next"),
+        ("2 days tomorrow", "2 days", "tomorrow"),
+        ("tomorrow +1 week tomorrow", "tomorrow +1 week", "tomorrow"),
+        ("2027-W40 tomorrow", "2027-W40", "tomorrow"),
+        ("2024-W01 tomorrow", "2024-W01", "tomorrow"),
+        ("tomorrow 2027-W01", "tomorrow", "2027-W01"),
+        ("tomorrow thursday +1 day", "tomorrow thursday", "+1"),
+        ("today --16year thursday", "today --16year", "thursday"),
+        ("tomorrow 22 october +1 week", "tomorrow 22 october", "+1"),
+        ("tomorrow last day of october", "tomorrow", "last"),
+        (
+            "last day of october friday",
+            "last day of october",
+            "friday",
+        ),
+        ("@1790000000 tomorrow", "@1790000000", "tomorrow"),
+        ("@1790000000 monday", "@1790000000", "monday"),
+    ] {
+        let message =
+            format!("understood {understood:?}, but {second:?} is a second day: write only one");
+        assert_messages(&[(text, &message)]);
+    }
+    assert_all_parsed(&[
+        ("monday monday 18:00", "2026-10-26T18:00"),
+        ("tomorrow tomorrow", "2026-10-22T00:00"),
+        ("monday next week", "2026-10-26T00:00"),
+        ("tomorrow +1 week", "2026-10-29T00:00"),
+        ("today +1 month", "2026-11-21T00:00"),
+        ("first day of next month 10:00", "2026-11-01T10:00"),
+    ]);
+}
+
+#[test]
+fn a_duration_without_a_direction_beside_a_day_or_a_time_of_day_is_rejected() {
+    assert_not_understood(&[
+        ("18:00 15 minutes", "18:00", "15"),
+        ("monday 2 hours", "monday", "2"),
+        ("tomorrow 2 hours", "tomorrow", "2"),
+        ("today, 90 min", "today,", "90"),
+        ("2026-11-25 2 hours", "2026-11-25", "2"),
+        ("2026-11-25 3 days", "2026-11-25", "3"),
+        ("friday 2 weeks", "friday", "2"),
+        ("demain 20 minutes", "demain", "20"),
+        ("mercredi 30 minutes", "mercredi", "30"),
+        ("noon half an hour", "noon", "half"),
+        ("tomorrow 2 days ago", "tomorrow 2 days", "ago"),
+        ("15 minutes 18:00", "", "15"),
+        ("15 Minuten am Montag", "15", "Minuten"),
+        ("15 minutes lundi", "15 minutes", "lundi"),
+        ("2 days friday", "", "2"),
+    ]);
+    assert_all_parsed(&[
+        ("18:00 +15 minutes", "2026-10-21T18:15"),
+        ("18:00 +1 hour 30 minutes", "2026-10-21T19:30"),
+        ("tomorrow 00:00 +1 hour and 30 minutes", "2026-10-22T01:30"),
+        ("2 days 18:00", "2026-10-23T18:00"),
+        ("1 hour 30 minutes", "2026-10-21T16:00:45"),
+        ("in 2 weeks on monday 9:00", "2026-11-09T09:00"),
+        ("2 mondays", "2026-11-02T14:30:45"),
+    ]);
+}
+
+#[test]
 fn hours_ago_beside_a_day_or_a_time_of_day_are_rejected() {
-    const ADVICE: &str = "; write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
-    for (text, understood) in [
+    assert_not_understood(&[
         (
             "il y a 2 heures aujourd'hui",
-            r#"understood "il y a 2 heures", but not "aujourd'hui""#,
+            "il y a 2 heures",
+            "aujourd'hui",
         ),
-        (
-            "heute vor 2 Stunden",
-            r#"understood "heute vor 2", but not "Stunden""#,
-        ),
-        (
-            "today 2 hours ago",
-            r#"understood "today 2 hours", but not "ago""#,
-        ),
-        (
-            "2 hours ago today",
-            r#"understood "2 hours", but not "ago""#,
-        ),
-        (
-            "monday 30 minutes ago",
-            r#"understood "monday 30 minutes", but not "ago""#,
-        ),
-        (
-            "18:00 2 hours ago",
-            r#"understood "18:00 2 hours", but not "ago""#,
-        ),
-        (
-            "15 minutes at 18:00",
-            r#"understood "15 minutes", but not "at""#,
-        ),
-        ("2 hours on monday", r#"understood "2 hours", but not "on""#),
-    ] {
-        assert_messages(&[(text, &format!("{understood}{ADVICE}"))]);
-    }
+        ("heute vor 2 Stunden", "heute vor 2", "Stunden"),
+        ("today 2 hours ago", "today 2 hours", "ago"),
+        ("2 hours ago today", "2 hours", "ago"),
+        ("monday 30 minutes ago", "monday 30 minutes", "ago"),
+        ("18:00 2 hours ago", "18:00 2 hours", "ago"),
+        ("15 minutes at 18:00", "15 minutes", "at"),
+        ("2 hours on monday", "2 hours", "on"),
+    ]);
     assert_all_parsed(&[
         ("2 days ago 18:00", "2026-10-19T18:00"),
         ("2 days ago 18:00 +1 hour", "2026-10-19T19:00"),

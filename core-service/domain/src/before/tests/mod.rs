@@ -29,6 +29,31 @@ fn assert_rejected(text: &str) {
     assert!(parsed.is_err(), "{text:?}: {parsed:?}");
 }
 
+/// Asserts the message of each text.
+fn assert_messages(rows: &[(&str, &str)]) {
+    let failures: Vec<_> = rows
+        .iter()
+        .map(|(text, message)| (text, message, parse(text, &now(), DateOrder::DayFirst)))
+        .filter(|(_, message, parsed)| {
+            parsed.as_ref().map_err(ToString::to_string) != Err(message.to_string())
+        })
+        .map(|(text, _, parsed)| format!("{text:?}: {:?}", parsed.map_err(|e| e.to_string())))
+        .collect();
+    assert_eq!(failures, Vec::<String>::new());
+}
+
+/// Asserts that each text is rejected at its third member after its second, with the advice.
+fn assert_not_understood(rows: &[(&str, &str, &str)]) {
+    for (text, understood, rejected) in rows {
+        let part = match *understood {
+            "" => format!("not understood: {rejected:?}"),
+            _ => format!("understood {understood:?}, but not {rejected:?}"),
+        };
+        let advice = "write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
+        assert_messages(&[(text, &format!("{part}; {advice}"))]);
+    }
+}
+
 #[test]
 fn slash_dates_follow_the_order_of_the_country() {
     let parsed = |text, order| parse(text, &now(), order).ok();

@@ -1,0 +1,300 @@
+//! Days and durations beside each other: read if they agree, rejected if they contradict each
+//! other or may mean two times. PHP adds them up.
+
+use super::super::context::Context;
+use super::super::error::Error;
+use super::super::grammar::TokenKind;
+use super::super::instant::date_of;
+use super::super::lexer::{Cursor, Token};
+use super::super::relative::WeekdaySearch;
+use super::super::word_tables::{Unit, WEEKDAYS, WORKDAYS, value_of};
+use super::ParsedTime;
+use jiff::civil::Date;
+
+/// The days and durations that a text names beside a date, as positions of their tokens.
+#[derive(Debug, Default)]
+pub(super) struct NamedDays {
+    /// `yesterday`, `today` or `tomorrow`, and its days from today.
+    word: Option<(i64, usize)>,
+    /// A weekday without `next`, `last` or an amount, and its number.
+    weekday: Option<(i64, usize)>,
+    /// `next monday`, `2 mondays`, `first monday of`.
+    counted_weekday: Option<usize>,
+    /// A day that is not compared with a weekday or a day word: a Unix time, `last day of`.
+    alone: Option<usize>,
+    /// A day that is not compared with a day word, but with a weekday: a week.
+    beside_no_word: Option<usize>,
+    /// The days from 1 January to an ISO week or a day of it.
+    iso_days: Option<i64>,
+    pub(super) has_day_of_year: bool,
+    /// Years, months, weeks, working days, or days with an amount.
+    shift: Option<usize>,
+    /// Hours, minutes or seconds without a sign.
+    unsigned_clock_units: Option<usize>,
+    /// Years to days without a sign.
+    unsigned_days: Option<usize>,
+    /// The previous token is an amount with a sign, which holds for the next one too.
+    is_after_signed_amount: bool,
+}
+
+impl NamedDays {
+    pub(super) fn set_weekday(
+        &mut self,
+        weekday: Option<i64>,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let is_other = |(given, _)| Some(given) != weekday;
+        if self.counted_weekday.is_some() || self.weekday.is_some_and(is_other) {
+            return Err(context.duplicate("day", token.start));
+        }
+        self.weekday = weekday.map(|weekday| (weekday, token.start));
+        Ok(())
+    }
+
+    pub(super) fn count_weekday(
+        &mut self,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        if self.counted_weekday.is_some() || self.weekday.is_some() {
+            return Err(context.duplicate("day", token.start));
+        }
+        self.counted_weekday = Some(token.start);
+        Ok(())
+    }
+
+    pub(super) fn set_alone(&mut self, token: &Token<'_>) {
+        self.alone = Some(token.start);
+    }
+
+    pub(super) fn set_beside_no_word(&mut self, token: &Token<'_>) {
+        self.beside_no_word = Some(token.start);
+    }
+
+    pub(super) fn set_iso_week(&mut self, days: i64, token: &Token<'_>) {
+        self.iso_days = Some(days);
+        self.set_beside_no_word(token);
+    }
+
+    /// `next month`, `third day`, `last friday`.
+    pub(super) fn add_ordinal_unit(
+        &mut self,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let mut cursor = Cursor::new(token.text);
+        cursor.word();
+        match Unit::parse(cursor.remainder()) {
+            // `tomorrow next day` is the day after tomorrow.
+            Some(Unit::Day) => {}
+            Some(unit) if unit.is_of_a_clock() => {}
+            None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
+                self.count_weekday(token, context)?;
+            }
+            _ => self.shift = Some(token.start),
+        }
+        Ok(())
+    }
+
+    /// `+2 hours`, `3 weekdays`, `1 monday`.
+    pub(super) fn add_amount(
+        &mut self,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let unit = token
+            .text
+            .trim_start_matches(|char: char| !char.is_alphabetic());
+        if value_of(unit, WEEKDAYS).is_some() {
+            return self.count_weekday(token, context);
+        }
+        let start = token.end() - token.text.trim_start().len();
+        let is_of_a_clock = Unit::parse(unit).is_some_and(Unit::is_of_a_clock);
+        self.is_after_signed_amount |= token.text.contains(['+', '-']);
+        let unsigned = if is_of_a_clock {
+            &mut self.unsigned_clock_units
+        } else {
+            self.shift = Some(start);
+            &mut self.unsigned_days
+        };
+        if !self.is_after_signed_amount {
+            unsigned.get_or_insert(start);
+        }
+        Ok(())
+    }
+
+    /// Records that a token is not a separator.
+    pub(super) fn end_amount(&mut self, kind: TokenKind) {
+        self.is_after_signed_amount &= kind == TokenKind::Amount;
+    }
+
+    /// `ago` gives a direction to the amounts before it. It does not apply to `tomorrow`.
+    pub(super) fn apply_ago(
+        &mut self,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        if self.word.is_some_and(|(days, _)| days != 0) {
+            return Err(context.unrecognized(token.start));
+        }
+        (self.unsigned_clock_units, self.unsigned_days) = (None, None);
+        Ok(())
+    }
+
+    fn has_weekday(&self) -> bool {
+        self.weekday.is_some() || self.counted_weekday.is_some()
+    }
+}
+
+impl ParsedTime {
+    /// `today`, `tomorrow`, `yesterday`. Another one beside it is an error, and so are days before
+    /// it, which PHP ignores.
+    pub(super) fn set_day_word(
+        &mut self,
+        days: i64,
+        token: &Token<'_>,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let given = self.days.word.map(|(given, _)| given);
+        let is_after_days = days != 0 && self.relative.days != given.unwrap_or_default();
+        if given.is_some_and(|given| given != days) || is_after_days {
+            return Err(context.duplicate("day", token.start));
+        }
+        if given.is_none() {
+            self.days.word = Some((days, token.start));
+            self.relative.days += days;
+        }
+        self.default_to_midnight();
+        Ok(())
+    }
+
+    /// Rejects a duration beside a day or a time of day that has neither a sign nor a word for
+    /// its direction: `15 minutes 18:00` may be before or after that time.
+    pub(super) fn check_durations(&self, context: Context<'_>) -> Result<(), Error> {
+        let days = &self.days;
+        let has_day = self.has_any_date()
+            || days.word.is_some()
+            || days.has_weekday()
+            || days.alone.is_some();
+        let clock_units = days.unsigned_clock_units;
+        let unsigned = clock_units
+            .filter(|_| !self.counts_from_now())
+            .or(days.unsigned_days.filter(|_| has_day));
+        match unsigned {
+            Some(start) if !context.is_from_now => Err(context.unrecognized(start)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces days that agree by one date.
+    pub(super) fn settle_day(&mut self, context: Context<'_>) -> Result<(), Error> {
+        let days = &self.days;
+        match (days.word, days.weekday, days.alone) {
+            (Some((_, start)), _, _) => self.settle_day_word(start, context),
+            (None, Some((_, start)), Some(alone)) => {
+                Err(context.duplicate("day", start.max(alone)))
+            }
+            (None, Some(_), None) if self.names_day() && self.has_plain_weekday() => {
+                let mut date = self.date_or(context.today)?;
+                if !self.exists(date) {
+                    return Ok(());
+                }
+                if let Some(days) = self.days.iso_days {
+                    let day = i64::from(date.day()) + days;
+                    date = date_of(date.year().into(), date.month().into(), day)?;
+                }
+                self.check_weekday(None, date, context)?;
+                self.relative.weekday = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn settle_day_word(&mut self, start: usize, context: Context<'_>) -> Result<(), Error> {
+        let days = &self.days;
+        let is_beside_day = self.has_any_date() || days.weekday.is_some();
+        let other = days
+            .alone
+            .or(days.beside_no_word)
+            .or(days.counted_weekday)
+            .or(days.shift.filter(|_| is_beside_day));
+        if let Some(other) = other {
+            let weekday = days.weekday.map_or(start, |(_, weekday)| weekday);
+            return Err(context.duplicate("day", start.max(other).max(weekday)));
+        }
+        if !is_beside_day {
+            return Ok(());
+        }
+        let today = context.today;
+        let day = i64::from(today.day()) + self.relative.days;
+        let day = date_of(today.year().into(), today.month().into(), day)?;
+        let date = self.date_or(day)?;
+        if !self.exists(date) {
+            return Ok(());
+        }
+        if date != day {
+            return Err(Error::DifferentDays {
+                word: Some(context.phrase(start)),
+                date: day,
+                other: date.to_string(),
+            });
+        }
+        self.check_weekday(Some(start), day, context)?;
+        self.relative.days = 0;
+        self.relative.weekday = None;
+        self.year = Some(day.year().into());
+        self.month = Some(day.month().into());
+        self.day = Some(day.day().into());
+        Ok(())
+    }
+
+    fn has_any_date(&self) -> bool {
+        self.year.is_some() || self.month.is_some() || self.day.is_some()
+    }
+
+    /// Whether a date names one day, not only a month or a year.
+    fn names_day(&self) -> bool {
+        self.has_date && (self.has_day || self.days.has_day_of_year || self.days.iso_days.is_some())
+    }
+
+    /// Whether the weekday is that of the date or the next one, not of another week.
+    fn has_plain_weekday(&self) -> bool {
+        self.relative.weekday_search == WeekdaySearch::OnOrAfter
+            && self.relative.weekday.is_some_and(|weekday| weekday >= 0)
+    }
+
+    fn date_or(&self, default: Date) -> Result<Date, Error> {
+        date_of(
+            self.year.unwrap_or_else(|| default.year().into()),
+            self.month.unwrap_or_else(|| default.month().into()),
+            self.day.unwrap_or_else(|| default.day().into()),
+        )
+    }
+
+    /// Whether a date is in the calendar, if it has a day of the month.
+    fn exists(&self, date: Date) -> bool {
+        !self.has_day || self.day == Some(date.day().into())
+    }
+
+    /// Rejects the text if its weekday is not that of the date, which the day word at `word` names.
+    fn check_weekday(
+        &self,
+        word: Option<usize>,
+        date: Date,
+        context: Context<'_>,
+    ) -> Result<(), Error> {
+        let Some((weekday, start)) = self.days.weekday else {
+            return Ok(());
+        };
+        if weekday == i64::from(date.weekday().to_sunday_zero_offset()) {
+            return Ok(());
+        }
+        Err(Error::DifferentDays {
+            word: word.map(|start| context.phrase(start)),
+            date,
+            other: format!("{:?}", context.phrase(start)),
+        })
+    }
+}
