@@ -72,6 +72,15 @@ impl Error {
             .is_some_and(|code| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8])))
     }
 
+    /// Whether an `SQLite` database cannot be written: full, read-only, an I/O error, or a file that
+    /// cannot be opened. Not if another process locks it.
+    pub fn is_unwritable(&self) -> bool {
+        let Self::Unavailable(error) = self else {
+            return false;
+        };
+        !sqlstate(error).is_some_and(|code| is_sqlite_code(&code, &[5, 6]))
+    }
+
     /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
         let Self::Database(error) = self else {

@@ -1,38 +1,48 @@
 //! Checks whether the database responds and accepts writes, and how its clock differs.
 
+use std::fmt::Display;
+
 use jiff::SignedDuration;
 use process::clock::Clock;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, sea_query::Query};
 
-use super::{Error, lease_clock};
+use super::{Error, group_commit::WriteCheck, lease_clock};
 
 /// Queries on the connections of a storage. They fail after the storage is closed.
 #[derive(Clone, Debug)]
-pub struct HealthCheck(DatabaseConnection);
+pub struct HealthCheck {
+    reader: DatabaseConnection,
+    /// With `SQLite`, whose writes have a connection of their own.
+    writes: Option<WriteCheck>,
+}
 
 impl HealthCheck {
-    pub(super) fn new(reader: DatabaseConnection) -> Self {
-        Self(reader)
+    pub(super) fn new(reader: DatabaseConnection, writes: Option<WriteCheck>) -> Self {
+        Self { reader, writes }
     }
 
-    /// Fails if the database does not respond, or is a `PostgreSQL` that accepts no writes.
+    /// Fails if the database does not respond or accepts no writes. `SQLite` is written only after
+    /// a write has failed, so a fault is found by the first write.
     pub async fn run(&self) -> Result<(), Error> {
-        if self.0.get_database_backend() == DbBackend::Postgres {
-            return Ok(migrations::check_writable(&self.0).await?);
+        if let Some(writes) = &self.writes {
+            self.reader.execute_unprepared("SELECT 1").await?;
+            return writes
+                .run()
+                .await
+                .map_err(|error| accepts_no_writes(&error));
         }
-        self.0.execute_unprepared("SELECT 1").await?;
-        Ok(())
+        Ok(migrations::check_writable(&self.reader).await?)
     }
 
     /// How far this host's clock is ahead of `PostgreSQL`'s, with an error of at most half the
     /// query's duration; zero with `SQLite`, which has no clock of its own.
     pub async fn clock_difference(&self, clock: &Clock) -> Result<SignedDuration, Error> {
-        if self.0.get_database_backend() != DbBackend::Postgres {
+        if self.reader.get_database_backend() != DbBackend::Postgres {
             return Ok(SignedDuration::ZERO);
         }
-        let statement = Query::select().expr(lease_clock::now(&self.0)).take();
+        let statement = Query::select().expr(lease_clock::now(&self.reader)).take();
         let before = clock.now();
-        let row = self.0.query_one(&statement).await?;
+        let row = self.reader.query_one(&statement).await?;
         let took = clock.now().duration_since(before);
         let theirs: i64 = match row {
             Some(row) => row.try_get_by_index(0)?,
@@ -41,6 +51,14 @@ impl HealthCheck {
         let ours = before.as_microsecond().saturating_add(half(took));
         Ok(SignedDuration::from_micros(ours.saturating_sub(theirs)))
     }
+}
+
+fn accepts_no_writes(error: &Error) -> Error {
+    let cause: &dyn Display = match error {
+        Error::Unavailable(cause) => cause,
+        error => error,
+    };
+    Error::Misconfigured(format!("the database accepts no writes: {cause}"))
 }
 
 /// In microseconds.

@@ -8,7 +8,9 @@ use sea_orm::{
     Statement, prelude::async_trait,
 };
 
-use super::{HealthCheck, backoff::jitter, error::is_serialization_failure};
+use super::{
+    HealthCheck, backoff::jitter, error::is_serialization_failure, group_commit::WriteCheck,
+};
 
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,8 +24,8 @@ impl Reader {
         Self(connection)
     }
 
-    pub(super) fn health_check(&self) -> HealthCheck {
-        HealthCheck::new(self.0.clone())
+    pub(super) fn health_check(&self, writes: Option<WriteCheck>) -> HealthCheck {
+        HealthCheck::new(self.0.clone(), writes)
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {

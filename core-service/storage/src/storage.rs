@@ -76,7 +76,10 @@ impl Storage {
     }
 
     pub fn health_check(&self) -> HealthCheck {
-        self.reader.health_check()
+        self.reader.health_check(match &self.writer {
+            Writer::GroupCommit(group_commit) => Some(group_commit.write_check()),
+            Writer::Concurrent(_) => None,
+        })
     }
 
     /// Whether only one process can use the database.

@@ -3,11 +3,15 @@
 
 #[cfg(test)]
 mod tests;
+mod write_check;
 
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -22,6 +26,7 @@ use tokio::{
 };
 
 use super::{Error, WriteError, connect::open_sqlite_writer};
+pub(super) use write_check::WriteCheck;
 
 /// The capacity of the queue. More writes would time out before their commit.
 const QUEUE_CAPACITY: usize = 4096;
@@ -31,9 +36,9 @@ const MAX_BATCH: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct GroupCommit {
-    jobs: mpsc::Sender<Box<dyn Job>>,
-    commit_timer: CommitTimer,
-    write_timeout: Duration,
+    queue: Queue,
+    /// Failed commits to a database that cannot be written.
+    failures: Arc<AtomicU64>,
     writer: tokio::task::JoinHandle<Result<(), Error>>,
 }
 
@@ -46,23 +51,57 @@ impl GroupCommit {
     ) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
+        let failures = Arc::new(AtomicU64::new(0));
         let writer = tokio::spawn(
             Writer {
                 url,
                 connection: Some(connection),
                 commit_timer: commit_timer.clone(),
+                failures: Arc::clone(&failures),
             }
             .run(queue),
         );
         Self {
-            jobs,
-            commit_timer,
-            write_timeout,
+            queue: Queue {
+                jobs,
+                commit_timer,
+                write_timeout,
+            },
+            failures,
             writer,
         }
     }
 
     pub(super) async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    where
+        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: WriteError,
+    {
+        self.queue.write(work).await
+    }
+
+    pub(super) fn write_check(&self) -> WriteCheck {
+        WriteCheck::new(&self.queue, &self.failures)
+    }
+
+    /// Runs the queued writes, then closes the connection.
+    pub(super) async fn close(self) -> Result<(), Error> {
+        drop(self.queue);
+        self.writer.await.map_err(|_| Error::WriterStopped)?
+    }
+}
+
+/// The queue of writes.
+#[derive(Debug)]
+struct Queue {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    commit_timer: CommitTimer,
+    write_timeout: Duration,
+}
+
+impl Queue {
+    async fn write<T, E, W>(&self, work: W) -> Result<T, E>
     where
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
@@ -88,12 +127,6 @@ impl GroupCommit {
             Err(_) => Err(Error::Timeout.into()),
         }
     }
-
-    /// Runs the queued writes, then closes the connection.
-    pub(super) async fn close(self) -> Result<(), Error> {
-        drop(self.jobs);
-        self.writer.await.map_err(|_| Error::WriterStopped)?
-    }
 }
 
 /// The start of the commit in progress, if there is one.
@@ -116,6 +149,7 @@ struct Writer {
     url: String,
     connection: Option<DatabaseConnection>,
     commit_timer: CommitTimer,
+    failures: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -148,6 +182,12 @@ impl Writer {
         self.commit_timer.set(Some(Instant::now()));
         let result = self.try_to_commit(jobs).await;
         self.commit_timer.set(None);
+        if let Err(error) = &result {
+            let mut errors = jobs.iter().filter_map(|job| job.error());
+            if error.is_unwritable() || errors.any(Error::is_unwritable) {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         result
     }
 
@@ -204,6 +244,8 @@ trait Job: Send {
     /// Whether the caller still waits.
     fn is_caller_waiting(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
+    /// The storage error that the work returned.
+    fn error(&self) -> Option<&Error>;
     /// Sets the error, unless the work returned an error.
     fn fail(&mut self, error: Error);
     fn respond(self: Box<Self>);
@@ -242,6 +284,10 @@ where
             job_result
         }
         .boxed()
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.result.as_ref()?.as_ref().err()?.as_storage()
     }
 
     fn fail(&mut self, error: Error) {

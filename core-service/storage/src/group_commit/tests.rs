@@ -148,12 +148,62 @@ async fn a_blocked_writer_rejects_new_writes_and_skips_those_that_timed_out() {
     // Rejected without waiting for the timeout.
     let rejected = add_store(&storage, "rejected").now_or_never();
     assert!(rejected.is_some_and(is_timeout));
+    assert_not_writable(&storage, "the database did not respond in time").await;
 
     release.add_permits(1);
     while is_timeout(add_store(&storage, "later").await) {
         tokio::task::yield_now().await;
     }
     assert_eq!(names(&storage).await, ["later"]);
+    storage.health_check().run().await.unwrap();
+}
+
+async fn assert_not_writable(storage: &Storage, cause: &str) {
+    let result = storage.health_check().run().await;
+    let message = format!("the database accepts no writes: {cause}");
+    assert!(
+        matches!(&result, Err(Error::Misconfigured(reason)) if *reason == message),
+        "{result:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_written_fails_the_health_check_until_a_write_succeeds() {
+    let (directory, storage) = fixture::sqlite().await;
+    let health = storage.health_check();
+    let file = directory.path().join("delivery.sqlite");
+    let moved = directory.path().join("moved");
+    std::fs::rename(&file, &moved).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    health.run().await.unwrap();
+
+    // SQLite's own limit fails one connection; the writer cannot open another one.
+    let full = storage.write(|transaction| {
+        Box::pin(async move {
+            let filler = "PRAGMA max_page_count = 1; CREATE TABLE filler (x); \
+                          INSERT INTO filler VALUES (zeroblob(100000))";
+            transaction.execute_unprepared(filler).await?;
+            Ok::<_, Error>(())
+        })
+    });
+    let full = full.await.unwrap_err();
+    assert!(full.is_unwritable(), "{full:?}");
+    let failed = add_store(&storage, "failed").await.unwrap_err();
+    assert!(failed.is_unwritable(), "{failed:?}");
+    let error = health.run().await.unwrap_err().to_string();
+    let reason = "the database accepts no writes: ";
+    assert!(
+        error.starts_with(reason) && error.contains("code: 14"),
+        "{error}"
+    );
+
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(&moved, &file).unwrap();
+    health.run().await.unwrap();
+    add_store(&storage, "later").await.unwrap();
+    assert_eq!(names(&storage).await, ["later"]);
+    let trials = "SELECT 1 FROM write_trial";
+    assert!(storage.reader().execute_unprepared(trials).await.is_err());
 }
 
 #[tokio::test]
