@@ -9,7 +9,7 @@ use crate::{
 };
 
 use names::{contains, is_covered, is_significant};
-use postcode::{is_same_postcode, is_same_region, shape};
+use postcode::{is_same_postcode, is_same_region};
 
 mod names;
 mod postcode;
@@ -65,8 +65,10 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Details) -> Agre
         };
     };
     let postcode = query.original(&range);
-    // A street or a town may have several postcodes, of which the service returns one.
-    let has_several = same_town.is_some() && place.precision >= Precision::Street;
+    // A street or a town may have several postcodes, of which the service returns one. A French
+    // CEDEX code is that of a post office in the town.
+    let has_several =
+        same_town.is_some() && (place.precision >= Precision::Street || query.has_cedex());
     let is_same_postcode =
         is_same_postcode(&postcode, known) || has_several && is_same_region(&postcode, known);
     match same_town {
@@ -120,17 +122,23 @@ impl Query {
         let street: Vec<_> = keys(&details.street, country).collect();
         let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
         let whole = words.windows(street.len().max(1)).position(is_street);
-        // Otherwise the most words in one part: `12 Rue de Lyon, Paris` is not in Rue de Paris.
+        // Otherwise the most words in one part, first in that of the house number:
+        // `12 Rue de Lyon, Paris` is not in Rue de Paris.
         let in_part = |part| -> HashSet<usize> {
             let position = |key: &String| {
                 (0..words.len()).find(|at| words[*at].part == part && words[*at].text == *key)
             };
             street.iter().filter_map(position).collect()
         };
+        let number = fold(&details.number);
+        let has_number = |part| {
+            let is_number = |word: &Word| word.part == part && fold(&word.written) == number;
+            words.iter().any(is_number)
+        };
         let parts = words.last().map_or(0, |last| last.part + 1);
         let most = (0..parts)
             .rev()
-            .max_by_key(|part| in_part(*part).len())
+            .max_by_key(|part| (in_part(*part).len(), has_number(*part)))
             .filter(|part| !in_part(*part).is_empty());
         let (street, inexact_street) = match whole {
             Some(start) => ((start..start + street.len()).collect(), None),
@@ -144,54 +152,16 @@ impl Query {
         }
     }
 
+    fn has_cedex(&self) -> bool {
+        self.words.iter().any(|word| word.text == "cedex")
+    }
+
     fn original(&self, range: &Range<usize>) -> String {
         let words: Vec<_> = self.words[range.clone()]
             .iter()
             .map(|word| word.written.as_str())
             .collect();
         words.join(" ")
-    }
-
-    /// The postcode of the query: the known one, otherwise the fewest and first words of its shape,
-    /// or of another one in its country, except the house number, the street and numbers inside the
-    /// building.
-    fn postcode(&self, known: &str, number: &str) -> Option<Range<usize>> {
-        const MAX_WORDS: usize = 3;
-        let expected = shape(known);
-        let has_shape = |range: &Range<usize>| {
-            let shape = shape(&self.original(range));
-            let part = self.words[range.start].part;
-            self.words[range.end - 1].part == part
-                && (shape == expected || self.country.is_lettered_postcode(&shape))
-        };
-        let is_indoors = |range: &Range<usize>| {
-            range.start.checked_sub(1).is_some_and(|before| {
-                let word = &self.words[before];
-                word.part == self.words[range.start].part && self.country.is_indoor_word(&word.text)
-            })
-        };
-        let number = fold(number);
-        let is_number_word = |position: &usize| fold(&self.words[*position].written) == number;
-        let mut numbers = (0..self.words.len()).filter(is_number_word);
-        let only_number = numbers.next().filter(|_| numbers.next().is_none());
-        let is_number = |range: &Range<usize>| {
-            fold(&self.original(range)) == number
-                || only_number.is_some_and(|only| range.contains(&only))
-        };
-        let is_street =
-            |range: &Range<usize>| range.clone().any(|word| self.street.contains(&word));
-        let ranges = (1..=MAX_WORDS).flat_map(|length| {
-            let starts = 0..(self.words.len() + 1).saturating_sub(length);
-            starts.map(move |start| start..start + length)
-        });
-        let postcodes: Vec<_> = ranges
-            .filter(|range| {
-                has_shape(range) && !is_indoors(range) && !is_number(range) && !is_street(range)
-            })
-            .collect();
-        let has_known = |range: &&Range<usize>| fold(&self.original(range)) == fold(known);
-        let postcode = postcodes.iter().find(has_known).or(postcodes.first());
-        postcode.cloned()
     }
 
     /// The names in the query, besides that of its country at the end.
@@ -209,7 +179,8 @@ impl Query {
                 .checked_sub(1)
                 .map(|previous| &self.words[previous]);
             let is_new_part = previous.is_none_or(|previous| previous.part != word.part);
-            is_indoors &= !is_new_part && !is_postcode(position);
+            is_indoors &=
+                !is_new_part && !is_postcode(position) && !self.is_after_direction(position);
             is_indoors |= self.country.is_indoor_word(&word.text);
             if is_indoors
                 || word.has_digit()
@@ -259,6 +230,18 @@ impl Query {
         runs.into_iter().filter_map(name).collect()
     }
 
+    /// Whether a whole direction in the building ends before a position: `Apt 4`, `2nd floor`.
+    fn is_after_direction(&self, position: usize) -> bool {
+        let start = position.checked_sub(2);
+        let Some([first, second]) = start.and_then(|start| self.words.get(start..position)) else {
+            return false;
+        };
+        let is_number = second.has_digit() || second.text.len() == 1;
+        first.part == self.words[position].part
+            && (self.country.is_indoor_word(&first.text) && is_number
+                || first.has_digit() && self.country.is_floor_word(&second.text))
+    }
+
     /// The words of each name, which may be one of several in a text: `Ixelles - Elsene`.
     fn known_names<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
         names
@@ -290,7 +273,13 @@ impl Query {
         let street_end = self.street.iter().max().map_or(0, |last| last + 1);
         let after_street = || names.iter().filter(|name| name.words.start >= street_end);
         let Some(postcode) = postcode else {
-            let towns = [after_street().next_back(), after_street().next()];
+            let elsewhere = || names.iter().filter(|name| !is_in_street(name));
+            let towns = if self.inexact_street.is_none() || is_only {
+                [after_street().next_back(), after_street().next()]
+            } else {
+                // `Paris, 12 Rue de Lyon`
+                [elsewhere().next_back(), elsewhere().next()]
+            };
             // A region may have a town of its name: `Barcelona` for a place in Badalona.
             return choose(known, &towns, &[NameKind::Unknown, NameKind::Region]);
         };
@@ -326,13 +315,6 @@ impl Query {
         }
         let towns = [town, preceding, following(part + 1), previous];
         choose(known, &towns, &[NameKind::Unknown])
-    }
-
-    /// Whether a postcode is the known one, and not only its first half: `3811` for `3811 CV`.
-    fn is_whole_postcode(&self, range: &Range<usize>, known: &str) -> bool {
-        let written = fold(&self.original(range));
-        written == fold(known)
-            && (self.country.is_postcode(&written) || written.contains(char::is_alphabetic))
     }
 
     /// The position of the country and its regions at the end of the query.

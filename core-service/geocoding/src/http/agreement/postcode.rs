@@ -1,5 +1,8 @@
-//! Compares postcodes.
+//! Finds and compares postcodes.
 
+use std::ops::Range;
+
+use super::Query;
 use crate::tokenizer::fold;
 
 /// Whether a written postcode is a place's, or a less exact one: `75000` for all districts of
@@ -26,7 +29,66 @@ pub(super) fn is_same_region(written: &str, known: &str) -> bool {
 }
 
 /// Letters as `a` and digits as `9`: postcodes of a country have few shapes.
-pub(super) fn shape(code: &str) -> String {
+fn shape(code: &str) -> String {
     let kind = |c: char| if c.is_ascii_digit() { '9' } else { 'a' };
     fold(code).chars().map(kind).collect()
+}
+
+impl Query {
+    /// The postcode of the query: the known one, otherwise the fewest and first words of its shape,
+    /// or of another one in its country, except the house number, the street and numbers inside the
+    /// building.
+    pub(super) fn postcode(&self, known: &str, number: &str) -> Option<Range<usize>> {
+        const MAX_WORDS: usize = 3;
+        let expected = shape(known);
+        let has_shape = |range: &Range<usize>| {
+            let shape = shape(&self.original(range));
+            let part = self.words[range.start].part;
+            self.words[range.end - 1].part == part
+                && (shape == expected || self.country.is_lettered_postcode(&shape))
+        };
+        let is_indoors = |range: &Range<usize>| {
+            range.start.checked_sub(1).is_some_and(|before| {
+                let word = &self.words[before];
+                word.part == self.words[range.start].part && self.country.is_indoor_word(&word.text)
+            })
+        };
+        let number = fold(number);
+        let is_number_word = |position: &usize| fold(&self.words[*position].written) == number;
+        let mut numbers = (0..self.words.len()).filter(is_number_word);
+        let only_number = numbers.next().filter(|_| numbers.next().is_none());
+        let is_number = |range: &Range<usize>| {
+            fold(&self.original(range)) == number
+                || only_number.is_some_and(|only| {
+                    range.contains(&only) || (only == range.end && self.is_unit(range, known))
+                })
+        };
+        let is_street =
+            |range: &Range<usize>| range.clone().any(|word| self.street.contains(&word));
+        let ranges = (1..=MAX_WORDS).flat_map(|length| {
+            let starts = 0..(self.words.len() + 1).saturating_sub(length);
+            starts.map(move |start| start..start + length)
+        });
+        let postcodes: Vec<_> = ranges
+            .filter(|range| {
+                has_shape(range) && !is_indoors(range) && !is_number(range) && !is_street(range)
+            })
+            .collect();
+        let has_known = |range: &&Range<usize>| fold(&self.original(range)) == fold(known);
+        let postcode = postcodes.iter().find(has_known).or(postcodes.first());
+        postcode.cloned()
+    }
+
+    /// Whether a number directly before the house number is that of a unit: `1102/1 George Street`.
+    fn is_unit(&self, range: &Range<usize>, known: &str) -> bool {
+        self.words[range.start].part == self.words[range.end].part
+            && fold(&self.original(range)) != fold(known)
+    }
+
+    /// Whether a postcode is the known one, and not only its first half: `3811` for `3811 CV`.
+    pub(super) fn is_whole_postcode(&self, range: &Range<usize>, known: &str) -> bool {
+        let written = fold(&self.original(range));
+        written == fold(known)
+            && (self.country.is_postcode(&written) || written.contains(char::is_alphabetic))
+    }
 }

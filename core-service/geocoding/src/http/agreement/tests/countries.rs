@@ -195,3 +195,96 @@ fn another_town_is_recognized_in_any_country() {
         assert_eq!(agreement(place, text), expected, "{text}");
     }
 }
+
+#[test]
+fn a_number_that_is_no_postcode_of_a_place_is_no_contradiction() {
+    for (place, text) in [
+        (
+            "1 Damrak | 1012 AB | Amsterdam | NL |  | Noord-Holland",
+            "Damrak 1, 1012 Amsterdam",
+        ),
+        (
+            "1 Damrak | 1012AB | Amsterdam | NL |  | Noord-Holland",
+            "Damrak 1, 1012",
+        ),
+        (
+            "1 Damrak | 1012 | Amsterdam | NL |  | Noord-Holland",
+            "Damrak 1, 1012 AB Amsterdam",
+        ),
+        (
+            "1 Avenue Foch | 75116 | Paris | FR |  | Île-de-France",
+            "1 Avenue Foch, 75773 PARIS CEDEX 16",
+        ),
+        (
+            "2 Place Bellecour | 69002 | Lyon | FR |  | Rhône",
+            "2 Place Bellecour, 69288 Lyon Cedex 02",
+        ),
+        (
+            "1 George Street | 2000 | Sydney | AU |  | AU-NSW",
+            "1102/1 George Street, Sydney",
+        ),
+        (
+            "1 George Street | 2000 | Sydney | AU |  | AU-NSW",
+            "Unit 1102, 1 George Street, Sydney NSW 2000",
+        ),
+        (
+            "350 Main Street | 02108 | Boston | US |  | Massachusetts",
+            "350 Main St Apt 4 Boston MA",
+        ),
+    ] {
+        assert_eq!(agreement(place, text), Agreement::Yes, "{text}");
+    }
+}
+
+#[test]
+fn a_town_after_directions_in_the_building_is_compared() {
+    const CAMBRIDGE: &str = "350 Main Street | 02142 | Cambridge | US |  | Massachusetts";
+    for text in [
+        "350 Main St Apt 4 Boston MA",
+        "350 Main St, Apt 4 Boston MA",
+        "350 Main St Apt 4B Boston",
+        "350 Main St 2nd Floor Boston MA",
+    ] {
+        let agreement = agreement(CAMBRIDGE, text);
+        assert_eq!(agreement, unknown_towns(&["Boston"]), "{text}");
+    }
+}
+
+#[test]
+fn a_town_before_another_street_is_compared() {
+    for (place, text, town) in [
+        (
+            "12 Rue de Paris | 69001 | Lyon | FR |  | ",
+            "Paris, 12 Rue de Lyon",
+            "Paris",
+        ),
+        (
+            "10 Leeds Street | E1 6AN | London | GB |  | ",
+            "Leeds, 10 London Street",
+            "Leeds",
+        ),
+    ] {
+        assert_eq!(agreement(place, text), unknown_towns(&[town]), "{text}");
+    }
+}
+
+#[test]
+fn a_cedex_code_is_of_another_department_or_town() {
+    const LYON: &str = "2 Place Bellecour | 69002 | Lyon | FR |  | Rhône";
+    for (text, expected) in [
+        (
+            "2 Place Bellecour, 75773 Lyon Cedex 16",
+            contradiction("75773", "Lyon"),
+        ),
+        (
+            "2 Place Bellecour, 75773 Paris Cedex 16",
+            elsewhere("75773 Paris"),
+        ),
+        (
+            "2 Place Bellecour, 69288 Lyon",
+            contradiction("69288", "Lyon"),
+        ),
+    ] {
+        assert_eq!(agreement(LYON, text), expected, "{text}");
+    }
+}
