@@ -6,7 +6,7 @@ use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::{Network, Policy};
 use http::HeaderName;
-use process::{duration, number, reloading::Reloading, secret_file};
+use process::{duration, number, reloading::Reloading, secret_file, tls};
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
@@ -137,18 +137,8 @@ pub enum ConfigError {
         "platform name `{0}` is not valid in a header name: use 1 to 64 letters, digits and hyphens"
     )]
     PlatformName(String),
-    #[error("cannot read certificate authorities from {path}: a PEM file is required")]
-    CaFile {
-        path: PathBuf,
-        source: rustls::pki_types::pem::Error,
-    },
-    #[error("{path} contains an unusable certificate authority")]
-    Ca {
-        path: PathBuf,
-        source: rustls::Error,
-    },
-    #[error("TLS cannot be set up")]
-    Tls(#[source] rustls::Error),
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
 }
 
 impl Config {

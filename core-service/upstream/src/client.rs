@@ -1,6 +1,6 @@
 //! The HTTP client.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
@@ -11,7 +11,7 @@ use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
-use process::duration;
+use process::{duration, tls};
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -60,13 +60,14 @@ pub struct Response {
 impl Client {
     /// Fails if the TLS configuration is invalid.
     pub fn new(limits: Limits) -> Result<Self, rustls::Error> {
+        let tls = tls::client(tls::system_authorities())?.with_no_client_auth();
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
         // Leaves time for the second address of a host name.
         http.set_connect_timeout(Some(limits.timeout / 2));
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
+            .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(http);
@@ -183,21 +184,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
-}
-
-/// Trusts the system's certificate authorities.
-fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
-    let mut roots = rustls::RootCertStore::empty();
-    let system = rustls_native_certs::load_native_certs();
-    for error in &system.errors {
-        tracing::warn!(%error, "cannot read part of the system's certificate authorities");
-    }
-    roots.add_parsable_certificates(system.certs);
-
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(config)
 }

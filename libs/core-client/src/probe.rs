@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use process::tls;
-use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use rustls::{RootCertStore, pki_types::ServerName};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -51,10 +51,8 @@ pub(crate) async fn wrong_protocol(core: &CoreAddr) -> Option<WrongProtocol> {
 
 /// A server that speaks TLS accepts the handshake, or the client rejects its certificate.
 async fn speaks_tls(core: &CoreAddr) -> io::Result<bool> {
-    let config = ClientConfig::builder_with_provider(tls::provider())
-        .with_safe_default_protocol_versions()
+    let config = tls::client(RootCertStore::empty())
         .map_err(io::Error::other)?
-        .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
     let name = match core.url.ip() {
         Some(ip) => ServerName::from(ip),

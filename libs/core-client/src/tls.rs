@@ -1,6 +1,6 @@
 //! TLS client settings for calls to cores.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use process::{reloading::Reloading, tls};
 use rustls::{ClientConfig, RootCertStore};
@@ -27,10 +27,7 @@ fn client_config(
     authorities: &[PathBuf],
     identity: Option<&(PathBuf, PathBuf)>,
 ) -> Result<ClientConfig, tls::Error> {
-    let builder = ClientConfig::builder_with_provider(tls::provider())
-        .with_safe_default_protocol_versions()
-        .map_err(tls::Error::Setup)?
-        .with_root_certificates(Arc::new(roots(authorities)?));
+    let builder = tls::client(roots(authorities)?).map_err(tls::Error::Setup)?;
     let mut config = match identity {
         Some((certificate, key)) => builder
             .with_client_auth_cert(tls::certificates(certificate)?, tls::private_key(key)?)
@@ -43,16 +40,12 @@ fn client_config(
 
 /// The authorities in the files; the system's if there are no files.
 fn roots(authorities: &[PathBuf]) -> Result<RootCertStore, tls::Error> {
+    if authorities.is_empty() {
+        return Ok(tls::system_authorities());
+    }
     let mut roots = RootCertStore::empty();
     for path in authorities {
         roots.extend(tls::authorities(path)?.roots);
-    }
-    if authorities.is_empty() {
-        let system = rustls_native_certs::load_native_certs();
-        for error in &system.errors {
-            tracing::warn!(%error, "cannot read part of the system's certificate authorities");
-        }
-        roots.add_parsable_certificates(system.certs);
     }
     Ok(roots)
 }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use rustls::{
-    InconsistentKeys, RootCertStore,
+    ClientConfig, ConfigBuilder, InconsistentKeys, RootCertStore,
+    client::WantsClientCert,
     crypto::CryptoProvider,
     pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject as _},
 };
@@ -88,6 +89,26 @@ pub fn authorities(path: &Path) -> Result<RootCertStore, Error> {
             })?;
     }
     Ok(roots)
+}
+
+/// The system's certificate authorities.
+pub fn system_authorities() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    for error in &system.errors {
+        tracing::warn!(%error, "cannot read part of the system's certificate authorities");
+    }
+    roots.add_parsable_certificates(system.certs);
+    roots
+}
+
+/// Settings of a client that verifies servers by these authorities.
+pub fn client(
+    authorities: RootCertStore,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, rustls::Error> {
+    let builder =
+        ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
+    Ok(builder.with_root_certificates(authorities))
 }
 
 /// The error for a key and a certificate that rustls rejects together.

@@ -1,5 +1,9 @@
-//! TLS between the programs of a platform: reads PEM files.
+//! TLS between the programs of a platform and with other servers: certificate authorities, keys and
+//! certificates.
 
 mod files;
 
-pub use files::{Error, authorities, certificates, identity_error, private_key, provider};
+pub use files::{
+    Error, authorities, certificates, client, identity_error, private_key, provider,
+    system_authorities,
+};

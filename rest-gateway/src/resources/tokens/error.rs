@@ -1,33 +1,42 @@
 //! The failures of a token request, in the form of RFC 6749 §5.2.
 
-use oauth2::{StandardErrorResponse, basic::BasicErrorResponseType};
 use serde::Serialize;
 
 use crate::error::Error;
 
 /// The body of an error response.
 #[derive(Debug, Serialize)]
-pub(super) struct ErrorResponse {
-    #[serde(flatten)]
-    pub(super) standard: StandardErrorResponse<BasicErrorResponseType>,
+pub(super) struct ErrorResponse<'a> {
+    pub(super) error: Reason,
+    pub(super) error_description: &'a str,
     /// The description again, for older clients.
-    pub(super) message: String,
+    pub(super) message: &'a str,
+}
+
+/// Why a token request is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reason {
+    InvalidRequest,
+    InvalidClient,
+    InvalidScope,
+    UnsupportedGrantType,
 }
 
 /// The failure of a token request.
 pub(super) enum TokenError {
-    Rejected(BasicErrorResponseType, String),
+    Rejected(Reason, String),
     /// An error that RFC 6749 does not define.
     Other(Error),
 }
 
 impl TokenError {
     pub(super) fn invalid_request(message: impl Into<String>) -> Self {
-        Self::Rejected(BasicErrorResponseType::InvalidRequest, message.into())
+        Self::Rejected(Reason::InvalidRequest, message.into())
     }
 
     pub(super) fn invalid_client(message: impl Into<String>) -> Self {
-        Self::Rejected(BasicErrorResponseType::InvalidClient, message.into())
+        Self::Rejected(Reason::InvalidClient, message.into())
     }
 }
 
@@ -41,8 +50,8 @@ impl From<Error> for TokenError {
                     .map(|violation| violation.message)
                     .collect();
                 let reason = match code.as_str() {
-                    "invalid_scope" => BasicErrorResponseType::InvalidScope,
-                    _ => BasicErrorResponseType::InvalidRequest,
+                    "invalid_scope" => Reason::InvalidScope,
+                    _ => Reason::InvalidRequest,
                 };
                 Self::Rejected(reason, messages.join("; "))
             }

@@ -4,23 +4,19 @@
 mod credentials;
 mod error;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
 };
-use oauth2::{
-    AccessToken, EmptyExtraTokenFields, Scope, StandardErrorResponse, StandardTokenResponse,
-    basic::BasicErrorResponseType,
-};
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use self::{
     credentials::{Credentials, Form},
-    error::{ErrorResponse, TokenError},
+    error::{ErrorResponse, Reason, TokenError},
 };
 use crate::{
     core_pool::Retry,
@@ -30,15 +26,16 @@ use crate::{
     request::Request,
 };
 
-type TokenResponse = StandardTokenResponse<EmptyExtraTokenFields, TokenType>;
-
-/// `Bearer`, as the specification spells it; the type in `oauth2` is lower case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum TokenType {
-    Bearer,
+/// The body of a successful response (RFC 6749 §5.1).
+#[derive(Serialize)]
+struct TokenResponse {
+    access_token: String,
+    token_type: &'static str,
+    /// In seconds.
+    expires_in: u32,
+    /// Separated by spaces.
+    scope: String,
 }
-
-impl oauth2::TokenType for TokenType {}
 
 /// Longest key, secret and list of scopes. Core reads no more than 4 KiB of a call without a token;
 /// valid ones are far shorter.
@@ -100,14 +97,12 @@ async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse,
         })
         .await?;
 
-    let mut response = TokenResponse::new(
-        AccessToken::new(token.access_token),
-        TokenType::Bearer,
-        EmptyExtraTokenFields {},
-    );
-    response.set_expires_in(Some(&Duration::from_secs(token.expires_in.into())));
-    response.set_scopes(Some(token.scopes.into_iter().map(Scope::new).collect()));
-    Ok(response)
+    Ok(TokenResponse {
+        access_token: token.access_token,
+        token_type: "Bearer",
+        expires_in: token.expires_in,
+        scope: token.scopes.join(" "),
+    })
 }
 
 fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenError> {
@@ -126,7 +121,7 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenErro
         Some("client_credentials") => {}
         Some(_) => {
             return Err(TokenError::Rejected(
-                BasicErrorResponseType::UnsupportedGrantType,
+                Reason::UnsupportedGrantType,
                 "grant_type must be client_credentials".to_owned(),
             ));
         }
@@ -156,7 +151,7 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenErro
     let scope = form.get("scope").unwrap_or_default();
     if scope.len() > MAX_PARAMETER_BYTES {
         return Err(TokenError::Rejected(
-            BasicErrorResponseType::InvalidScope,
+            Reason::InvalidScope,
             format!("scope must be at most {MAX_PARAMETER_BYTES} bytes long"),
         ));
     }
@@ -171,17 +166,18 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenErro
     })
 }
 
-fn error_response(reason: BasicErrorResponseType, message: &str) -> HandlerResult {
+fn error_response(reason: Reason, message: &str) -> HandlerResult {
     let status = match reason {
-        BasicErrorResponseType::InvalidClient => StatusCode::UNAUTHORIZED,
+        Reason::InvalidClient => StatusCode::UNAUTHORIZED,
         _ => StatusCode::BAD_REQUEST,
     };
     let message = problem::quotable(message);
     let mut response = json(
         status,
         &ErrorResponse {
-            standard: StandardErrorResponse::new(reason, Some(message.clone()), None),
-            message,
+            error: reason,
+            error_description: &message,
+            message: &message,
         },
     )?;
     if status == StatusCode::UNAUTHORIZED {
