@@ -3,13 +3,8 @@
 //! before the message is read: a token that is none holds a place only while it is verified. A call
 //! for a token has a place of its own kind, once its message is complete.
 
-use std::{
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use tokio::{
@@ -17,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 use tonic::{Status, body::Body};
-use tower::{Layer, Service, layer::layer_fn};
+use tower::{Service, ServiceExt as _};
 
 use crate::{
     connections::AnonymousCalls,
@@ -53,88 +48,66 @@ const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
 /// per connection.
 const PREFIX: &str = "/delivery.v1.";
 
-/// The limits of a server.
-pub(crate) fn layer<S>() -> impl Layer<S, Service = CallLimits<S>> + Clone {
-    with_limits(MAX_CALLS, CALL_TIMEOUT)
-}
-
-fn with_limits<S>(
-    calls: usize,
-    timeout: Duration,
-) -> impl Layer<S, Service = CallLimits<S>> + Clone {
-    let limits = Limits {
-        calls: Arc::new(Semaphore::new(calls)),
-        anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
-        timeout,
-    };
-    layer_fn(move |inner| CallLimits {
-        inner,
-        limits: limits.clone(),
-    })
-}
-
+/// The limits of a server. Clones share them.
 #[derive(Clone)]
-struct Limits {
+pub(crate) struct CallLimits {
     calls: Arc<Semaphore>,
     anonymous_calls: Arc<Semaphore>,
     timeout: Duration,
 }
 
-#[derive(Clone)]
-pub(crate) struct CallLimits<S> {
-    inner: S,
-    limits: Limits,
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self::new(MAX_CALLS, CALL_TIMEOUT)
+    }
 }
 
-impl<S> Service<Request<Body>> for CallLimits<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
-    S::Future: Send + 'static,
-    S::Error: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
+impl CallLimits {
+    fn new(calls: usize, timeout: Duration) -> Self {
+        Self {
+            calls: Arc::new(Semaphore::new(calls)),
+            anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+            timeout,
+        }
     }
 
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        // The clone may not be ready; this one is.
-        let clone = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, clone);
-        let limits = self.limits.clone();
+    /// Middleware: rejects a call beyond the limits.
+    pub(crate) async fn limit<S>(
+        self,
+        mut request: Request<Body>,
+        inner: S,
+    ) -> Result<Response<Body>, S::Error>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
         let connection: AnonymousCalls = request.extensions_mut().remove().unwrap_or_default();
-        Box::pin(async move {
-            let path = request.uri().path();
-            if !path.starts_with(PREFIX) {
-                return match connection.try_acquire() {
-                    Ok(permit) => Ok(hold(permit, inner.call(request).await?)),
-                    Err(status) => Ok(status.into_http()),
-                };
-            }
-            let limit = if path == TEST_WEBHOOK {
-                TEST_WEBHOOK_TIMEOUT
-            } else {
-                limits.timeout
+        let path = request.uri().path();
+        if !path.starts_with(PREFIX) {
+            return match connection.try_acquire() {
+                Ok(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
+                Err(status) => Ok(status.into_http()),
             };
-            let places = if Authentication::is_public(path) {
-                request = match connection.receive(request).await {
-                    Ok(request) => request,
-                    Err(status) => return Ok(status.into_http()),
-                };
-                limits.anonymous_calls
-            } else {
-                limits.calls
+        }
+        let limit = if path == TEST_WEBHOOK {
+            TEST_WEBHOOK_TIMEOUT
+        } else {
+            self.timeout
+        };
+        let places = if Authentication::is_public(path) {
+            request = match connection.receive(request).await {
+                Ok(request) => request,
+                Err(status) => return Ok(status.into_http()),
             };
-            let Ok(_permit) = places.try_acquire_owned() else {
-                return Ok(reject(storage::Error::Overloaded));
-            };
-            timeout(limit, inner.call(request))
-                .await
-                .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))
-        })
+            self.anonymous_calls
+        } else {
+            self.calls
+        };
+        let Ok(_permit) = places.try_acquire_owned() else {
+            return Ok(reject(storage::Error::Overloaded));
+        };
+        timeout(limit, inner.oneshot(request))
+            .await
+            .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))
     }
 }
 
@@ -182,8 +155,9 @@ mod tests {
     use std::convert::Infallible;
 
     use futures_util::FutureExt as _;
+    use process::middleware::middleware;
     use tonic::Code;
-    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower::{ServiceBuilder, service_fn};
 
     use super::*;
 
@@ -202,8 +176,11 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
+        let limits = CallLimits::new(calls, timeout);
         ServiceBuilder::new()
-            .layer(with_limits(calls, timeout))
+            .layer(middleware(move |request, inner| {
+                limits.clone().limit(request, inner)
+            }))
             .service(service_fn(|request: Request<Body>| async move {
                 if request.uri().path().ends_with("Hanging") {
                     std::future::pending::<()>().await;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use process::{clock::Clock, health::HealthListener};
+use process::{clock::Clock, health::HealthListener, middleware::middleware};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::{service::Routes, transport::Server};
@@ -12,7 +12,7 @@ use tonic_health::{
 };
 
 use crate::{
-    call_limits,
+    call_limits::CallLimits,
     config::Config,
     connections::{self, InFlight, Tls},
     grpc::{self, Services},
@@ -129,6 +129,7 @@ impl CoreService {
             let report = readiness.report(reporter);
             until_shutdown.run_until_cancelled(report).await;
         }));
+        let (tracked, limits) = (in_flight.clone(), CallLimits::default());
         let authentication = services.authentication.clone();
         let routes = routes(services, health_server, self.config.reflection)?;
 
@@ -138,9 +139,15 @@ impl CoreService {
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))
             .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .layer(in_flight.clone())
-            .layer(call_limits::layer())
-            .layer(authentication)
+            .layer(middleware(move |call, inner| {
+                tracked.clone().track(call, inner)
+            }))
+            .layer(middleware(move |call, inner| {
+                limits.clone().limit(call, inner)
+            }))
+            .layer(middleware(move |call, inner| {
+                authentication.clone().authenticate(call, inner)
+            }))
             .add_routes(routes)
             // `incoming` ends at shutdown, and then the server drains its connections.
             .serve_with_incoming_shutdown(incoming, std::future::pending());

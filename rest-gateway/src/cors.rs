@@ -1,7 +1,6 @@
 //! CORS (Fetch standard): pages of any origin may use everything under `/api` with an access
 //! token. The token endpoint is excluded: an API secret must not be in a web page.
 
-use futures_util::future::{BoxFuture, FutureExt};
 use http::{
     HeaderMap, HeaderValue, Request, Response,
     header::{
@@ -9,7 +8,7 @@ use http::{
         ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
     },
 };
-use tower::{Layer, Service, layer::layer_fn};
+use tower::{Service, ServiceExt as _};
 
 /// Request headers that a page may set.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -45,42 +44,20 @@ pub(crate) fn add_preflight_headers(path: &str, allow: &HeaderValue, headers: &m
     }
 }
 
-/// Lets pages of any origin read responses.
-pub(crate) fn layer<S>() -> impl Layer<S, Service = Cors<S>> + Clone {
-    layer_fn(Cors)
-}
-
-#[derive(Clone)]
-pub(crate) struct Cors<S>(S);
-
-impl<S, B, R> Service<Request<B>> for Cors<S>
+/// Middleware: lets pages of any origin read responses.
+pub(crate) async fn add_headers<S, B, R>(
+    request: Request<B>,
+    inner: S,
+) -> Result<Response<R>, S::Error>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    S::Future: Send + 'static,
 {
-    type Response = Response<R>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Response<R>, S::Error>>;
-
-    fn poll_ready(
-        &mut self,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
+    let allows_any_origin = allows_any_origin(request.uri().path());
+    let mut response = inner.oneshot(request).await?;
+    if allows_any_origin {
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
     }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let allows_any_origin = allows_any_origin(request.uri().path());
-        let response = self.0.call(request);
-        async move {
-            let mut response = response.await?;
-            if allows_any_origin {
-                let headers = response.headers_mut();
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
-                headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
-            }
-            Ok(response)
-        }
-        .boxed()
-    }
+    Ok(response)
 }

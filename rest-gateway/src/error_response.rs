@@ -1,17 +1,11 @@
-//! The layer that turns errors of handlers and of other layers, and panics, into responses.
+//! The middleware that turns errors of handlers and of other layers, and panics, into responses.
 
-use std::{
-    any::Any,
-    convert::Infallible,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{any::Any, convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, Request, Response, header::ACCEPT};
 use http_body_util::{BodyExt, Full};
-use tower::{BoxError, Layer, Service, layer::layer_fn, timeout};
+use tower::{BoxError, Service, ServiceExt as _, timeout};
 
 use crate::{
     body::ResponseBody,
@@ -20,11 +14,11 @@ use crate::{
     request_id::REQUEST_ID,
 };
 
-/// Marks the response of a panic, for the layer to render as an error.
+/// Marks the response of a panic, to be rendered as an error.
 #[derive(Clone, Copy)]
 struct Panicked;
 
-/// Logs a panic. The response is empty; the layer renders its body.
+/// Logs a panic. The response is empty; [`respond`] renders its body.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "`CatchPanicLayer` passes the panic by value"
@@ -40,52 +34,26 @@ pub(crate) fn panic_response(panic: Box<dyn Any + Send>) -> Response<Full<Bytes>
     response
 }
 
-pub(crate) fn layer<S>(public_url: Arc<str>) -> impl Layer<S, Service = ErrorResponse<S>> + Clone {
-    layer_fn(move |inner| ErrorResponse {
-        inner,
-        public_url: Arc::clone(&public_url),
-    })
-}
-
-#[derive(Clone)]
-pub(crate) struct ErrorResponse<S> {
+/// Middleware: responds to errors and panics.
+pub(crate) async fn respond<S, B, R>(
+    request: Request<B>,
     inner: S,
     public_url: Arc<str>,
-}
-
-impl<S, B, R> Service<Request<B>> for ErrorResponse<S>
+) -> Result<Response<ResponseBody>, Infallible>
 where
     S: Service<Request<B>, Response = Response<R>, Error = BoxError>,
-    S::Future: Send + 'static,
     R: hyper::body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    type Response = Response<ResponseBody>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<ResponseBody>, Infallible>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // The inner services shed load; they are always ready.
-        self.inner.poll_ready(cx).map(|_| Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let context = context_of(&request);
-        let public_url = Arc::clone(&self.public_url);
-        let response = self.inner.call(request);
-        Box::pin(async move {
-            let result = match response.await {
-                Ok(response) if response.extensions().get::<Panicked>().is_some() => {
-                    Err(Error::Panic)
-                }
-                Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
-                Err(error) => Err(from_layer(error)),
-            };
-            Ok(result.unwrap_or_else(|error| {
-                log(&error);
-                problem::render(&error, &context, &public_url)
-            }))
-        })
-    }
+    let context = context_of(&request);
+    let result = match inner.oneshot(request).await {
+        Ok(response) if response.extensions().get::<Panicked>().is_some() => Err(Error::Panic),
+        Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
+        Err(error) => Err(from_layer(error)),
+    };
+    Ok(result.unwrap_or_else(|error| {
+        log(&error);
+        problem::render(&error, &context, &public_url)
+    }))
 }
 
 fn context_of<B>(request: &Request<B>) -> RequestContext {
@@ -134,9 +102,9 @@ fn log(error: &Error) {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt;
+    use process::middleware::middleware;
     use serde_json::{Value, json};
-    use tower::{ServiceBuilder, ServiceExt, service_fn};
+    use tower::{ServiceBuilder, service_fn};
     use tower_http::catch_panic::CatchPanicLayer;
 
     use super::*;
@@ -144,7 +112,9 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_internal_error_without_its_message() {
         let service = ServiceBuilder::new()
-            .layer(layer("https://delivery.example".into()))
+            .layer(middleware(|request, inner| {
+                respond(request, inner, "https://delivery.example".into())
+            }))
             .layer(CatchPanicLayer::custom(panic_response))
             .service(service_fn(
                 async |_: Request<()>| -> Result<Response<Full<Bytes>>, BoxError> {

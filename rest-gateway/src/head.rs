@@ -1,55 +1,31 @@
 //! `HEAD`: the response to the same `GET`, without its body.
 
 use bytes::Bytes;
-use futures_util::future::{BoxFuture, FutureExt};
 use http::{Method, Request, Response, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use tower::{BoxError, Layer, Service, layer::layer_fn};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::body::ResponseBody;
 
-/// Must be outside every layer that changes a body, so that `Content-Length` is the same as for
-/// `GET`.
-pub(crate) fn layer<S>() -> impl Layer<S, Service = Head<S>> + Clone {
-    layer_fn(Head)
-}
-
-#[derive(Clone)]
-pub(crate) struct Head<S>(S);
-
-impl<S, B, R> Service<Request<B>> for Head<S>
+/// Middleware: removes the body of a response to `HEAD`. Must be outside every layer that changes a
+/// body, so that `Content-Length` is the same as for `GET`.
+pub(crate) async fn respond<S, B, R>(
+    request: Request<B>,
+    inner: S,
+) -> Result<Response<ResponseBody>, S::Error>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    S::Future: Send + 'static,
     R: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
-    type Response = Response<ResponseBody>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Response<ResponseBody>, S::Error>>;
-
-    fn poll_ready(
-        &mut self,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_head = request.method() == Method::HEAD;
-        let response = self.0.call(request);
-        async move {
-            let response = response
-                .await?
-                .map(|body| body.map_err(Into::into).boxed_unsync());
-            Ok(if is_head {
-                without_body(response)
-            } else {
-                response
-            })
-        }
-        .boxed()
-    }
+    let is_head = request.method() == Method::HEAD;
+    let response = inner.oneshot(request).await?;
+    let response = response.map(|body| body.map_err(Into::into).boxed_unsync());
+    Ok(if is_head {
+        without_body(response)
+    } else {
+        response
+    })
 }
 
 /// Removes the body; `Content-Length` is set if the length is known.

@@ -1,13 +1,8 @@
 //! The steps of every request: rate limit, route, read the body, run the handler, add the `ETag`.
 
-use std::{
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Response, StatusCode,
     header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, VARY},
@@ -19,7 +14,6 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
 };
-use tower::{BoxError, Service};
 
 use crate::{
     body::{self, Limits},
@@ -39,11 +33,8 @@ use crate::{
 /// could not hold four of the largest.
 const BODY_MEMORY: usize = 64 << 20;
 
-/// Runs requests; the innermost service of the stack.
-#[derive(Clone)]
-pub(crate) struct Pipeline(Arc<Inner>);
-
-struct Inner {
+/// Runs requests; innermost in the stack.
+pub(crate) struct Pipeline {
     gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
@@ -54,7 +45,7 @@ struct Inner {
 
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
-        Self(Arc::new(Inner {
+        Self {
             gateway: Arc::new(gateway),
             routes: RouteTable::new(),
             limits: Limits {
@@ -64,32 +55,15 @@ impl Pipeline {
             },
             concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
             request_timeout: config.request_timeout,
-        }))
+        }
     }
 
     pub(crate) fn public_url(&self) -> Arc<str> {
-        Arc::clone(&self.0.gateway.public_url)
-    }
-}
-
-impl Service<http::Request<Incoming>> for Pipeline {
-    type Response = Response<Full<Bytes>>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Full<Bytes>>, BoxError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
+        Arc::clone(&self.gateway.public_url)
     }
 
-    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
-        let inner = Arc::clone(&self.0);
-        Box::pin(async move { Ok(inner.respond(request).await?) })
-    }
-}
-
-impl Inner {
-    async fn respond(
-        &self,
+    pub(crate) async fn respond(
+        self: Arc<Self>,
         request: http::Request<Incoming>,
     ) -> Result<Response<Full<Bytes>>, Error> {
         let deadline = Instant::now() + self.request_timeout;

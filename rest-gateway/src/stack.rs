@@ -4,7 +4,7 @@
 //! does not need. `pipeline` limits concurrency after the body is read: a slow client must not occupy
 //! the slot of a request that has arrived.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use http::{
     HeaderValue, Request, Response,
@@ -12,6 +12,7 @@ use http::{
 };
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use process::middleware::middleware;
 use tower::{
     ServiceBuilder, ServiceExt,
     timeout::TimeoutLayer,
@@ -40,6 +41,7 @@ use crate::{
 pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<ResponseBody>, Infallible>;
 
 pub(crate) fn new(config: &Config, pipeline: Pipeline) -> Stack {
+    let pipeline = Arc::new(pipeline);
     let public_url = pipeline.public_url();
     let layers = ServiceBuilder::new()
         // Outermost, so that all logs and responses carry an id.
@@ -62,19 +64,21 @@ pub(crate) fn new(config: &Config, pipeline: Pipeline) -> Stack {
                 .on_failure(()),
         )
         // Outside `error_response`: web pages may read errors too.
-        .layer(cors::layer())
+        .layer(middleware(cors::add_headers))
         // Outside the compression: a `HEAD` response has the headers of the compressed `GET`.
-        .layer(head::layer())
+        .layer(middleware(head::respond))
         .layer(compression::layer())
         // Outside `error_response`: a rate-limited response carries the limits too.
-        .layer(rate_limits::layer())
+        .layer(middleware(rate_limits::add_headers))
         // Turns every failure of the inner layers into a response rendered by `problem`.
-        .layer(error_response::layer(public_url))
+        .layer(middleware(move |request, inner| {
+            error_response::respond(request, inner, Arc::clone(&public_url))
+        }))
         // A panic ends one request, not the other requests of its connection.
         .layer(CatchPanicLayer::custom(error_response::panic_response))
         // Innermost: covers the handler, its calls to core included.
         .layer(TimeoutLayer::new(config.request_timeout));
-    let service = layers.service(pipeline);
+    let service = layers.service_fn(move |request| Arc::clone(&pipeline).respond(request));
     BoxCloneSyncService::new(service.map_response(|response| response.map(BodyExt::boxed_unsync)))
 }
 

@@ -1,23 +1,17 @@
 //! Test sends of webhooks: sends a sample over a separate connection and reports the duration of
 //! each phase.
 
-use std::{
-    error::Error as _,
-    iter,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{error::Error as _, iter, sync::Arc, time::Duration};
 
 use egress::Denied;
+use futures_util::FutureExt as _;
 use http::Uri;
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use proto::{Notification, TestOutcome};
 use rustls::ProtocolVersion;
 use tokio::task::JoinSet;
-use tower::Service;
+use tower::{ServiceExt as _, service_fn};
 
 use crate::{
     address_guard::{self, GuardedStream},
@@ -82,11 +76,12 @@ impl TestSends {
 /// Sends a sample and measures its phases.
 async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
     let trace = Arc::new(Trace::start());
-    let connector = TracedConnector {
-        connector: sender.traced(&trace),
-        trace: Arc::clone(&trace),
-    };
-    let client = sender::client(connector, 0, sender.timeout());
+    let connector = sender.traced(&trace);
+    let traced = service_fn({
+        let trace = Arc::clone(&trace);
+        move |uri| connect(connector.clone(), uri, Arc::clone(&trace)).boxed()
+    });
+    let client = sender::client(traced, 0, sender.timeout());
 
     let (outcome, error) = sender
         .attempt(test, |request| client.request(request))
@@ -133,33 +128,17 @@ fn detail(error: &Error) -> String {
 }
 
 /// Connects as for notifications, and records the TLS handshake.
-#[derive(Clone)]
-struct TracedConnector {
+async fn connect(
     connector: Connector,
+    uri: Uri,
     trace: Arc<Trace>,
-}
-
-impl Service<Uri> for TracedConnector {
-    type Response = MaybeHttpsStream<TokioIo<GuardedStream>>;
-    type Error = connector::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.connector.poll_ready(cx)
+) -> Result<MaybeHttpsStream<TokioIo<GuardedStream>>, connector::Error> {
+    let stream = connector.oneshot(uri).await?;
+    if let MaybeHttpsStream::Https(stream) = &stream {
+        let (_, session) = stream.inner().get_ref();
+        trace.record_handshake(session.protocol_version());
     }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.connector.call(uri);
-        let trace = Arc::clone(&self.trace);
-        Box::pin(async move {
-            let stream = connecting.await?;
-            if let MaybeHttpsStream::Https(stream) = &stream {
-                let (_, session) = stream.inner().get_ref();
-                trace.record_handshake(session.protocol_version());
-            }
-            Ok(stream)
-        })
-    }
+    Ok(stream)
 }
 
 #[cfg(test)]

@@ -1,22 +1,18 @@
 //! Counts the calls in flight, which a core drains at shutdown. Idle connections do not count.
 
-use std::{
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use tokio_util::task::TaskTracker;
 use tonic::body::Body;
-use tower::{Layer, Service};
+use tower::{Service, ServiceExt as _};
 
 /// Calls count as drained after about this long without any: a client may send a call before it
 /// receives the GOAWAY frame.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
-/// A layer that counts calls, each until the last byte of its response.
+/// The calls in flight. Clones share the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight(TaskTracker);
 
@@ -33,50 +29,24 @@ impl InFlight {
             was_idle = is_idle;
         }
     }
-}
 
-impl<S> Layer<S> for InFlight {
-    type Service = Tracked<S>;
-
-    fn layer(&self, inner: S) -> Tracked<S> {
-        Tracked {
-            inner,
-            in_flight: self.0.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Tracked<S> {
-    inner: S,
-    in_flight: TaskTracker,
-}
-
-impl<S> Service<Request<Body>> for Tracked<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<Body>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let guard = self.in_flight.token();
-        let response = self.inner.call(request);
-        Box::pin(async move {
-            let response = response.await?;
-            Ok(response.map(|body| {
-                Body::new(body.map_frame(move |frame| {
-                    // Dropped together with the body.
-                    let _ = &guard;
-                    frame
-                }))
+    /// Middleware: counts a call until the last byte of its response.
+    pub(crate) async fn track<S>(
+        self,
+        request: Request<Body>,
+        inner: S,
+    ) -> Result<Response<Body>, S::Error>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        let guard = self.0.token();
+        let response = inner.oneshot(request).await?;
+        Ok(response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                // Dropped together with the body.
+                let _ = &guard;
+                frame
             }))
-        })
+        }))
     }
 }

@@ -1,14 +1,7 @@
 //! Connects to one address of a core, over TLS if its URL is `https`.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{io, pin::Pin, sync::Arc, time::Duration};
 
-use http::Uri;
 use hyper_util::rt::TokioIo;
 use process::reloading::Reloading;
 use rustls::{ClientConfig, pki_types::ServerName};
@@ -18,7 +11,6 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
-use tower::Service;
 
 use crate::{
     core_url::CoreAddr,
@@ -55,7 +47,7 @@ impl ConnectError {
     }
 }
 
-/// Connects to one address of a core. Ignores the URI of the request.
+/// Connects to one address of a core.
 #[derive(Clone)]
 pub(crate) struct Connector {
     core: CoreAddr,
@@ -66,7 +58,7 @@ pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 
-type Connection = TokioIo<Pin<Box<dyn Io>>>;
+pub(crate) type Connection = TokioIo<Pin<Box<dyn Io>>>;
 
 impl Connector {
     pub(crate) fn new(core: &CoreAddr, tls: Option<Arc<Reloading<ClientConfig>>>) -> Self {
@@ -76,7 +68,7 @@ impl Connector {
         }
     }
 
-    async fn connect(self) -> Result<Connection, ConnectError> {
+    pub(crate) async fn connect(self) -> Result<Connection, ConnectError> {
         let core = self.core.clone();
         let connected = timeout(CONNECT_TIMEOUT, self.connect_without_timeout()).await;
         let message = match connected {
@@ -112,19 +104,5 @@ impl Connector {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(TokioIo::new(Box::pin(stream)))
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = Connection;
-    type Error = ConnectError;
-    type Future = Pin<Box<dyn Future<Output = Result<Connection, ConnectError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
-        Box::pin(self.clone().connect())
     }
 }

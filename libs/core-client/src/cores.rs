@@ -2,16 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
+use http::Uri;
 use process::{reloading::Reloading, tls};
 use rustls::ClientConfig;
 use tonic::{
     Status,
     transport::{Channel, Endpoint},
 };
+use tower::{Service, service_fn};
 
 use crate::{
     config::CoreConfig,
-    connector::{ConnectError, Connector},
+    connector::{ConnectError, Connection, Connector},
     core_url::{CoreAddr, CoreUrl},
     discovery::{self, Discovery},
     error_chain::is_from_core,
@@ -124,9 +126,13 @@ impl Cores {
         probe::wrong_protocol(core).await
     }
 
-    fn connector(&self, core: &CoreAddr) -> Connector {
+    fn connector(
+        &self,
+        core: &CoreAddr,
+    ) -> impl Service<Uri, Response = Connection, Error = ConnectError, Future: Send> + use<> {
         let tls = self.tls.as_ref().filter(|_| core.url.is_tls());
-        Connector::new(core, tls.cloned())
+        let connector = Connector::new(core, tls.cloned());
+        service_fn(move |_| connector.clone().connect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Code that all programs of the platform share: clock, command line, logs, health checks, graceful
-//! shutdown, random numbers; durations, numbers and secrets in settings, TLS files, and
-//! files that are read again when they change.
+//! shutdown, random numbers; durations, numbers and secrets in settings, TLS files,
+//! files that are read again when they change, and middleware.
 
 pub mod clock;
 pub mod command_line;
@@ -8,6 +8,7 @@ pub mod duration;
 pub mod file_descriptors;
 pub mod health;
 pub mod logs;
+pub mod middleware;
 pub mod number;
 pub mod random;
 pub mod reloading;

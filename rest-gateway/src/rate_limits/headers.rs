@@ -4,12 +4,10 @@
 use std::{
     fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use tower::{Layer, Service, layer::layer_fn};
+use tower::{Service, ServiceExt as _};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -63,38 +61,17 @@ impl LimitStatuses {
     }
 }
 
-/// Adds the headers to every response whose request was counted.
-pub(crate) fn layer<S>() -> impl Layer<S, Service = RateLimitHeaders<S>> + Clone {
-    layer_fn(RateLimitHeaders)
-}
-
-#[derive(Clone)]
-pub(crate) struct RateLimitHeaders<S>(S);
-
-impl<S, B, R> Service<Request<B>> for RateLimitHeaders<S>
+/// Middleware: adds the headers to every response whose request was counted.
+pub(crate) async fn add_headers<S, B, R>(
+    mut request: Request<B>,
+    inner: S,
+) -> Result<Response<R>, S::Error>
 where
     S: Service<Request<B>, Response = Response<R>>,
-    S::Future: Send + 'static,
-    S::Error: Send + 'static,
-    R: Send + 'static,
 {
-    type Response = Response<R>;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<Response<R>, S::Error>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let statuses = LimitStatuses::default();
-        request.extensions_mut().insert(statuses.clone());
-        let response = self.0.call(request);
-        async move {
-            let mut response = response.await?;
-            statuses.write(response.headers_mut());
-            Ok(response)
-        }
-        .boxed()
-    }
+    let statuses = LimitStatuses::default();
+    request.extensions_mut().insert(statuses.clone());
+    let mut response = inner.oneshot(request).await?;
+    statuses.write(response.headers_mut());
+    Ok(response)
 }

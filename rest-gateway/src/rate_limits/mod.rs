@@ -21,7 +21,7 @@ pub use self::config::{RateLimit, RateLimitConfig};
 use self::limiter::{Decision, Limiter, seconds_rounded_up};
 pub(crate) use self::{
     client_address::PeerAddr,
-    headers::{LimitStatuses, layer},
+    headers::{LimitStatuses, add_headers},
     token_owners::{TokenOwners, UnverifiedToken},
 };
 use crate::error::Error;
