@@ -27,7 +27,7 @@ impl Store {
 }
 
 /// An ISO 3166-1 alpha-2 code, upper case.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Country(String);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,14 +1,13 @@
-//! Time slots, price lists and zones, compiled and cached in two levels: which definition of a
-//! store is current, for about a second ([`FreshnessCache`]), and each compiled definition until it
-//! is evicted.
+//! Time slots, price lists and zones, compiled and cached. A cached one that is no longer fresh is
+//! compiled again only if the definition in the database is another one.
 
 use domain::{
     coverage::Coverage,
     definition::Mistake,
-    id::{StoreId, TimeSlotId},
+    id::StoreId,
     price_list::PriceList,
     service_area::ServiceArea,
-    store::Store,
+    store::{Country, Store},
     time_slot::TimeSlot,
     violation::Violations,
     zone::Zones,
@@ -21,9 +20,6 @@ use storage::{Storage, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
-/// Capacity of each cache of compiled definitions.
-const CACHE_CAPACITY: u64 = 1_000;
-
 /// The error for a stored definition that does not compile. Definitions are checked when they are
 /// applied, so this can only happen after an upgrade.
 fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
@@ -34,38 +30,38 @@ fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]
     ))
 }
 
-/// The definitions in the database, with the caches of both levels.
+/// The definitions in the database, with their cache.
 pub(super) struct Definitions {
     storage: Arc<Storage>,
-    price_lists: moka::sync::Cache<(StoreId, i64), CachedPriceList>,
-    /// The latest zones, by version.
-    zones: moka::sync::Cache<i64, Zones>,
-    /// By definition and country.
-    time_slots: moka::sync::Cache<(String, String), Arc<TimeSlot>>,
     applied: ApplyCounter,
-    recent_price_lists: FreshnessCache<StoreId, Option<Arc<PriceList>>>,
-    recent_zones: FreshnessCache<(), (Option<i64>, Zones)>,
-    recent_time_slots: FreshnessCache<StoreId, Option<StoredTimeSlot>>,
+    price_lists: FreshnessCache<StoreId, Option<CompiledPriceList>>,
+    zones: FreshnessCache<(), (Option<i64>, Zones)>,
+    time_slots: FreshnessCache<(StoreId, Country), Option<CompiledTimeSlot>>,
 }
 
-/// A price list, and the version of the zones it was compiled with.
+/// A version of a price list, compiled with a version of the zones.
 #[derive(Clone)]
-struct CachedPriceList {
-    list: Arc<PriceList>,
+struct CompiledPriceList {
+    version: i64,
     zones: Option<i64>,
+    list: Arc<PriceList>,
+}
+
+/// A time slot, as stored and compiled for the store's country.
+#[derive(Clone)]
+pub(super) struct CompiledTimeSlot {
+    pub(super) stored: Arc<StoredTimeSlot>,
+    pub(super) rules: Arc<TimeSlot>,
 }
 
 impl Definitions {
     pub(super) fn new(storage: Arc<Storage>) -> Self {
         Self {
             storage,
-            price_lists: moka::sync::Cache::new(CACHE_CAPACITY),
-            zones: moka::sync::Cache::new(1),
-            time_slots: moka::sync::Cache::new(CACHE_CAPACITY),
             applied: ApplyCounter::default(),
-            recent_price_lists: FreshnessCache::new(),
-            recent_zones: FreshnessCache::new(),
-            recent_time_slots: FreshnessCache::new(),
+            price_lists: FreshnessCache::new(),
+            zones: FreshnessCache::new(),
+            time_slots: FreshnessCache::new(),
         }
     }
 
@@ -83,45 +79,41 @@ impl Definitions {
     ) -> Result<Option<Arc<PriceList>>, Error> {
         let freshness = (freshness, &self.applied);
         let read = self.read_price_list(store_id);
-        let lists = &self.recent_price_lists;
-        lists.get(store_id, freshness, read).await
+        let current = self.price_lists.get(store_id, freshness, read).await?;
+        Ok(current.map(|current| current.list))
     }
 
-    async fn read_price_list(&self, store_id: StoreId) -> Result<Option<Arc<PriceList>>, Error> {
+    async fn read_price_list(&self, store_id: StoreId) -> Result<Option<CompiledPriceList>, Error> {
         let reader = self.storage.reader();
         let Some(version) = storage::price_lists::current_version(reader, store_id).await? else {
             return Ok(None);
         };
-        if let Some(cached) = self.price_lists.get(&(store_id, version)) {
-            let references_zones = cached.list.references_zones();
-            if !references_zones || cached.zones == storage::zones::current_version(reader).await? {
-                return Ok(Some(cached.list));
-            }
+        if let Some(cached) = self.price_lists.last(&store_id).flatten()
+            && cached.version == version
+            && (!cached.list.references_zones()
+                || cached.zones == storage::zones::current_version(reader).await?)
+        {
+            return Ok(Some(cached));
         }
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
         // After the list, which may name a zone applied just before it.
-        let (zones_version, zones) = self.read_zones().await?;
+        let (zones_version, zones) = self.zones(Freshness::Current).await?;
         let list = parse_price_list(&stored.definition, &zones, None)
             .await?
             .map_err(|mistakes| invalid_stored_definition("price list", store_id, &mistakes))?;
-        let list = Arc::new(list);
-        self.price_lists.insert(
-            (store_id, stored.version),
-            CachedPriceList {
-                list: Arc::clone(&list),
-                zones: zones_version,
-            },
-        );
-        Ok(Some(list))
+        Ok(Some(CompiledPriceList {
+            version: stored.version,
+            zones: zones_version,
+            list: Arc::new(list),
+        }))
     }
 
     /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
         let freshness = (freshness, &self.applied);
-        let zones = &self.recent_zones;
-        zones.get((), freshness, self.read_zones()).await
+        self.zones.get((), freshness, self.read_zones()).await
     }
 
     async fn read_zones(&self) -> Result<(Option<i64>, Zones), Error> {
@@ -129,13 +121,14 @@ impl Definitions {
         let Some(version) = storage::zones::current_version(reader).await? else {
             return Ok((None, Zones::default()));
         };
-        if let Some(zones) = self.zones.get(&version) {
-            return Ok((Some(version), zones));
+        if let Some(cached) = self.zones.last(&())
+            && cached.0 == Some(version)
+        {
+            return Ok(cached);
         }
         let Some(stored) = storage::zones::find_current(reader).await? else {
             return Ok((None, Zones::default()));
         };
-        self.zones.insert(stored.version, stored.zones.clone());
         Ok((Some(stored.version), stored.zones))
     }
 
@@ -180,15 +173,20 @@ impl Definitions {
         &self,
         store: &Store,
         freshness: Freshness,
-    ) -> Result<Option<(TimeSlotId, Arc<TimeSlot>)>, Error> {
+    ) -> Result<Option<CompiledTimeSlot>, Error> {
         let freshness = (freshness, &self.applied);
-        let read = storage::time_slots::find_default(self.storage.reader(), store.id);
-        let slots = &self.recent_time_slots;
-        let Some(stored) = slots.get(store.id, freshness, read).await? else {
-            return Ok(None);
+        let key = (store.id, store.country.clone());
+        let read = async {
+            let reader = self.storage.reader();
+            let stored = storage::time_slots::find_default(reader, store.id).await?;
+            let Some(stored) = stored else {
+                return Ok(None);
+            };
+            let rules = self.compile_time_slot(store, &stored)?;
+            let stored = Arc::new(stored);
+            Ok(Some(CompiledTimeSlot { stored, rules }))
         };
-        let time_slot = self.compile_time_slot(store, &stored)?;
-        Ok(Some((stored.id, time_slot)))
+        self.time_slots.get(key, freshness, read).await
     }
 
     /// Compiles a time slot, or takes it from the cache.
@@ -197,16 +195,15 @@ impl Definitions {
         store: &Store,
         stored: &StoredTimeSlot,
     ) -> Result<Arc<TimeSlot>, Error> {
-        let country = store.country.as_str();
-        let key = (stored.definition.clone(), country.to_owned());
-        if let Some(cached) = self.time_slots.get(&key) {
-            return Ok(cached);
+        let key = (store.id, store.country.clone());
+        if let Some(cached) = self.time_slots.last(&key).flatten()
+            && cached.stored.definition == stored.definition
+        {
+            return Ok(cached.rules);
         }
-        let time_slot = TimeSlot::parse(&stored.definition, country)
+        let rules = TimeSlot::parse(&stored.definition, store.country.as_str())
             .map_err(|mistakes| invalid_stored_definition("time slot", store.id, &mistakes))?;
-        let time_slot = Arc::new(time_slot);
-        self.time_slots.insert(key, Arc::clone(&time_slot));
-        Ok(time_slot)
+        Ok(Arc::new(rules))
     }
 }
 

@@ -50,11 +50,17 @@ struct CachedValue<V> {
 
 impl<K, V> FreshnessCache<K, V>
 where
-    K: Copy + Eq + Hash + Send + Sync + 'static,
+    K: Eq + Hash + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
     pub(super) fn new() -> Self {
         Self(moka::sync::Cache::new(CAPACITY))
+    }
+
+    /// The cached value, however old. What was compiled from it serves as long as its source is
+    /// unchanged.
+    pub(super) fn last(&self, key: &K) -> Option<V> {
+        self.0.get(key).map(|cached| cached.value)
     }
 
     /// The cached value if it is fresh enough, else the result of `read`.

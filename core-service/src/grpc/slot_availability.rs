@@ -35,9 +35,10 @@ impl Slots {
         store: &Store,
         freshness: Freshness,
     ) -> Result<Option<SlotAvailability>, Error> {
-        let Some((id, time_slot)) = self.definitions.time_slot(store, freshness).await? else {
+        let Some(current) = self.definitions.time_slot(store, freshness).await? else {
             return Ok(None);
         };
+        let (id, time_slot) = (current.stored.id, current.rules);
         let booked = if time_slot.capacity().is_some() {
             let reader = self.storage.reader();
             slot_bookings::counts(reader, (store.id, id), self.clock.now()).await?

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     id::TimeSlotId,
-    store::{Country, Store},
+    store::Country,
     time_slot::{
         OpeningHoursSpecification, TimeSlot,
         label::{self, Language},
@@ -171,11 +171,14 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             store.clone()
         };
 
-        let stored = storage::time_slots::find_default(self.storage.reader(), store.id)
-            .await
-            .map_err(Error::from)?
+        let current = self
+            .definitions
+            .time_slot(&store, Freshness::Current)
+            .await?
             .ok_or_else(not_found)?;
-        Ok(Response::new(self.describe(&store, stored)?))
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let stored = Arc::unwrap_or_clone(current.stored);
+        Ok(Response::new(message(stored, &current.rules, &now)))
     }
 
     async fn get_time_slot(
@@ -194,18 +197,9 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             .map_err(Error::from)?
             .ok_or_else(not_found)?;
 
-        Ok(Response::new(self.describe(store, stored)?))
-    }
-}
-
-impl TimeSlots {
-    fn describe(&self, store: &Store, stored: StoredTimeSlot) -> Result<proto::TimeSlot, Error> {
-        let time_slot = self.definitions.compile_time_slot(store, &stored)?;
-        Ok(message(
-            stored,
-            &time_slot,
-            &self.clock.now().to_zoned(store.time_zone.clone()),
-        ))
+        let rules = self.definitions.compile_time_slot(store, &stored)?;
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        Ok(Response::new(message(stored, &rules, &now)))
     }
 }
 
