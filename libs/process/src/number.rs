@@ -10,13 +10,10 @@ pub fn at_least<T>(
 where
     T: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
 {
-    move |text| {
-        text.trim()
-            .parse()
-            .ok()
-            .filter(|number| *number >= minimum)
-            .ok_or_else(|| format!("not a whole number of {minimum} or more, such as {example}"))
-    }
+    parser(
+        move |number| *number >= minimum,
+        format!("not a whole number of {minimum} or more, such as {example}"),
+    )
 }
 
 /// A parser of numbers of a range; its error has an example.
@@ -27,14 +24,19 @@ pub fn within<T>(
 where
     T: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
 {
+    parser(
+        move |number| (minimum..=maximum).contains(number),
+        format!("not a whole number from {minimum} to {maximum}, such as {example}"),
+    )
+}
+
+fn parser<T: FromStr>(
+    is_valid: impl Fn(&T) -> bool + Clone + Send + Sync + 'static,
+    error: String,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
-        text.trim()
-            .parse()
-            .ok()
-            .filter(|number| (minimum..=maximum).contains(number))
-            .ok_or_else(|| {
-                format!("not a whole number from {minimum} to {maximum}, such as {example}")
-            })
+        let number = text.trim().parse().ok().filter(&is_valid);
+        number.ok_or_else(|| error.clone())
     }
 }
 
