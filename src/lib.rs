@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
-use egress::Network;
+use egress::Policy;
 use process::secret_file;
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
@@ -164,8 +164,7 @@ fn core_config(
         platform: settings.platform.clone(),
         router: settings.router.clone(),
         webhooks: settings.webhooks,
-        allow_http: true,
-        allowed_networks: loopback()?,
+        egress: loopback()?,
         reflection: true,
         all_in_one: true,
         gazetteer_file: data_dir.file("addresses.sqlite"),
@@ -223,15 +222,19 @@ fn dispatcher_config(
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
-        allow_http: true,
-        allow_networks: loopback()?,
+        egress: loopback()?,
         ..webhook_dispatcher::Config::default()
     })
 }
 
-fn loopback() -> anyhow::Result<Vec<Network>> {
+/// Permits webhooks on this machine, too.
+fn loopback() -> anyhow::Result<Policy> {
     let networks = ["127.0.0.0/8", "::1/128"].map(str::parse);
-    Ok(networks.into_iter().collect::<Result<_, _>>()?)
+    Ok(Policy {
+        allow_http: true,
+        allowed_networks: networks.into_iter().collect::<Result<_, _>>()?,
+        denied_ports: Vec::new(),
+    })
 }
 
 /// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.

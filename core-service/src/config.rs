@@ -7,12 +7,12 @@ use domain::{
     signing_key::MAX_TOKEN_LIFETIME_SECONDS,
     store::{Country, parse_time_zone},
 };
-use egress::Network;
+use egress::Policy;
 use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
-    duration, number, secret_file,
+    duration, secret_file,
 };
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
@@ -27,10 +27,6 @@ const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
 
 /// Settings of a core.
 #[derive(Args, Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub struct Config {
     /// Address of the gRPC API; port 0 is any free port. Example: `0.0.0.0:50051`.
     #[arg(long, env = "DELIVERY_CORE_LISTEN", default_value = "127.0.0.1:50051")]
@@ -112,29 +108,8 @@ pub struct Config {
     )]
     pub token_lifetime: Duration,
 
-    /// Allow webhooks with http URLs, not only https. Default: no. Example:
-    /// `DELIVERY_WEBHOOK_ALLOW_HTTP=yes`.
-    #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
-    pub allow_http: bool,
-
-    /// Allow webhooks in this private network (CIDR); repeatable. Default: none. Example:
-    /// `10.1.0.0/16`.
-    #[arg(
-        long = "allow-network",
-        env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
-        value_delimiter = ','
-    )]
-    pub allowed_networks: Vec<Network>,
-
-    /// Reject webhooks on this port; repeatable. Default: none. Example: `25`.
-    #[arg(
-        long = "deny-port",
-        env = "DELIVERY_WEBHOOK_DENY_PORT",
-        value_name = "PORT",
-        value_delimiter = ',',
-        value_parser = number::within((1_u16, u16::MAX), 25)
-    )]
-    pub denied_ports: Vec<u16>,
+    #[command(flatten)]
+    pub egress: Policy,
 
     #[command(flatten)]
     pub webhooks: WebhookConfig,
@@ -313,9 +288,7 @@ impl Config {
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
             token_lifetime: Duration::from_hours(1),
-            allow_http: false,
-            allowed_networks: Vec::new(),
-            denied_ports: Vec::new(),
+            egress: Policy::default(),
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,
             reflection: false,
@@ -338,14 +311,5 @@ impl Config {
 
     pub(crate) fn event_retention(&self) -> SignedDuration {
         signed(self.event_retention)
-    }
-
-    /// The policy for webhook URLs and addresses.
-    pub(crate) fn egress(&self) -> egress::Policy {
-        egress::Policy {
-            allow_http: self.allow_http,
-            allowed_networks: self.allowed_networks.clone(),
-            denied_ports: self.denied_ports.clone(),
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, t
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use egress::{Network, Policy};
+use egress::Policy;
 use http::HeaderName;
 use process::{duration, number, reloading::Reloading, secret_file, tls};
 
@@ -58,30 +58,8 @@ pub struct Config {
     )]
     pub platform_name: String,
 
-    /// Allow webhooks with `http://` URLs. Default: no. Example:
-    /// `DELIVERY_WEBHOOK_ALLOW_HTTP=yes`.
-    #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
-    pub allow_http: bool,
-
-    /// Allow webhooks in a network that is not on the public internet, e.g. `10.1.0.0/16`;
-    /// repeatable. Default: none. Example: `10.1.0.0/16`.
-    #[arg(
-        long = "allow-network",
-        env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
-    pub allow_networks: Vec<Network>,
-
-    /// Deny webhooks on a port; repeatable. Default: none. Example: `25`.
-    #[arg(
-        long = "deny-port",
-        env = "DELIVERY_WEBHOOK_DENY_PORT",
-        value_name = "PORT",
-        value_delimiter = ',',
-        value_parser = number::within((1_u16, u16::MAX), 25)
-    )]
-    pub deny_ports: Vec<u16>,
+    #[command(flatten)]
+    pub egress: Policy,
 
     /// PEM file with certificate authorities to trust for webhooks in addition to the system's;
     /// repeatable. Default: none. Example: `/etc/delivery/shops.pem`.
@@ -144,14 +122,6 @@ pub enum ConfigError {
 impl Config {
     const MAX_IN_FLIGHT: NonZeroU32 = NonZeroU32::new(256).expect("256 is not zero");
 
-    pub(crate) fn policy(&self) -> Policy {
-        Policy {
-            allow_http: self.allow_http,
-            allowed_networks: self.allow_networks.clone(),
-            denied_ports: self.deny_ports.clone(),
-        }
-    }
-
     /// `X-<Platform>-Signature`.
     pub(crate) fn signature_header(&self) -> Result<HeaderName, ConfigError> {
         let invalid = || ConfigError::PlatformName(self.platform_name.clone());
@@ -203,9 +173,7 @@ impl Default for Config {
             client_secret_file: None,
             client_secret: None,
             platform_name: "Service".to_owned(),
-            allow_http: false,
-            allow_networks: Vec::new(),
-            deny_ports: Vec::new(),
+            egress: Policy::default(),
             webhook_ca_files: Vec::new(),
             max_in_flight: Self::MAX_IN_FLIGHT,
             send_timeout: Duration::from_secs(15),
@@ -297,9 +265,11 @@ mod tests {
                 ],
                 client_key: Some("key".to_owned()),
                 platform_name: "Coop".to_owned(),
-                allow_http: true,
-                allow_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
-                deny_ports: vec![25, 465],
+                egress: Policy {
+                    allow_http: true,
+                    allowed_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+                    denied_ports: vec![25, 465],
+                },
                 max_in_flight: NonZeroU32::new(8).unwrap(),
                 send_timeout: Duration::from_millis(1500),
                 ..Config::default()

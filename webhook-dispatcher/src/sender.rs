@@ -123,7 +123,7 @@ impl Sender {
         resolver: Resolver,
     ) -> Result<Self, ConfigError> {
         let template = RequestTemplate {
-            policy: config.policy(),
+            policy: config.egress.clone(),
             signature_header: config.signature_header()?,
         };
         let guard = AddressGuard::new(template.policy.clone(), resolver);

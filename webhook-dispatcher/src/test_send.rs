@@ -148,6 +148,7 @@ mod tests {
         net::{IpAddr, Ipv4Addr},
     };
 
+    use egress::Policy;
     use proto::outcome::Failure;
     use tokio::net::{TcpListener, TcpStream};
 
@@ -172,7 +173,10 @@ mod tests {
     /// A sender for which every name resolves to the same result.
     fn sender_with(result: fn() -> io::Result<Vec<IpAddr>>) -> Sender {
         let config = Config {
-            allow_http: true,
+            egress: Policy {
+                allow_http: true,
+                ..Policy::default()
+            },
             ..Config::default()
         };
         let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();

@@ -267,7 +267,7 @@ pub(crate) fn wire(
             secrets,
             outbox,
             test_sends,
-            egress: config.egress(),
+            egress: config.egress.clone(),
             notification_retention: config.webhooks.retention(),
         },
         zones: Zones {

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use clap::Args;
+use process::number;
 use url::{Host, ParseError, Url};
 
 use crate::{Network, is_globally_routable};
@@ -10,13 +12,31 @@ use crate::{Network, is_globally_routable};
 pub const MAX_URL_LENGTH: usize = 2048;
 
 /// Where requests to client-supplied URLs may go. The default is https to the public internet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether plain `http://` is accepted.
+    /// Allow webhooks with `http://` URLs, not only https. Default: no. Example:
+    /// `DELIVERY_WEBHOOK_ALLOW_HTTP=yes`.
+    #[arg(long, env = "DELIVERY_WEBHOOK_ALLOW_HTTP")]
     pub allow_http: bool,
-    /// Allowed networks that are not on the public internet.
+
+    /// Allow webhooks in a network that is not on the public internet, e.g. `10.1.0.0/16`;
+    /// repeatable. Default: none. Example: `10.1.0.0/16`.
+    #[arg(
+        long = "allow-network",
+        env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
     pub allowed_networks: Vec<Network>,
-    /// Denied ports. Port 0 is always denied.
+
+    /// Deny webhooks on a port; repeatable. Port 0 is always denied. Default: none. Example: `25`.
+    #[arg(
+        long = "deny-port",
+        env = "DELIVERY_WEBHOOK_DENY_PORT",
+        value_name = "PORT",
+        value_delimiter = ',',
+        value_parser = number::within((1_u16, u16::MAX), 25)
+    )]
     pub denied_ports: Vec<u16>,
 }
 

@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
+use egress::Policy;
 use futures_util::future::BoxFuture;
 use tokio::net::TcpSocket;
 
@@ -31,8 +32,11 @@ async fn failures(
     look_up: fn() -> BoxFuture<'static, LookupResult>,
 ) -> [Failure; 2] {
     let mut config = Config {
-        allow_http: true,
-        allow_networks: vec!["127.0.0.0/8".parse().unwrap()],
+        egress: Policy {
+            allow_http: true,
+            allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
+            ..Policy::default()
+        },
         ..Config::default()
     };
     configure(&mut config);
@@ -114,7 +118,7 @@ async fn a_hanging_lookup_times_out() {
 
 #[tokio::test]
 async fn a_name_with_a_denied_address_is_denied() {
-    let deny = |config: &mut Config| config.allow_networks.clear();
+    let deny = |config: &mut Config| config.egress.allowed_networks.clear();
     let failures = failures(deny, 443, to_loopback).await;
     assert_eq!(failures, [Failure::AddressRefused; 2]);
 }

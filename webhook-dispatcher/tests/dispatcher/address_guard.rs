@@ -24,7 +24,7 @@ async fn no_notation_of_loopback_is_connected_to() {
     ] {
         let url = format!("http://{host}:{port}/");
 
-        let outcome = attempt_with(|config| config.allow_networks.clear(), &url).await;
+        let outcome = attempt_with(|config| config.egress.allowed_networks.clear(), &url).await;
 
         assert_eq!(outcome, failed(Failure::AddressRefused, None), "{host}");
     }
@@ -39,7 +39,7 @@ async fn a_name_with_a_denied_address_is_not_connected_to() {
     for scheme in ["http", "https"] {
         let url = format!("{scheme}://localhost:{port}/");
         let only_ipv6 = |config: &mut webhook_dispatcher::Config| {
-            config.allow_networks = vec!["::1".parse().unwrap()];
+            config.egress.allowed_networks = vec!["::1".parse().unwrap()];
         };
 
         let outcome = attempt_with(only_ipv6, &url).await;
@@ -55,10 +55,10 @@ async fn a_denied_port_or_scheme_is_not_connected_to() {
     let port = canary.addr().port();
     let url = format!("http://127.0.0.1:{port}/");
 
-    let outcome = attempt_with(|config| config.deny_ports = vec![port], &url).await;
+    let outcome = attempt_with(|config| config.egress.denied_ports = vec![port], &url).await;
     assert_eq!(outcome, failed(Failure::AddressRefused, None));
 
-    let outcome = attempt_with(|config| config.allow_http = false, &url).await;
+    let outcome = attempt_with(|config| config.egress.allow_http = false, &url).await;
     assert_eq!(outcome, failed(Failure::AddressRefused, None));
 
     assert!(canary.has_no_connections().await);

@@ -68,7 +68,7 @@ impl RebindingName {
         });
         let mut core = FakeCore::start().await;
         let mut config = config(&[&core]);
-        config.allow_networks.clear();
+        config.egress.allowed_networks.clear();
         Self {
             dispatcher: Dispatcher::start(&config),
             stream: core.stream().await,

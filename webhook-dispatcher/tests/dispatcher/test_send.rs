@@ -72,7 +72,8 @@ async fn a_sample_is_not_sent_to_a_private_address() {
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
         let url = format!("http://{host}:{port}/");
 
-        let (test, completed) = test_with(|config| config.allow_networks.clear(), &url).await;
+        let (test, completed) =
+            test_with(|config| config.egress.allowed_networks.clear(), &url).await;
 
         let denied = failed(Failure::AddressRefused, None);
         assert_eq!(test.outcome, Some(denied), "{host}");

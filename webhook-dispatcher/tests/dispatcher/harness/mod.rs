@@ -9,6 +9,7 @@ mod receiver;
 
 use std::{future::Future, num::NonZeroU32, time::Duration};
 
+use egress::Policy;
 use proto::{Notification, Outcome, StreamRequest, outcome::Failure};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -77,8 +78,11 @@ pub(crate) fn config(cores: &[&FakeCore]) -> Config {
         core_urls: cores.iter().map(|core| core.url.parse().unwrap()).collect(),
         client_key: Some("key".to_owned()),
         client_secret: Some(ClientSecret::from("secret".to_owned())),
-        allow_http: true,
-        allow_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+        egress: Policy {
+            allow_http: true,
+            allowed_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
+            ..Policy::default()
+        },
         ..Config::default()
     }
 }
