@@ -31,8 +31,7 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let country = self.country.as_str().to_owned();
         let stats = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
@@ -45,8 +44,7 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<proto::SearchAddressesRequest>,
     ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let mut violations = Violations::new();

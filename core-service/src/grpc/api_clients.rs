@@ -38,8 +38,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::CreateApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let mut request = request.into_inner();
         let idempotency = request.idempotency.take();
@@ -69,8 +68,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::ListApiClientsRequest>,
     ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let name = request.into_inner().store;
         let store_id = if name.is_empty() {
@@ -93,8 +91,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::DisableApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let client = (Collection::ApiClients, request.name.as_str());
@@ -118,8 +115,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::RotateApiClientSecretRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let client = (Collection::ApiClients, request.name.as_str());

@@ -31,6 +31,13 @@ impl Caller {
         caller.ok_or(Error::Unauthenticated(Unauthenticated::NoToken))
     }
 
+    /// The caller of a request, whose token must have a scope.
+    pub(super) fn with_scope<T>(request: &Request<T>, scope: Scope) -> Result<Arc<Self>, Error> {
+        let caller = Self::of(request)?;
+        caller.require(scope)?;
+        Ok(caller)
+    }
+
     /// A caller without scopes, for an operator's request on behalf of a store.
     pub(super) fn of_store(id: ApiClientId, store: Store) -> Self {
         Self {

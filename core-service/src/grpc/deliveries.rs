@@ -47,8 +47,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CreateDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
@@ -113,8 +112,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::AssertDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
@@ -145,8 +143,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::GetDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.into_inner().name;
@@ -164,8 +161,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let mut request = request.into_inner();
@@ -200,8 +196,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.into_inner().name;

@@ -34,8 +34,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ApplyPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let store = (Collection::Stores, request.store.as_str());
@@ -81,8 +80,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::CheckPriceListRequest>,
     ) -> Result<Response<proto::CheckPriceListResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let definition = request.into_inner().definition;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
@@ -99,8 +97,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::GetPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;
@@ -127,8 +124,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ListPriceListsRequest>,
     ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let store = lookup::store(&self.storage, &request.into_inner().store).await?;
         let reader = self.storage.reader();
@@ -154,8 +150,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ExplainPriceRequest>,
     ) -> Result<Response<proto::PriceExplanation>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;

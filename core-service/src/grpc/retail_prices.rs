@@ -33,8 +33,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
@@ -97,8 +96,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::GetRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.into_inner().name;

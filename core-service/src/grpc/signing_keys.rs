@@ -28,8 +28,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::RotateSigningKeyRequest>,
     ) -> Result<Response<proto::SigningKey>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let idempotency = request.into_inner().idempotency;
         let request_key = self
@@ -69,8 +68,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::ListSigningKeysRequest>,
     ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let now = self.clock.now();
         let stored = storage::signing_keys::list(self.storage.reader())

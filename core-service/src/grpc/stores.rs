@@ -84,8 +84,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::CreateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let request_key = self
@@ -155,8 +154,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::ListStoresRequest>,
     ) -> Result<Response<proto::ListStoresResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let stores = storage::stores::list(self.storage.reader())
             .await
@@ -170,8 +168,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::UpdateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let mut request = request.into_inner();
         let store = (Collection::Stores, request.name.as_str());

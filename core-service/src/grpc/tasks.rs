@@ -51,8 +51,7 @@ impl proto::tasks_server::Tasks for Tasks {
         &self,
         request: Request<proto::CompleteTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::TasksAll)?;
+        Caller::with_scope(&request, Scope::TasksAll)?;
 
         let name = request.into_inner().name;
         let (store, mut task) = self.find_any_task(&name).await?;

@@ -49,8 +49,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
     ) -> Result<Response<proto::ListTimeSlotChoicesResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let request = request.into_inner();
@@ -94,8 +93,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ApplyTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let store = (Collection::Stores, request.store.as_str());
@@ -142,8 +140,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::CheckTimeSlotRequest>,
     ) -> Result<Response<proto::CheckTimeSlotResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let definition = request.into_inner().definition;
         TimeSlot::parse(&definition, self.country.as_str()).map_err(definitions::invalid)?;
@@ -185,8 +182,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::GetTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Deliveries)?;
+        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.into_inner().name;

@@ -36,8 +36,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::ApplyZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
         let request_key = self
@@ -64,8 +63,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::CheckZonesRequest>,
     ) -> Result<Response<proto::CheckZonesResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let zones = parse(&request.into_inner().definition)?;
 
@@ -78,8 +76,7 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::GetZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = Caller::of(&request)?;
-        caller.require(Scope::Admin)?;
+        Caller::with_scope(&request, Scope::Admin)?;
 
         let found = storage::zones::find_current(self.storage.reader())
             .await
