@@ -145,15 +145,21 @@ async fn wait_until_not_ready(addr: SocketAddr) -> String {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
-    let _one = ONE_AT_A_TIME.lock().await;
-    let Some(mut platform) = Platform::start(&[(&["--geocoder=none"], &[])]).await else {
-        return;
-    };
+/// A core that needs no addresses, and a gateway, both ready; with the core's health listener.
+async fn ready_platform() -> Option<(Platform, SocketAddr)> {
+    let platform = Platform::start(&[(&["--geocoder=none"], &[])]).await?;
     let health = platform.health(0);
     wait_until_ready(health).await;
     wait_until_ready(platform.gateway.1).await;
+    Some((platform, health))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some((mut platform, health)) = ready_platform().await else {
+        return;
+    };
 
     platform.postgres.become_standby();
 
@@ -176,12 +182,9 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
     let _one = ONE_AT_A_TIME.lock().await;
-    let Some(mut platform) = Platform::start(&[(&["--geocoder=none"], &[])]).await else {
+    let Some((mut platform, health)) = ready_platform().await else {
         return;
     };
-    let health = platform.health(0);
-    wait_until_ready(health).await;
-    wait_until_ready(platform.gateway.1).await;
 
     platform.postgres.pause();
 

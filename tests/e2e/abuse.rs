@@ -7,8 +7,6 @@ use std::{
     time::Duration,
 };
 
-use delivery::Credentials;
-
 use crate::harness::{ApiClient, all_in_one::AllInOne, raw};
 
 /// Generous upper bound for each operation.
@@ -35,10 +33,7 @@ async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let base_url = platform.text("/base_url").to_owned();
-    let credentials = Credentials {
-        api_key: platform.text("/demo_client/api_key").to_owned(),
-        api_secret: platform.text("/demo_client/api_secret").to_owned(),
-    };
+    let credentials = platform.demo_client();
     let client = ApiClient::authorized(&base_url, &credentials, &["deliveries"]).await;
     let addr = base_url.strip_prefix("http://").unwrap().to_owned();
     let before = resident_kib(platform.process.id());

@@ -2,7 +2,6 @@
 
 use std::{io::Write, net::TcpStream};
 
-use delivery::Credentials;
 use serde_json::json;
 
 use crate::{
@@ -55,10 +54,7 @@ async fn unfinished_calls_without_a_token_affect_no_other_client() {
     let directory = tempfile::tempdir().unwrap();
     let platform = AllInOne::start(directory.path(), &[]);
     let base_url = platform.text("/base_url").to_owned();
-    let credentials = Credentials {
-        api_key: platform.text("/demo_client/api_key").to_owned(),
-        api_secret: platform.text("/demo_client/api_secret").to_owned(),
-    };
+    let credentials = platform.demo_client();
     let addr = platform.text("/core_url").strip_prefix("http://").unwrap();
     let delivery = json!({
         "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 18:00" },

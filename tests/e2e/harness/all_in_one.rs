@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use delivery::Credentials;
 use serde_json::{Value, json};
 
 /// Far longer than a start or an exit takes.
@@ -82,6 +83,14 @@ impl AllInOne {
     /// A member of `ready.json`, by its JSON pointer.
     pub(crate) fn text(&self, member: &str) -> &str {
         self.ready.pointer(member).unwrap().as_str().unwrap()
+    }
+
+    /// The demo shop's API client.
+    pub(crate) fn demo_client(&self) -> Credentials {
+        Credentials {
+            api_key: self.text("/demo_client/api_key").to_owned(),
+            api_secret: self.text("/demo_client/api_secret").to_owned(),
+        }
     }
 
     /// Calls the REST API as the demo shop.

@@ -2,13 +2,13 @@
 
 use delivery::Credentials;
 use proto::{
-    AddressDraft, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
+    AddressDraft, ApiClient, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
     CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest, ListApiClientsRequest,
     RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
     price_lists_client::PriceListsClient, stores_client::StoresClient,
     time_slots_client::TimeSlotsClient, zones_client::ZonesClient,
 };
-use tonic::{Request, transport::Channel};
+use tonic::{Request, Response, Status, transport::Channel};
 
 use super::grpc;
 
@@ -62,13 +62,8 @@ impl Operator {
                 default_address,
                 idempotency: None,
             }))
-            .await
-            .unwrap()
-            .into_inner();
-        Credentials {
-            api_key: client.api_key,
-            api_secret: client.api_secret,
-        }
+            .await;
+        issued(client)
     }
 
     /// Disables an API client for good.
@@ -96,13 +91,8 @@ impl Operator {
                 overlap_seconds: overlap,
                 idempotency: None,
             }))
-            .await
-            .unwrap()
-            .into_inner();
-        Credentials {
-            api_key: client.api_key,
-            api_secret: client.api_secret,
-        }
+            .await;
+        issued(client)
     }
 
     /// `api_apps/<id>` of a client.
@@ -154,5 +144,14 @@ impl Operator {
 
     fn request<T>(&self, message: T) -> Request<T> {
         grpc::with_token(&self.token, message)
+    }
+}
+
+/// The credentials in the response that issued them.
+fn issued(response: Result<Response<ApiClient>, Status>) -> Credentials {
+    let client = response.unwrap().into_inner();
+    Credentials {
+        api_key: client.api_key,
+        api_secret: client.api_secret,
     }
 }
