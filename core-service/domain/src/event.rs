@@ -86,3 +86,28 @@ impl std::str::FromStr for EventName {
             .ok_or_else(|| UnknownEvent(text.chars().take(64).collect()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_read_as_written() {
+        let texts = [
+            "delivery.completed",
+            "delivery.picked",
+            "delivery.cancelled",
+        ];
+        for (event, text) in EventName::ALL.into_iter().zip(texts) {
+            assert_eq!((event.as_str(), text.parse()), (text, Ok(event)));
+        }
+        assert_eq!(
+            "delivery.lost"
+                .parse::<EventName>()
+                .unwrap_err()
+                .to_string(),
+            "there is no event \"delivery.lost\"; the events are \
+             delivery.completed, delivery.picked, delivery.cancelled"
+        );
+    }
+}
