@@ -102,6 +102,33 @@ fn matching_rules_add_up_with_strategy_sum() {
 }
 
 #[test]
+fn the_smallest_value_of_each_key_has_a_price() {
+    let mut plan = plan(3);
+    plan.dropoff.packages = vec![Package {
+        kind: "XL".into(),
+        quantity: 2,
+    }];
+    for (price, expected) in [
+        (
+            "{ step = \"distance\", amount = 5, every = 1, above = 0 }",
+            10 + 3 * 5,
+        ),
+        (
+            "{ per_package = \"XL\", amount = 5, from = 1, then = 3 }",
+            10 + 2 * 3,
+        ),
+        ("{ percent = 0 }", 0),
+    ] {
+        let rules = rule("true", "10") + &rule("true", price);
+        assert_eq!(
+            gross(&list("sum", &rules), &plan),
+            Some(expected),
+            "{price}"
+        );
+    }
+}
+
+#[test]
 fn an_overflowing_sum_is_explained() {
     let rules = rule("true", "9223372036854775807") + &rule("true", "1") + &rule("true", "2");
     let calculation = list("sum", &rules).calculate(&plan(1), "", &now());
