@@ -60,72 +60,77 @@ pub(crate) fn find_library() -> Option<String> {
 /// notification.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
-    let _alone = ONE_AT_A_TIME.lock().await;
     let Some(library) = find_library() else {
         crate::prerequisites::skip("jumps of the host's clock", "faketime is not installed");
         return;
     };
-    for jump in ["+1h", "-1h"] {
-        let mut clock = None;
-        let mut platform = AllInOne::start_under(Path::new("/usr/bin/env"), |directory| {
-            let clock = clock.insert(FakeClock {
-                library: library.clone(),
-                file: directory.join("offset"),
-            });
-            clock.set("+0");
-            let delivery = PROGRAMS.delivery.to_str().unwrap().to_owned();
-            let environment = clock.environment().into_iter();
-            environment.chain([delivery]).collect()
-        })
-        .await;
-        let receiver = WebhookReceiver::start().await;
-        receiver.hold_responses(true);
-        let shop = platform.shop().await;
-        shop.subscribe(receiver.url()).await;
-        let delivery = shop.create_delivery().await.unwrap();
-        let board = platform.dispatch_board().await;
-        board.complete_delivery(&delivery).await;
-        receiver.next_notification().await;
+    tokio::join!(
+        attempt_over_a_clock_jump(&library, "+1h"),
+        attempt_over_a_clock_jump(&library, "-1h")
+    );
+}
 
-        clock.unwrap().set(jump);
+async fn attempt_over_a_clock_jump(library: &str, jump: &str) {
+    let alone = ONE_AT_A_TIME.lock().await;
+    let mut clock = None;
+    let mut platform = AllInOne::start_under(Path::new("/usr/bin/env"), |directory| {
+        let clock = clock.insert(FakeClock {
+            library: library.to_owned(),
+            file: directory.join("offset"),
+        });
+        clock.set("+0");
+        let delivery = PROGRAMS.delivery.to_str().unwrap().to_owned();
+        let environment = clock.environment().into_iter();
+        environment.chain([delivery]).collect()
+    })
+    .await;
+    let receiver = WebhookReceiver::start().await;
+    receiver.hold_responses(true);
+    let shop = platform.shop().await;
+    shop.subscribe(receiver.url()).await;
+    let delivery = shop.create_delivery().await.unwrap();
+    let board = platform.dispatch_board().await;
+    board.complete_delivery(&delivery).await;
+    receiver.next_notification().await;
 
-        // Tokens issued before the jump are not valid after it.
-        let shop = platform.shop().await;
-        let after = created_at(&shop.create_delivery().await.unwrap());
-        let jumped = after.duration_since(created_at(&delivery)).as_mins();
-        assert!(
-            (55..=65).contains(&jumped.abs()),
-            "{jump}: {jumped} minutes"
-        );
-        let attempted = wait_for_attempt(&shop).await;
-        assert_eq!(attempted["attempts"][0]["failure"], "timeout");
-        assert!(
-            receiver.received().await.is_empty(),
-            "repeated after {jump}"
-        );
-        receiver.hold_responses(false);
-        assert!(platform.server.terminate().await.success());
-    }
+    clock.unwrap().set(jump);
+
+    // Tokens issued before the jump are not valid after it.
+    let shop = platform.shop().await;
+    let after = created_at(&shop.create_delivery().await.unwrap());
+    let jumped = after.duration_since(created_at(&delivery)).as_mins();
+    assert!(
+        (55..=65).contains(&jumped.abs()),
+        "{jump}: {jumped} minutes"
+    );
+    // Another test may run until the attempt ends.
+    drop(alone);
+    let attempted = wait_for_attempt(&shop).await;
+    assert_eq!(attempted["attempts"][0]["failure"], "timeout");
+    assert!(
+        receiver.received().await.is_empty(),
+        "repeated after {jump}"
+    );
+    receiver.hold_responses(false);
+    assert!(platform.server.terminate().await.success());
 }
 
 /// Leases expire by PostgreSQL's clock, not by the hosts'.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_behind() {
-    let _alone = ONE_AT_A_TIME.lock().await;
     let Some(library) = find_library() else {
         crate::prerequisites::skip("another clock in PostgreSQL", "faketime is not installed");
         return;
     };
-    let library = library.as_str();
-    // Side by side: they only wait, for attempts and leases to end.
     tokio::join!(
-        lease_by_the_clock_of_postgresql(library, 60),
-        lease_by_the_clock_of_postgresql(library, -60)
+        lease_by_the_clock_of_postgresql(&library, 60),
+        lease_by_the_clock_of_postgresql(&library, -60)
     );
 }
 
 /// Follows the leases of a notification whose receiver does not respond. `ahead` is in minutes.
 async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
+    let alone = ONE_AT_A_TIME.lock().await;
     let environment = [
         format!("LD_PRELOAD={library}"),
         format!("FAKETIME={ahead:+}m"),
@@ -151,6 +156,8 @@ async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
     );
     let board = cluster.dispatch_board().await;
     board.complete_delivery(&delivery).await;
+    // Other tests may run: from here on, this one waits for attempts and leases to end.
+    drop(alone);
 
     // The first attempt, and the second after the first has timed out.
     let mut arrived = Vec::new();
