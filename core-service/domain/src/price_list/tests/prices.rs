@@ -68,6 +68,17 @@ fn omitted_settings_have_defaults() {
 }
 
 #[test]
+fn a_list_tells_whether_it_refers_to_zones() {
+    for (when, refers) in [
+        ("true", false),
+        ("in_zone(dropoff.address, \"centre\")", true),
+    ] {
+        let list = list("sum", &rule(when, "1"));
+        assert_eq!(list.references_zones(), refers, "{when}");
+    }
+}
+
+#[test]
 fn only_named_packages_are_allowed() {
     let list = list("first", &rule("true", "1"));
 
