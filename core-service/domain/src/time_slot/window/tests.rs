@@ -167,6 +167,10 @@ fn an_invalid_time_slot_is_rejected_with_a_valid_example() {
             "\"2026-11-25 9:00-11:00\" is not a time slot: write 2026-11-25 10:00-11:00, or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
         ),
         (
+            "2026-11-25 10:00:30-11:00",
+            "\"2026-11-25 10:00:30-11:00\" is not a time slot: write 2026-11-25 10:00-11:00, or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+        ),
+        (
             "2026-02-30 10:00-11:00",
             "\"2026-02-30\" is not a date: write a calendar date such as 2026-11-25",
         ),
@@ -221,8 +225,13 @@ fn an_invalid_time_slot_is_rejected_with_a_valid_example() {
     ] {
         assert_eq!(read(text, "Europe/Paris"), expected, "{text:?}");
     }
+    let longest = "1".repeat(128);
     assert_eq!(
-        parse(&"1".repeat(129), &TimeZone::UTC),
+        parse(&longest, &TimeZone::UTC),
+        Err(Error::Format(longest.clone()))
+    );
+    assert_eq!(
+        parse(&(longest + "1"), &TimeZone::UTC),
         Err(Error::TooLong(129))
     );
 }
