@@ -179,6 +179,19 @@ fn a_national_number_is_of_the_stores_country_or_else_of_the_platforms() {
 }
 
 #[test]
+fn a_text_has_at_most_128_bytes() {
+    for (length, is_read) in [(128, true), (129, false), (130, false)] {
+        let text = format!("{:length$}", "+33612345678");
+        let expected = is_read.then_some("+33612345678");
+        assert_eq!(
+            parse(&text, "FR").ok().flatten().as_deref(),
+            expected,
+            "{length}"
+        );
+    }
+}
+
+#[test]
 fn a_blank_text_has_no_number() {
     for text in ["", " ", "\t\n"] {
         assert_eq!(parse(text, "FR"), Ok(None));
