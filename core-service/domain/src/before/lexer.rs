@@ -1,8 +1,6 @@
 //! Splits a text into tokens, and reads the numbers and words of a token.
 
-use super::dfa::Dfa;
-use super::grammar::{self, TokenKind};
-use std::sync::LazyLock;
+use super::grammar::{TokenKind, longest_match};
 
 /// A match of a rule of the grammar.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +31,10 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The compiled grammar. Compilation takes a few milliseconds, at the first use.
-static GRAMMAR: LazyLock<Dfa> = LazyLock::new(|| Dfa::compile(grammar::rules()));
-
 /// The token at byte `start`, or `None` if no rule matches there.
 pub(super) fn token_at(source: &str, start: usize) -> Option<Token<'_>> {
     let rest = source.get(start..)?;
-    let (length, kind) = GRAMMAR.longest_match(rest.as_bytes())?;
+    let (length, kind) = longest_match(rest.as_bytes())?;
     // A match may include the end of the text, one byte past the last.
     let text = rest.get(..length.min(rest.len()))?;
     Some(Token {

@@ -3,15 +3,12 @@
 //! PHP misreads is rejected, or read by the natural language: `+2h` is a duration, not an offset.
 
 mod context;
-mod dfa;
 mod error;
 mod grammar;
 mod instant;
 mod lexer;
 mod natural_language;
-mod nfa;
 mod parsed_time;
-mod pattern;
 mod relative;
 mod slash_dates;
 mod word_tables;

@@ -1,17 +1,111 @@
 //! The strict grammar. At each position of a text the rule with the longest match wins; of two
 //! matches of equal length, the earlier rule.
 
-mod dates;
 mod fragments;
-mod keywords;
-mod rule;
-mod times;
+mod rules;
+mod token_kind;
 
-pub(super) use rule::{Field, Rule, TokenKind};
+pub(super) use token_kind::{Field, TokenKind};
 
-/// The rules in order of precedence.
-pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    [keywords::RULES, times::RULES, dates::RULES]
-        .into_iter()
-        .flatten()
+use fragments::Fragments;
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::util::{primitives::StateID, syntax};
+use regex_automata::{Anchored, MatchKind};
+use rules::RULES;
+use std::sync::LazyLock;
+
+/// Represents the end of the text. The text itself does not contain it.
+const END: u8 = 0;
+
+/// The compiled rules, and the state in which each search starts.
+static AUTOMATON: LazyLock<(dense::DFA<Vec<u32>>, StateID)> =
+    LazyLock::new(|| compile().expect("the rules are regular expressions without assertions"));
+
+/// All rules in one automaton, which finds a token in a single pass. Without a start for searches
+/// that are not anchored: they would need so many states that compilation would take minutes.
+fn compile() -> Option<(dense::DFA<Vec<u32>>, StateID)> {
+    let fragments = Fragments::new();
+    let expressions: Vec<_> = RULES
+        .iter()
+        .map(|(_, expression)| fragments.expand(expression))
+        .collect();
+    let automaton = dense::Builder::new()
+        .configure(
+            dense::Config::new()
+                .match_kind(MatchKind::All)
+                .start_kind(StartKind::Anchored),
+        )
+        .syntax(syntax::Config::new().unicode(false).utf8(false))
+        .build_many(&expressions)
+        .ok()?;
+    let start = automaton.universal_start_state(Anchored::Yes)?;
+    Some((automaton, start))
+}
+
+/// The length of the longest match at the start of `text`, and its token kind. The length is
+/// one byte more than that of `text` if the match includes the end of the text.
+pub(super) fn longest_match(text: &[u8]) -> Option<(usize, TokenKind)> {
+    let (automaton, start) = &*AUTOMATON;
+    let mut longest = None;
+    let mut note_match = |state, length| {
+        // The patterns of a state are in ascending order.
+        if automaton.is_match_state(state) {
+            longest = Some((length, RULES[automaton.match_pattern(state, 0)].0));
+        }
+    };
+    let mut state = *start;
+    for (length, byte) in text.iter().chain([&END]).enumerate() {
+        state = automaton.next_state(state, *byte);
+        if automaton.is_dead_state(state) {
+            return longest;
+        }
+        // The automaton is one byte late: its match ends before this byte.
+        note_match(state, length);
+    }
+    note_match(automaton.next_eoi_state(state), text.len() + 1);
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_match_wins() {
+        assert_eq!(longest_match(b"second"), Some((6, TokenKind::Zone)));
+        assert_eq!(
+            longest_match(b"second day"),
+            Some((10, TokenKind::OrdinalUnit))
+        );
+        assert_eq!(longest_match(b"?"), None);
+    }
+
+    #[test]
+    fn of_two_equally_long_matches_the_earlier_rule_wins() {
+        assert_eq!(longest_match(b"MAY"), Some((3, TokenKind::Month)));
+        assert_eq!(longest_match(b"xyz"), Some((3, TokenKind::Zone)));
+        assert_eq!(longest_match(b"2026"), Some((4, TokenKind::TimeOrYear)));
+        assert_eq!(longest_match(b"2699"), Some((4, TokenKind::Year)));
+    }
+
+    #[test]
+    fn a_match_may_include_the_end_of_the_text() {
+        assert_eq!(
+            longest_match(b"back of 7pm"),
+            Some((12, TokenKind::QuarterHour))
+        );
+        assert_eq!(
+            longest_match(b"back of 7pm,"),
+            Some((9, TokenKind::QuarterHour))
+        );
+    }
+
+    #[test]
+    fn words_with_non_ascii_letters_match() {
+        assert_eq!(
+            longest_match("3 \u{b5}S!".as_bytes()),
+            Some((5, TokenKind::Amount))
+        );
+        assert_eq!(longest_match("3 \u{39c}s".as_bytes()), None);
+    }
 }

@@ -1,15 +1,4 @@
-//! Rules of the strict grammar: a pattern, and the kind of token it matches.
-
-use crate::before::pattern::Pattern;
-
-pub(in crate::before) struct Rule {
-    pub(in crate::before) kind: TokenKind,
-    pub(in crate::before) pattern: Pattern,
-}
-
-pub(super) const fn rule(kind: TokenKind, pattern: Pattern) -> Rule {
-    Rule { kind, pattern }
-}
+//! The kinds of tokens.
 
 /// What a token means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
