@@ -62,6 +62,7 @@ macro_rules! routes {
 routes! {
     POST   "/oauth2/token"                  Fixed   tokens::issue;
     GET    "/oauth2/jwks"                   Fixed   tokens::public_keys;
+    GET    "/.well-known/oauth-authorization-server" Fixed tokens::get_metadata;
 
     GET    "/api"                           JsonLd  self_description::get_entrypoint;
     GET    "/api/contexts/{name}"           JsonLd  self_description::get_context;

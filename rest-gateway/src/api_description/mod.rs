@@ -16,7 +16,7 @@ pub(crate) use classes::{
 };
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
-pub(crate) use openapi::openapi;
+pub(crate) use openapi::{SCOPES, openapi};
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
 pub(crate) use operations::{query_parameters, requires_token};

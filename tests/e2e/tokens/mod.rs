@@ -1,5 +1,6 @@
 //! `POST /oauth2/token`: the client credentials flow ("Authentication" 2 to 5, "Token response").
 
+mod discovered;
 mod issued;
 mod rejected;
 mod rotated_secrets;

@@ -162,6 +162,20 @@ fn security(auth: Auth) -> Value {
     }
 }
 
+/// The scopes of the REST API, and what each permits.
+pub(crate) const SCOPES: &[(&str, &str)] = &[
+    (
+        "deliveries",
+        "Create, read, list and cancel the store's deliveries; calculate prices; read time slots \
+            and the store.",
+    ),
+    ("tasks", "Read the store's tasks."),
+    (
+        "tasks:all",
+        "Read and complete any task; for the platform's own programs.",
+    ),
+];
+
 fn security_schemes(public_url: &str) -> Value {
     json!({
         "accessToken": {
@@ -170,11 +184,7 @@ fn security_schemes(public_url: &str) -> Value {
             "flows": {
                 "clientCredentials": {
                     "tokenUrl": format!("{public_url}/oauth2/token"),
-                    "scopes": {
-                        "deliveries": "Create, read, list and cancel the store's deliveries; calculate prices; read time slots and the store.",
-                        "tasks": "Read the store's tasks.",
-                        "tasks:all": "Read and complete any task; for the platform's own programs.",
-                    },
+                    "scopes": SCOPES.iter().copied().collect::<BTreeMap<_, _>>(),
                 },
             },
         },

@@ -24,7 +24,7 @@ fn every_reference_resolves() {
 }
 
 #[test]
-fn operation_ids_are_unique_and_every_operation_has_a_summary() {
+fn operation_ids_are_unique_and_every_operation_is_described() {
     let mut names = BTreeSet::new();
     for operation in operations::all() {
         assert!(
@@ -32,9 +32,11 @@ fn operation_ids_are_unique_and_every_operation_has_a_summary() {
             "{}",
             operation.operation_id
         );
-        for text in [operation.summary, operation.tag] {
+        for text in [operation.summary, operation.description, operation.tag] {
             assert!(!text.is_empty(), "{}", operation.operation_id);
         }
+        let verb = operation.summary.split(' ').next().unwrap();
+        assert!(!verb.ends_with('s'), "{verb}: not an imperative");
         assert!(
             operation.path.starts_with('/'),
             "{}",

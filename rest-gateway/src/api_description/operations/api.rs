@@ -13,7 +13,7 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
         method: "POST",
         path: "/oauth2/token",
         operation_id: "issueToken",
-        summary: "Issues an access token",
+        summary: "Issue an access token",
         description: "The OAuth 2.0 client credentials grant (RFC 6749 §4.4). Send the API key \
             and its secret by HTTP Basic, or as `client_id` and `client_secret` in the form.",
         tag: "Access tokens",
@@ -35,9 +35,35 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
         ..DEFAULT
     },
     Operation {
+        path: "/.well-known/oauth-authorization-server",
+        operation_id: "getAuthorizationServerMetadata",
+        summary: "Get the metadata of the authorization server",
+        description: "Where and how to get an access token (RFC 8414), for OAuth clients that \
+            discover it.",
+        tag: "Access tokens",
+        returns: Returns::Document(
+            &["application/json"],
+            r#"{
+                "type": "object",
+                "properties": {
+                    "issuer": {"type": "string", "format": "uri"},
+                    "token_endpoint": {"type": "string", "format": "uri"},
+                    "jwks_uri": {"type": "string", "format": "uri"},
+                    "scopes_supported": {"type": "array", "items": {"type": "string"}},
+                    "response_types_supported": {"type": "array", "items": {"type": "string"}},
+                    "grant_types_supported": {"type": "array", "items": {"type": "string"}},
+                    "token_endpoint_auth_methods_supported": {"type": "array", "items": {"type": "string"}},
+                    "service_documentation": {"type": "string", "format": "uri"}
+                },
+                "required": ["issuer", "token_endpoint", "jwks_uri", "response_types_supported"]
+            }"#,
+        ),
+        ..DEFAULT
+    },
+    Operation {
         path: "/oauth2/jwks",
         operation_id: "listPublicKeys",
-        summary: "Lists the keys that verify access tokens",
+        summary: "List the keys that verify access tokens",
         description: "A JSON Web Key Set (RFC 7517), for programs that verify access tokens \
             themselves.",
         tag: "Access tokens",
@@ -72,7 +98,7 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/api",
         operation_id: "getEntrypoint",
-        summary: "Gets the entrypoint",
+        summary: "Get the entrypoint",
         description: "The IRIs of the API's collections.",
         tag: "API",
         returns: Returns::Resource(&ENTRYPOINT),
@@ -81,7 +107,7 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/api/contexts/{name}",
         operation_id: "getContext",
-        summary: "Gets a JSON-LD context",
+        summary: "Get a JSON-LD context",
         description: "Maps the members of a resource to IRIs, for JSON-LD processors.",
         tag: "API",
         returns: Returns::JsonLd(
@@ -96,7 +122,8 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: DOCUMENTATION,
         operation_id: "getHydraDocumentation",
-        summary: "Gets the Hydra documentation of the API",
+        summary: "Get the Hydra documentation of the API",
+        description: "The classes and operations of the API, for Hydra clients.",
         tag: "API",
         returns: Returns::JsonLd(
             r#"{
@@ -114,7 +141,7 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: OPENAPI,
         operation_id: "getOpenApi",
-        summary: "Gets the OpenAPI document of the API",
+        summary: "Get the OpenAPI document of the API",
         description: "This document.",
         tag: "API",
         returns: Returns::Document(
@@ -131,7 +158,8 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/api/docs",
         operation_id: "getDocsPage",
-        summary: "Gets the interactive documentation page",
+        summary: "Get the interactive documentation page",
+        description: "For people. Programs read `/api/docs.json`.",
         tag: "API",
         returns: Returns::Document(&["text/html"], TEXT),
         ..DEFAULT
@@ -139,7 +167,8 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/api/docs/{file}",
         operation_id: "getDocsPageFile",
-        summary: "Gets a file of the documentation page",
+        summary: "Get a file of the documentation page",
+        description: "Its style sheet and scripts.",
         tag: "API",
         returns: Returns::Document(&["text/css", "text/javascript"], TEXT),
         ..DEFAULT
@@ -147,7 +176,7 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/errors/{code}",
         operation_id: "explainError",
-        summary: "Explains an error code",
+        summary: "Explain an error code",
         description: "The page that the `type` of an error links to: its meaning, cause and \
             solution.",
         tag: "API",
@@ -157,7 +186,8 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/healthz",
         operation_id: "isLive",
-        summary: "Checks that the gateway runs",
+        summary: "Check that the gateway runs",
+        description: "Succeeds while the process runs.",
         tag: "API",
         returns: Returns::Health,
         ..DEFAULT
@@ -165,7 +195,8 @@ pub(super) static API: &[Operation] = &[
     Operation {
         path: "/readyz",
         operation_id: "isReady",
-        summary: "Checks that the gateway reaches a core",
+        summary: "Check that the gateway reaches a core",
+        description: "Fails while no core with a usable database can be reached, and while the gateway shuts down.",
         tag: "API",
         returns: Returns::Health,
         error_codes: &[

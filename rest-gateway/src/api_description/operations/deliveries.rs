@@ -45,7 +45,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         method: "POST",
         path: "/api/deliveries",
         operation_id: "createDelivery",
-        summary: "Creates a delivery",
+        summary: "Create a delivery",
         description: "The dropoff requires an address and a time: `before` or `timeSlot`. The \
             pickup defaults to the store's address. An invalid request is answered with all its \
             violations at once.",
@@ -60,7 +60,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         target: HydraTarget::Collection("delivery"),
         path: "/api/deliveries",
         operation_id: "listDeliveries",
-        summary: "Lists the store's deliveries, newest first",
+        summary: "List the store's deliveries, newest first",
         description: "Paginated: `hydra:view` links to the other pages. Deliveries created in \
             the meantime do not shift the pages.",
         tag: "Deliveries",
@@ -131,7 +131,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         method: "POST",
         path: "/api/deliveries/assert",
         operation_id: "assertDelivery",
-        summary: "Validates a delivery without creating it",
+        summary: "Validate a delivery without creating it",
         description: "The response is the delivery as it would be created, without `@id`.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
@@ -144,7 +144,8 @@ pub(super) static DELIVERIES: &[Operation] = &[
         target: HydraTarget::Resource(&DELIVERY),
         path: "/api/deliveries/{id}",
         operation_id: "getDelivery",
-        summary: "Gets a delivery",
+        summary: "Get a delivery",
+        description: "With both of its tasks.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
         returns: Returns::Resource(&DELIVERY),
@@ -155,7 +156,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         method: "DELETE",
         path: "/api/deliveries/{id}",
         operation_id: "cancelDelivery",
-        summary: "Cancels a delivery",
+        summary: "Cancel a delivery",
         description: "Possible until one of its tasks is done. Cancelling a cancelled delivery \
             has no effect.",
         tag: "Deliveries",
@@ -171,7 +172,7 @@ pub(super) static TASKS: &[Operation] = &[
         target: HydraTarget::Resource(&TASK),
         path: "/api/tasks/{id}",
         operation_id: "getTask",
-        summary: "Gets a task",
+        summary: "Get a task",
         description: "The `status` of a completed task is `DONE`. Prefer a webhook to polling; \
             when polling, send the last `ETag` as `If-None-Match`.",
         tag: "Tasks",
@@ -184,7 +185,7 @@ pub(super) static TASKS: &[Operation] = &[
         method: "PUT",
         path: "/api/tasks/{id}/done",
         operation_id: "completeTask",
-        summary: "Completes a task",
+        summary: "Complete a task",
         description: "For the platform's own programs. Completing a completed task has no effect.",
         tag: "Tasks",
         auth: Auth::Scope("tasks:all"),
@@ -201,7 +202,7 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         method: "POST",
         path: "/api/retail_prices/calculate",
         operation_id: "calculateRetailPrice",
-        summary: "Calculates the price of a delivery",
+        summary: "Calculate the price of a delivery",
         description: "Creates no delivery. The price stays available at its `@id` until it \
             expires. A quote in `retailPrice` does not set this price, but one that is not the \
             store's is rejected.",
@@ -219,7 +220,8 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         target: HydraTarget::Resource(&RETAIL_PRICE),
         path: "/api/retail_prices/{token}",
         operation_id: "getRetailPrice",
-        summary: "Gets a calculated price",
+        summary: "Get a calculated price",
+        description: "Available until it expires.",
         tag: "Retail prices",
         auth: Auth::Scope("deliveries"),
         parameters: TAX,

@@ -3,6 +3,7 @@
 
 mod credentials;
 mod error;
+mod metadata;
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use http::{
 };
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
 use serde::Serialize;
+
+pub(crate) use metadata::get as get_metadata;
 
 use self::{
     credentials::{Credentials, Form},

@@ -1,0 +1,47 @@
+//! The metadata of the authorization server (RFC 8414), for OAuth clients that discover it.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Response, header::CONTENT_TYPE};
+use serde::Serialize;
+
+use crate::{
+    api_description::SCOPES,
+    error::Error,
+    gateway::{Gateway, HandlerResult},
+    request::Request,
+};
+
+/// RFC 8414 §2.
+#[derive(Serialize)]
+struct Metadata<'a> {
+    issuer: &'a str,
+    token_endpoint: String,
+    jwks_uri: String,
+    scopes_supported: Vec<&'static str>,
+    /// Required; empty because there is no authorization endpoint.
+    response_types_supported: [&'static str; 0],
+    grant_types_supported: [&'static str; 1],
+    token_endpoint_auth_methods_supported: [&'static str; 2],
+    service_documentation: String,
+}
+
+/// `GET /.well-known/oauth-authorization-server`
+pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+    let issuer = &*gateway.public_url;
+    let metadata = Metadata {
+        issuer,
+        token_endpoint: format!("{issuer}/oauth2/token"),
+        jwks_uri: format!("{issuer}/oauth2/jwks"),
+        scopes_supported: SCOPES.iter().map(|(scope, _)| *scope).collect(),
+        response_types_supported: [],
+        grant_types_supported: ["client_credentials"],
+        token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+        service_documentation: format!("{issuer}/api/docs"),
+    };
+    let body = serde_json::to_vec(&metadata).map_err(|error| Error::Internal(error.into()))?;
+    let mut response = Response::new(body.into());
+    let content_type = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    Ok(response)
+}
