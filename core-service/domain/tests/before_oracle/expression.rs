@@ -85,11 +85,6 @@ impl Expression {
             word.trim_start_matches('-')
                 .starts_with(|char: char| char.is_ascii_digit())
         };
-        let ends_in_month = |word: &str| {
-            let name =
-                word.trim_start_matches(|char: char| char.is_ascii_digit() || "-. ".contains(char));
-            MONTHS.iter().any(|month| name.eq_ignore_ascii_case(month))
-        };
         let day_month_time = words.windows(2).any(|pair| {
             starts_with_digit(pair[1]) && (ends_in_month(pair[0]) || starts_with_digit(pair[0]))
         });
@@ -124,7 +119,13 @@ impl Expression {
             let mut unit = unit.trim_end_matches(',').chars();
             word.starts_with(|char: char| char.is_ascii_digit()) && unit.all(char::is_alphabetic)
         };
+        // `march -792132mins` is 32 minutes in March 7921.
+        let follows_month = || {
+            let mut pairs = self.text.split(' ').zip(self.text.split(' ').skip(1));
+            pairs.any(|(month, next)| ends_in_month(month) && next == word)
+        };
         is_unsigned(word)
+            || (is_unsigned(word.trim_start_matches('-')) && follows_month())
             || (self.has_duration()
                 && Self::has_signed_number(word)
                 && self.text.split(' ').any(is_unsigned))
@@ -136,15 +137,31 @@ impl Expression {
         pairs.any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
     }
 
-    /// The clocks change within two days of the present and of `instant`.
-    pub(crate) fn is_near_clock_change(&self, instant: Timestamp) -> bool {
+    /// How many seconds the clocks change by, at most, from two days before the earlier of the
+    /// present and `instant` to two days after the later one. The hours of a text with `first day
+    /// of` or `last day of` may begin a month before or after.
+    pub(crate) fn clock_change(&self, instant: Timestamp) -> u64 {
+        let zone = self.now.time_zone();
         let now = self.now.timestamp();
-        let days = SignedDuration::from_hours(48);
-        let (first, last) = (now.min(instant) - days, now.max(instant) + days);
-        let mut changes = self.now.time_zone().following(first);
-        changes
-            .next()
-            .is_some_and(|change| change.timestamp() < last)
+        let days = if self.text.contains("day of") { 33 } else { 2 };
+        let margin = SignedDuration::from_hours(24 * days);
+        let first = now
+            .min(instant)
+            .saturating_sub(margin)
+            .expect("no calendar units");
+        let last = now
+            .max(instant)
+            .saturating_add(margin)
+            .expect("no calendar units");
+        let changes = zone.following(first);
+        let used = changes
+            .take_while(|change| change.timestamp() < last)
+            .map(|change| change.offset().seconds())
+            .chain([zone.to_offset(first).seconds()]);
+        let (low, high) = used.fold((i32::MAX, i32::MIN), |(low, high), offset| {
+            (low.min(offset), high.max(offset))
+        });
+        u64::from(high.abs_diff(low))
     }
 
     /// Contains a weekday or a day word.
@@ -189,6 +206,11 @@ impl Expression {
         rest.split(|char: char| !char.is_ascii_alphabetic())
             .any(|word| word.len() == 1 && !word.eq_ignore_ascii_case("z"))
     }
+}
+
+fn ends_in_month(word: &str) -> bool {
+    let name = word.trim_start_matches(|char: char| char.is_ascii_digit() || "-. ".contains(char));
+    MONTHS.iter().any(|month| name.eq_ignore_ascii_case(month))
 }
 
 impl fmt::Display for Expression {

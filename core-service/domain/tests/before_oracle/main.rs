@@ -19,9 +19,6 @@ use std::io::Write;
 const DEFAULT_COUNT: usize = 5_000;
 const DEFAULT_SEED: u64 = 20_261_021;
 
-/// The longest clock change of the zones, in seconds.
-const MAX_CLOCK_CHANGE: u64 = 3600;
-
 /// How our result compares with PHP's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
@@ -117,8 +114,7 @@ fn compare(
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
         (Ok(ours), Some(seconds))
             if php.local_time == LocalTime::Absent
-                && ours.as_second().abs_diff(seconds) <= MAX_CLOCK_CHANGE
-                && expression.is_near_clock_change(*ours) =>
+                && ours.as_second().abs_diff(seconds) <= expression.clock_change(*ours) =>
         {
             Outcome::Elapsed
         }
