@@ -4,6 +4,7 @@ use crate::piece::{MONTHS, Piece, ZONES};
 use crate::random::Random;
 use domain::before::DateOrder;
 use jiff::{SignedDuration, Timestamp, Zoned};
+use std::collections::BTreeSet;
 use std::fmt;
 
 #[derive(Debug)]
@@ -12,7 +13,8 @@ pub(crate) struct Expression {
     /// For each time before a day word: the text with `midnight` and that time appended. PHP resets
     /// the time at a day word, so it keeps such a time only if the time is repeated at the end.
     pub(crate) repeated: Vec<String>,
-    /// The text without its weekdays, its day words, or both, also with a time repeated.
+    /// The text without its weekdays, its day words, both, or its day words and numbers of days,
+    /// also with a time repeated.
     pub(crate) with_fewer_days: Vec<String>,
     /// The text in words that PHP has.
     pub(crate) in_php: String,
@@ -44,9 +46,12 @@ impl Expression {
             let (text, repeated) = in_php_of(&rest, separator);
             [text].into_iter().chain(repeated)
         };
-        let with_fewer_days = [Piece::is_weekday, Piece::is_day_word, |piece: &Piece| {
-            piece.is_weekday() || piece.is_day_word()
-        }];
+        let with_fewer_days = [
+            Piece::is_weekday,
+            Piece::is_day_word,
+            |piece: &Piece| piece.is_weekday() || piece.is_day_word(),
+            |piece: &Piece| piece.is_day_word() || piece.is_number_of_days(),
+        ];
         let with_fewer_days = with_fewer_days.into_iter().flat_map(without).collect();
         let order = if random.chance(20) {
             DateOrder::DayFirst
@@ -137,14 +142,13 @@ impl Expression {
         pairs.any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
     }
 
-    /// How many seconds the clocks change by, at most, from two days before the earlier of the
-    /// present and `instant` to two days after the later one. The hours of a text with `first day
-    /// of` or `last day of` may begin a month before or after.
-    pub(crate) fn clock_change(&self, instant: Timestamp) -> u64 {
-        let zone = self.now.time_zone();
-        let now = self.now.timestamp();
-        let days = if self.text.contains("day of") { 33 } else { 2 };
-        let margin = SignedDuration::from_hours(24 * days);
+    /// The differences, in seconds, between the clocks from the present to `instant` and two days
+    /// before and after; a year if the text moves the day by more.
+    pub(crate) fn clock_changes(&self, instant: Timestamp) -> BTreeSet<u64> {
+        let moves_day = ["day of", "fortnight", "week", "month", "year"];
+        let is_far = moves_day.iter().any(|unit| self.text.contains(unit));
+        let margin = SignedDuration::from_hours(if is_far { 24 * 366 } else { 48 });
+        let (zone, now) = (self.now.time_zone(), self.now.timestamp());
         let first = now
             .min(instant)
             .saturating_sub(margin)
@@ -154,17 +158,25 @@ impl Expression {
             .saturating_add(margin)
             .expect("no calendar units");
         let changes = zone.following(first);
-        let used = changes
+        let offsets: BTreeSet<i32> = changes
             .take_while(|change| change.timestamp() < last)
             .map(|change| change.offset().seconds())
-            .chain([zone.to_offset(first).seconds()]);
-        let (low, high) = used.fold((i32::MAX, i32::MIN), |(low, high), offset| {
-            (low.min(offset), high.max(offset))
+            .chain([zone.to_offset(first).seconds()])
+            .collect();
+        let differences = offsets.iter().flat_map(|one| {
+            let others = offsets.iter();
+            others.map(move |other| u64::from(one.abs_diff(*other)))
         });
-        u64::from(high.abs_diff(low))
+        differences.filter(|difference| *difference > 0).collect()
     }
 
-    /// Contains a weekday or a day word.
+    /// Contains an amount so large that a part of the text may be outside our calendar.
+    pub(crate) fn has_large_amount(&self) -> bool {
+        let mut numbers = self.text.split(|char: char| !char.is_ascii_digit());
+        numbers.any(|number| number.len() > 4)
+    }
+
+    /// Contains a weekday, a day word, or a week such as `2026-W48`.
     pub(crate) fn has_day(&self) -> bool {
         let text = self.text.to_lowercase();
         let names = [
@@ -180,7 +192,9 @@ impl Expression {
             "sun",
             "weekday",
         ];
-        names.iter().any(|name| text.contains(name))
+        let mut pairs = text.as_bytes().windows(2);
+        let has_week = pairs.any(|pair| pair[0] == b'w' && pair[1].is_ascii_digit());
+        has_week || names.iter().any(|name| text.contains(name))
     }
 
     /// Contains a Unix time. If a zone precedes it, PHP counts it from the year 0.

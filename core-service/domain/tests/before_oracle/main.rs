@@ -114,7 +114,9 @@ fn compare(
         (Ok(_), None) if expression.is_beyond_php() => Outcome::Superset,
         (Ok(ours), Some(seconds))
             if php.local_time == LocalTime::Absent
-                && ours.as_second().abs_diff(seconds) <= expression.clock_change(*ours) =>
+                && expression
+                    .clock_changes(*ours)
+                    .contains(&ours.as_second().abs_diff(seconds)) =>
         {
             Outcome::Elapsed
         }
@@ -166,7 +168,9 @@ fn compare(
         {
             Outcome::RejectedLetter
         }
-        (Err(Error::OutOfRange), Some(seconds)) if Timestamp::from_second(seconds).is_err() => {
+        (Err(Error::OutOfRange), Some(seconds))
+            if expression.has_large_amount() || Timestamp::from_second(seconds).is_err() =>
+        {
             Outcome::OutOfRange
         }
         (_, _) => Outcome::Unexplained,

@@ -154,6 +154,11 @@ impl Piece {
         DAY_WORDS.contains(&self.text.as_str())
     }
 
+    /// `twelfth day`, `+3 days`.
+    pub(crate) fn is_number_of_days(&self) -> bool {
+        self.text.ends_with(" day") || self.text.ends_with(" days")
+    }
+
     /// A piece of any kind.
     pub(crate) fn random(random: &mut Random) -> Piece {
         match random.below(100) {

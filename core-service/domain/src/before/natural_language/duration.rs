@@ -68,7 +68,12 @@ fn amount_and_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     let number = text.strip_suffix(after_number)?;
     let word = after_number.trim_start();
     let after_word = word.trim_start_matches(char::is_alphabetic);
-    let unit = unit(word.strip_suffix(after_word)?)?;
+    let name = word.strip_suffix(after_word)?;
+    let unit = unit(name)?;
+    // `2033W04` is a week of the year 2033.
+    if number.len() == 4 && name == "W" && after_word.starts_with(is_digit) {
+        return None;
+    }
     let is_number = number.starts_with(is_digit) && number.ends_with(is_digit);
     is_number.then_some((number, unit, after_word))
 }

@@ -317,6 +317,10 @@ impl ParsedTime {
         {
             self.mark_date(token, context)?;
         }
+        // PHP ignores days before a week.
+        if fields.contains(&Field::Week) && self.relative.days != 0 {
+            return Err(context.duplicate("day", token.start));
+        }
         let mut time = TimeOfDay::default();
         let mut has_second = false;
         let mut cursor = Cursor::new(token.text);

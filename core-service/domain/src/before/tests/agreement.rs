@@ -148,6 +148,7 @@ fn a_weekday_agrees_with_the_date_beside_it() {
         ("wed 2026-329", "2026-11-25T00:00"),
         ("2026-W48-3 wednesday", "2026-11-25T00:00"),
         ("2026-W48-3 wednesday +2 days", "2026-11-27T00:00"),
+        ("2026-W48 +8d", "2026-12-01T00:00"),
         ("wednesday 25 november 24:00", "2026-11-26T00:00"),
         ("2026-11-25 next monday", "2026-11-30T00:00"),
         ("monday november 2026", "2026-11-02T00:00"),
@@ -178,6 +179,8 @@ fn a_weekday_agrees_with_the_date_beside_it() {
 #[test]
 fn a_second_day_is_rejected() {
     for (text, understood, second) in [
+        ("+8 days 2026-W48", "+8 days", "2026-W48"),
+        ("+8d 2026W48 friday", "+8d", "2026W48"),
         ("tomorrow today", "tomorrow", "today"),
         ("demain ce soir", "demain", "ce"),
         ("monday tuesday", "monday", "tuesday"),

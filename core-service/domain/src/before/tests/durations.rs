@@ -50,6 +50,7 @@ fn a_signed_number_with_an_abbreviated_unit_is_a_duration() {
         "+2h x",
         "-1h 30m",
         "+1d 18h",
+        "+8d 2033W04 second",
         "+2 days 18h",
         "in 2 days 18h",
         "dans 2 jours 18 heures",
