@@ -210,6 +210,57 @@ async fn a_database_that_cannot_be_written_fails_the_health_check_until_a_write_
 }
 
 #[tokio::test]
+async fn a_database_that_becomes_read_only_fails_the_health_check_until_it_is_writable() {
+    let (directory, storage) = fixture::sqlite().await;
+    let health = storage.health_check();
+    add_store(&storage, "before").await.unwrap();
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    storage
+        .reader()
+        .execute_unprepared(checkpoint)
+        .await
+        .unwrap();
+    // Fails the writer's connection; the next one reads the header of the file.
+    let fail = || {
+        storage.write(|transaction| {
+            Box::pin(async move {
+                let statements = "PRAGMA query_only = 1; CREATE TABLE refused (x)";
+                transaction.execute_unprepared(statements).await?;
+                Ok::<_, Error>(())
+            })
+        })
+    };
+    let set_write_version = |version| {
+        use std::os::unix::fs::FileExt as _;
+        let mut file = std::fs::File::options();
+        let file = file
+            .write(true)
+            .open(directory.path().join("delivery.sqlite"));
+        // SQLite's file format, section 1.3.3: a larger version than 2 is read-only.
+        file.unwrap().write_all_at(&[version], 18).unwrap();
+    };
+
+    set_write_version(3);
+    assert!(fail().await.unwrap_err().is_read_only());
+    let failed = add_store(&storage, "failed").await.unwrap_err();
+    assert!(
+        failed.is_read_only() && failed.is_unwritable(),
+        "{failed:?}"
+    );
+    let error = health.run().await.unwrap_err().to_string();
+    let reason = "the database accepts no writes: ";
+    assert!(
+        error.starts_with(reason) && error.contains("code: 8"),
+        "{error}"
+    );
+
+    set_write_version(2);
+    health.run().await.unwrap();
+    add_store(&storage, "later").await.unwrap();
+    assert_eq!(names(&storage).await, ["before", "later"]);
+}
+
+#[tokio::test]
 async fn a_queued_write_is_on_disk_after_the_storage_is_closed() {
     let (directory, storage) = fixture::sqlite().await;
     let release = block_writer(&storage).await;
