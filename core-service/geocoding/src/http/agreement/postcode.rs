@@ -9,7 +9,7 @@ use crate::tokenizer::fold;
 /// Paris, another code of the same first half (`SW1A 2AB`).
 pub(super) fn is_same_postcode(written: &str, known: &str) -> bool {
     const DISTRICT_DIGITS: usize = 2;
-    if fold(written) == fold(known) {
+    if fold(written) == fold(known) || leading_digits(known) == Some(fold(written)) {
         return true;
     }
     let has_letters = known.contains(|c: char| c.is_alphabetic());
@@ -26,6 +26,14 @@ pub(super) fn is_same_region(written: &str, known: &str) -> bool {
     const REGION_PREFIX: usize = 2;
     let region = |code: &str| fold(code).chars().take(REGION_PREFIX).collect::<String>();
     region(written) == region(known)
+}
+
+/// The digits of a postcode of digits and letters: `1012` of the Dutch `1012 AB`.
+fn leading_digits(known: &str) -> Option<String> {
+    let known = fold(known);
+    let digits = known.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_whole && digits.len() < known.len()).then(|| digits.to_owned())
 }
 
 /// Letters as `a` and digits as `9`: postcodes of a country have few shapes.
@@ -65,18 +73,30 @@ impl Query {
         };
         let is_street =
             |range: &Range<usize>| range.clone().any(|word| self.street.contains(&word));
+        let is_other =
+            |range: &Range<usize>| is_indoors(range) || is_number(range) || is_street(range);
         let ranges = (1..=MAX_WORDS).flat_map(|length| {
             let starts = 0..(self.words.len() + 1).saturating_sub(length);
             starts.map(move |start| start..start + length)
         });
         let postcodes: Vec<_> = ranges
-            .filter(|range| {
-                has_shape(range) && !is_indoors(range) && !is_number(range) && !is_street(range)
-            })
+            .filter(|range| has_shape(range) && !is_other(range))
             .collect();
         let has_known = |range: &&Range<usize>| fold(&self.original(range)) == fold(known);
         let postcode = postcodes.iter().find(has_known).or(postcodes.first());
-        postcode.cloned()
+        postcode.cloned().or_else(|| {
+            // Digits without letters may be another number, unless they begin a part.
+            let digits = shape(&leading_digits(known)?);
+            let is_first =
+                |start: usize| start == 0 || self.words[start - 1].part != self.words[start].part;
+            (0..self.words.len())
+                .map(|start| start..start + 1)
+                .find(|range| {
+                    is_first(range.start)
+                        && shape(&self.original(range)) == digits
+                        && !is_other(range)
+                })
+        })
     }
 
     /// Whether a number directly before the house number is that of a unit: `1102/1 George Street`.

@@ -197,6 +197,21 @@ fn another_town_is_recognized_in_any_country() {
 }
 
 #[test]
+fn the_digits_of_a_dutch_postcode_contradict_another_town() {
+    for (postcode, text) in [
+        ("9999", "Damrak 1, 9999 Amsterdam"),
+        ("9999 XX", "Damrak 1, 9999 XX Amsterdam"),
+    ] {
+        let place = "1 Damrak | 1012 AB | Amsterdam | NL |  | Noord-Holland";
+        assert_eq!(
+            agreement(place, text),
+            contradiction(postcode, "Amsterdam"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_number_that_is_no_postcode_of_a_place_is_no_contradiction() {
     for (place, text) in [
         (
@@ -206,6 +221,10 @@ fn a_number_that_is_no_postcode_of_a_place_is_no_contradiction() {
         (
             "1 Damrak | 1012AB | Amsterdam | NL |  | Noord-Holland",
             "Damrak 1, 1012",
+        ),
+        (
+            "1 Damrak | 1012 AB | Amsterdam | NL |  | Noord-Holland",
+            "Damrak 1 9999 Amsterdam",
         ),
         (
             "1 Damrak | 1012 | Amsterdam | NL |  | Noord-Holland",
