@@ -14,8 +14,8 @@ use crate::{
     readiness::Platform, server::Server, webhook_receiver::WebhookReceiver,
 };
 
-/// Two seconds before their end, a dispatcher renews tokens of this lifetime.
-const TOKEN_LIFETIME: &str = "--token-lifetime=4s";
+/// Four seconds before their end, a dispatcher renews tokens of this lifetime: enough on a busy host.
+const TOKEN_LIFETIME: &str = "--token-lifetime=8s";
 
 /// Far longer than a renewal, or the report of an outcome, takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
