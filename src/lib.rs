@@ -15,7 +15,6 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
-use egress::Policy;
 use process::secret_file;
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
@@ -25,6 +24,8 @@ use url::Url;
 use webhook_dispatcher::WebhookDispatcher;
 
 pub use core_service::{Clock, Credentials, Demo};
+pub use egress::Policy;
+pub use rest_gateway::RateLimitConfig;
 pub use settings::{DEFAULT_DATA_DIR, Settings};
 
 use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
@@ -32,14 +33,18 @@ use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
 /// Timeout of a graceful shutdown, for all services together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
+const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
 /// The running platform.
 pub struct Platform {
     /// URL of the REST API: `http://127.0.0.1:<port>`.
     pub base_url: String,
     /// URL of the gRPC API: `http://127.0.0.1:<port>`.
     pub core_url: String,
-    /// The demo store and its API clients.
-    pub demo: Demo,
+    /// The demo store and its API client, unless there is no demo.
+    pub demo: Option<Demo>,
+    /// The operator's API client, unless its secret was replaced or it was disabled.
+    pub operator_client: Option<Credentials>,
     /// In shutdown order: core, which the others depend on, is last.
     services: [ServiceHandle; 3],
     service_stopped: CancellationToken,
@@ -49,6 +54,11 @@ pub struct Platform {
 impl Platform {
     /// Starts all services and writes `ready.json`. Errors are messages for the operator.
     pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        if !settings.no_demo && !settings.has_demo_permissions() {
+            tracing::warn!(
+                "the demo shop is served beyond this machine, without the demo's permissions (webhooks over http and to loopback, gRPC reflection, no rate limits); --no-demo starts without the shop"
+            );
+        }
         let data_dir = DataDir::lock(&settings.data_dir)?;
         ready::clear(&settings.data_dir)?;
         // Before the services: tokens and links contain URLs with these ports.
@@ -69,12 +79,21 @@ impl Platform {
             clock,
         )
         .await?;
-        let demo = core.ensure_demo().await?;
+        let clients = core.ensure_own_clients().await?;
+        let demo = if settings.no_demo {
+            None
+        } else {
+            Some(core.ensure_demo().await?)
+        };
         let gateway = RestGateway::new(
             gateway_config(&settings, &core_url, public_url)?,
             rest_listener,
         )?;
-        let dispatcher = WebhookDispatcher::new(&dispatcher_config(&settings, &core_url, &demo)?)?;
+        let dispatcher = WebhookDispatcher::new(&dispatcher_config(
+            &settings,
+            &core_url,
+            clients.dispatcher,
+        )?)?;
 
         let service_stopped = CancellationToken::new();
         let services = [
@@ -94,6 +113,7 @@ impl Platform {
             base_url,
             core_url,
             demo,
+            operator_client: clients.operator,
             services,
             service_stopped,
             data_dir,
@@ -134,18 +154,16 @@ impl Platform {
             base_url: self.base_url.clone(),
             core_url: self.core_url.clone(),
             pid: std::process::id(),
-            store: Collection::Stores
-                .last_segment(&self.demo.store)
-                .unwrap_or(&self.demo.store)
-                .to_owned(),
-            demo_client: self.demo.demo_client.clone(),
-            operator_client: self.demo.operator_client.clone(),
+            store: self.demo.as_ref().map(|demo| {
+                let id = Collection::Stores.last_segment(&demo.store);
+                id.unwrap_or(&demo.store).to_owned()
+            }),
+            demo_client: self.demo.as_ref().and_then(|demo| demo.client.clone()),
+            operator_client: self.operator_client.clone(),
         }
     }
 }
 
-/// Unlike the defaults for production, permits webhooks over http and to loopback addresses, and
-/// enables gRPC reflection.
 fn core_config(
     settings: &Settings,
     data_dir: &DataDir,
@@ -164,8 +182,8 @@ fn core_config(
         platform: settings.platform.clone(),
         router: settings.router.clone(),
         webhooks: settings.webhooks,
-        egress: loopback()?,
-        reflection: true,
+        egress: egress(settings)?,
+        reflection: settings.reflection || settings.has_demo_permissions(),
         all_in_one: true,
         gazetteer_file: data_dir.file("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
@@ -198,7 +216,11 @@ fn gateway_config(
             currency: settings.currency,
             map_center: settings.map_center,
         },
-        rate_limits: rest_gateway::RateLimitConfig::off(),
+        rate_limits: match &settings.rate_limits {
+            Some(limits) => limits.clone(),
+            None if settings.has_demo_permissions() => RateLimitConfig::off(),
+            None => RateLimitConfig::default(),
+        },
         // No load balancer has to notice the shutdown.
         drain_grace: Duration::ZERO,
         drain_timeout: DRAIN_TIMEOUT / 2,
@@ -209,9 +231,8 @@ fn gateway_config(
 fn dispatcher_config(
     settings: &Settings,
     core_url: &str,
-    demo: &Demo,
+    client: Credentials,
 ) -> anyhow::Result<webhook_dispatcher::Config> {
-    let client = demo.dispatcher_client.clone();
     Ok(webhook_dispatcher::Config {
         core_urls: vec![core_url.parse()?],
         // Core runs in this process.
@@ -222,19 +243,21 @@ fn dispatcher_config(
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
-        egress: loopback()?,
+        egress: egress(settings)?,
         ..webhook_dispatcher::Config::default()
     })
 }
 
-/// Permits webhooks on this machine, too.
-fn loopback() -> anyhow::Result<Policy> {
-    let networks = ["127.0.0.0/8", "::1/128"].map(str::parse);
-    Ok(Policy {
-        allow_http: true,
-        allowed_networks: networks.into_iter().collect::<Result<_, _>>()?,
-        denied_ports: Vec::new(),
-    })
+/// The policy of the flags; the demo also permits webhooks over http and on this machine.
+fn egress(settings: &Settings) -> anyhow::Result<Policy> {
+    let mut policy = settings.egress.clone();
+    if settings.has_demo_permissions() {
+        policy.allow_http = true;
+        for network in LOOPBACK {
+            policy.allowed_networks.push(network.parse()?);
+        }
+    }
+    Ok(policy)
 }
 
 /// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.

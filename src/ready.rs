@@ -22,12 +22,16 @@ pub struct ReadyFile {
     /// URL of the gRPC API: `http://127.0.0.1:50051`.
     pub core_url: String,
     pub pid: u32,
-    /// ID of the demo store.
-    pub store: String,
-    /// The demo store's API client, with the scopes `deliveries tasks`.
-    pub demo_client: Credentials,
+    /// ID of the demo store; absent without the demo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// The demo store's API client, with the scopes `deliveries tasks`. A client is absent once its
+    /// secret was replaced or it was disabled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demo_client: Option<Credentials>,
     /// The operator's API client, with the scopes `tasks:all admin`.
-    pub operator_client: Credentials,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator_client: Option<Credentials>,
 }
 
 impl ReadyFile {

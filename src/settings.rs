@@ -7,9 +7,10 @@ use std::{
 
 use clap::Args;
 use core_service::{PlatformConfig, RouterConfig, WebhookConfig};
+use egress::Policy;
 use geocoding::GeocodingConfig;
-use rest_gateway::{Currency, LatLng};
-use url::Url;
+use rest_gateway::{Currency, LatLng, RateLimitConfig};
+use url::{Host, Url};
 
 /// The default data directory.
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
@@ -20,6 +21,13 @@ pub struct Settings {
     /// Directory of the database, the master key and ready.json; created if missing
     #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
+
+    /// Start without the demo: no demo shop, and webhooks to https hosts on the internet only, rate
+    /// limits, and no gRPC reflection, unless a flag says otherwise
+    ///
+    /// The last three also apply with the demo once a listener or the public URL is not on loopback.
+    #[arg(long, env = "DELIVERY_NO_DEMO")]
+    pub no_demo: bool,
 
     /// Address of the REST API; port 0 picks a free one
     #[arg(
@@ -113,14 +121,42 @@ pub struct Settings {
 
     #[command(flatten)]
     pub webhooks: WebhookConfig,
+
+    /// Serve gRPC reflection; the demo does on loopback
+    #[arg(long, env = "DELIVERY_REFLECTION")]
+    pub reflection: bool,
+
+    /// Where webhooks may go. The demo adds http and loopback to it.
+    #[command(flatten)]
+    pub egress: Policy,
+
+    /// `None` if no flag is given: off for the demo, otherwise the gateway's defaults.
+    #[command(flatten)]
+    pub rate_limits: Option<RateLimitConfig>,
 }
 
 impl Settings {
+    /// Whether the demo's permissions apply: webhooks over http and to this machine, gRPC
+    /// reflection, no rate limits. Beyond this machine they would let any shop reach services on
+    /// loopback.
+    pub fn has_demo_permissions(&self) -> bool {
+        let listeners = [
+            Some(self.rest_listen),
+            Some(self.core_listen),
+            self.health_listen,
+        ];
+        !self.no_demo
+            && listeners.iter().flatten().all(|addr| addr.ip().is_loopback())
+            // With a public URL, a proxy on this machine makes the listeners public.
+            && self.public_url.as_ref().is_none_or(is_loopback)
+    }
+
     /// The defaults, but with free loopback ports and another data directory.
     pub fn on_free_ports(data_dir: &Path) -> Self {
         let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self {
             data_dir: data_dir.to_owned(),
+            no_demo: false,
             rest_listen: free_port,
             core_listen: free_port,
             database_url: None,
@@ -135,7 +171,19 @@ impl Settings {
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
             webhooks: WebhookConfig::default(),
+            reflection: false,
+            egress: Policy::default(),
+            rate_limits: None,
         }
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
     }
 }
 
@@ -164,5 +212,29 @@ mod tests {
 
         let settings = Settings::on_free_ports(directory);
         assert_eq!(format!("{parsed:?}"), format!("{settings:?}"));
+    }
+
+    #[test]
+    fn the_demos_permissions_end_beyond_loopback_and_without_the_demo() {
+        for (flags, expected) in [
+            (&[][..], true),
+            (
+                &["--rest-listen=[::1]:80", "--health-listen=127.9.9.9:1"],
+                true,
+            ),
+            (&["--public-url=http://localhost:8080"], true),
+            (&["--public-url=http://127.0.0.1"], true),
+            (&["--no-demo"], false),
+            (&["--rest-listen=0.0.0.0:80"], false),
+            (&["--rest-listen=[::]:80"], false),
+            (&["--core-listen=192.168.0.1:80"], false),
+            (&["--health-listen=[2001:db8::1]:80"], false),
+            (&["--public-url=https://delivery.example"], false),
+            (&["--public-url=http://localhost.example"], false),
+        ] {
+            let arguments = ["delivery"].iter().chain(flags);
+            let settings = CommandLine::parse_from(arguments).settings;
+            assert_eq!(settings.has_demo_permissions(), expected, "{flags:?}");
+        }
     }
 }

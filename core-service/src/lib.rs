@@ -20,7 +20,7 @@ mod startup;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{Config, PlatformConfig, TlsConfig, WebhookConfig};
-pub use demo::Demo;
+pub use demo::{Demo, OwnClients};
 pub use process::clock::Clock;
 pub use routing::RouterConfig;
 pub use service::CoreService;

@@ -112,7 +112,14 @@ impl Access {
     fn target(&self) -> anyhow::Result<(Vec<CoreUrl>, Credentials)> {
         if self.core_url.is_empty() {
             let ready = ReadyFile::read(&self.data_dir)?;
-            return Ok((vec![ready.core_url.parse()?], ready.operator_client));
+            let credentials = ready.operator_client.with_context(|| {
+                format!(
+                    "the operator's secret in {} was replaced, or its client disabled: set --core-url {} with the new credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}",
+                    self.data_dir.display(),
+                    ready.core_url,
+                )
+            })?;
+            return Ok((vec![ready.core_url.parse()?], credentials));
         }
         let credentials = Credentials {
             api_key: from_environment(KEY_VARIABLE)?,

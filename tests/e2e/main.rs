@@ -17,6 +17,7 @@ mod cancelling;
 mod completing;
 mod deadlines;
 mod deliveries;
+mod demo;
 mod drop_in;
 mod errors;
 mod events;

@@ -10,10 +10,10 @@ use crate::harness::{
 };
 
 #[test]
-fn a_start_prints_three_working_curl_commands_before_the_ready_line() {
+fn a_start_on_a_terminal_prints_three_working_curl_commands_before_the_ready_line() {
     let data_dir = tempfile::tempdir().unwrap();
 
-    let running = AllInOne::start(data_dir.path(), &[]);
+    let running = AllInOne::start_on_terminal(data_dir.path(), &[]);
 
     let responses: Vec<Value> = running
         .printed
@@ -30,6 +30,23 @@ fn a_start_prints_three_working_curl_commands_before_the_ready_line() {
     assert_eq!(token["token_type"], "Bearer");
     assert_eq!(created["@type"], "http://schema.org/ParcelDelivery");
     assert!(choices["choices"].is_array(), "{choices}");
+}
+
+#[test]
+fn a_start_off_a_terminal_prints_the_ready_line_only() {
+    let data_dir = tempfile::tempdir().unwrap();
+
+    let running = AllInOne::start(data_dir.path(), &[]);
+
+    let (rest, grpc) = (running.text("/base_url"), running.text("/core_url"));
+    let keys = data_dir.path().join("ready.json");
+    assert_eq!(
+        running.printed,
+        [format!(
+            "ready: REST {rest}, gRPC {grpc}, keys in {}",
+            keys.display()
+        )]
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The demo: a store with a time slot and a price list, and API clients. It is created once and
-//! never overwrites changes of an operator.
+//! What the all-in-one creates once: the platform's own API clients, and the demo, a store with a
+//! time slot, a price list and an API client. Never overwrites changes of an operator.
 
 use std::sync::Arc;
 
@@ -27,17 +27,22 @@ use crate::{
     startup::Resources,
 };
 
-/// The demo's store and clients.
+/// The demo's store and client.
 #[derive(Clone, Debug)]
 pub struct Demo {
     /// `stores/<id>`.
     pub store: String,
-    /// Scopes `deliveries tasks`.
-    pub demo_client: Credentials,
-    /// Scopes `tasks:all admin`.
-    pub operator_client: Credentials,
+    /// Scopes `deliveries tasks`. `None` once its secret was replaced or it was disabled.
+    pub client: Option<Credentials>,
+}
+
+/// The API clients of the all-in-one itself.
+#[derive(Clone, Debug)]
+pub struct OwnClients {
+    /// Scopes `tasks:all admin`. `None` once its secret was replaced or it was disabled.
+    pub operator: Option<Credentials>,
     /// Scope `notifications`.
-    pub dispatcher_client: Credentials,
+    pub dispatcher: Credentials,
 }
 
 const STORE_NAME: &str = "Demo shop";
@@ -49,53 +54,60 @@ const TIME_SLOT: &str = include_str!("time_slot.toml");
 const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
-    /// Creates the missing parts of the demo. Its API keys and secrets are derived from the master
-    /// key and so are the same at every start.
+    /// Creates the demo's store and client, unless they exist. As of all clients that the all-in-one
+    /// creates, the key and secret are derived from the master key: the same at every start.
     pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
-        let Resources {
-            storage,
-            clock,
-            secret_box,
-            gazetteer,
-            ..
-        } = self.resources();
-        ensure(storage, secret_box, gazetteer, clock.now())
-            .await
-            .map_err(StartError::Bootstrap)
+        let demo = ensure_demo(self.resources()).await;
+        demo.map_err(StartError::Bootstrap)
+    }
+
+    /// Creates the clients of the all-in-one itself, unless they exist.
+    pub async fn ensure_own_clients(&self) -> Result<OwnClients, StartError> {
+        let clients = ensure_own_clients(self.resources()).await;
+        clients.map_err(StartError::Bootstrap)
     }
 }
 
-async fn ensure(
-    storage: &Storage,
-    secret_box: &SecretBox,
-    gazetteer: &Arc<Gazetteer>,
-    now: Timestamp,
-) -> Result<Demo, Error> {
-    let demo_client = credentials(secret_box, "demo client");
+async fn ensure_demo(resources: &Resources) -> Result<Demo, Error> {
+    let (storage, now) = (&resources.storage, resources.clock.now());
+    let credentials = credentials(&resources.secret_box, "demo client");
     let existing =
-        storage::api_clients::find_by_key(storage.reader(), &demo_client.api_key).await?;
+        storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
     let store_id = if let Some(store_id) = existing.and_then(|client| client.store_id) {
         store_id
     } else {
-        let store = store(now, default_address(gazetteer).await?)?;
-        create_store(storage, store, &demo_client).await?
+        let store = store(now, default_address(&resources.gazetteer).await?)?;
+        create_store(storage, store, &credentials).await?
     };
-    let operator_client = credentials(secret_box, "demo operator");
-    let dispatcher_client = credentials(secret_box, "demo dispatcher");
-    for (role, credentials) in [
-        (OPERATOR, &operator_client),
-        (DISPATCHER, &dispatcher_client),
-    ] {
+    Ok(Demo {
+        store: Collection::Stores.name(store_id),
+        client: if_valid(storage, credentials, now).await?,
+    })
+}
+
+async fn ensure_own_clients(resources: &Resources) -> Result<OwnClients, Error> {
+    let (storage, now) = (&resources.storage, resources.clock.now());
+    let operator = credentials(&resources.secret_box, "demo operator");
+    let dispatcher = credentials(&resources.secret_box, "demo dispatcher");
+    for (role, credentials) in [(OPERATOR, &operator), (DISPATCHER, &dispatcher)] {
         let client = bootstrap::new_client(role, None, credentials, now);
         bootstrap::create(storage, client).await?;
     }
-
-    Ok(Demo {
-        store: Collection::Stores.name(store_id),
-        demo_client,
-        operator_client,
-        dispatcher_client,
+    Ok(OwnClients {
+        operator: if_valid(storage, operator, now).await?,
+        dispatcher,
     })
+}
+
+/// The credentials, unless an operator has replaced the secret or disabled the client.
+async fn if_valid(
+    storage: &Storage,
+    credentials: Credentials,
+    now: Timestamp,
+) -> Result<Option<Credentials>, Error> {
+    let client = storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
+    let accepted = client.and_then(|client| client.accept(&credentials.api_secret, now));
+    Ok(accepted.map(|_| credentials))
 }
 
 /// Creates the store with its time slot, price list and API client in one transaction. Later

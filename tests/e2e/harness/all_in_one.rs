@@ -26,7 +26,20 @@ pub(crate) struct AllInOne {
 impl AllInOne {
     /// Starts `delivery` on free ports and waits until it is ready.
     pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
-        let mut process = command()
+        Self::spawn(command(), data_dir, arguments)
+    }
+
+    /// As [`AllInOne::start`], with a terminal as its standard output.
+    pub(crate) fn start_on_terminal(data_dir: &Path, arguments: &[&str]) -> Self {
+        let delivery = command();
+        let mut terminal = program("python3");
+        terminal.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])"]);
+        terminal.arg(delivery.get_program()).stdin(Stdio::null());
+        Self::spawn(terminal, data_dir, arguments)
+    }
+
+    fn spawn(mut command: Command, data_dir: &Path, arguments: &[&str]) -> Self {
+        let mut process = command
             .args(arguments)
             .args(["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
             .arg("--data-dir")

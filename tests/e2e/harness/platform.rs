@@ -70,13 +70,14 @@ impl Platform {
             .await
             .unwrap();
 
+        let demo = platform.demo.clone().unwrap();
         let shutdown = CancellationToken::new();
         let started = Self {
             base_url: platform.base_url.clone(),
             core_url: platform.core_url.clone(),
-            store: platform.demo.store.clone(),
-            demo_client: platform.demo.demo_client.clone(),
-            operator_client: platform.demo.operator_client.clone(),
+            store: demo.store,
+            demo_client: demo.client.unwrap(),
+            operator_client: platform.operator_client.clone().unwrap(),
             clock,
             running: tokio::spawn(platform.run(shutdown.clone())),
             shutdown,

@@ -1,6 +1,6 @@
 //! Two whole platforms over one PostgreSQL database, to test guarantees across cores.
 
-use delivery::{Clock, Credentials, Settings};
+use delivery::{Clock, Credentials, Policy, RateLimitConfig, Settings};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -123,20 +123,28 @@ impl Replica {
             database_url: Some(url.to_owned()),
             // The same issuer: each accepts the other's tokens.
             public_url: Some("http://delivery.example".parse().unwrap()),
+            // With a public URL these are not permitted unless told.
+            egress: Policy {
+                allow_http: true,
+                allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
+                ..Policy::default()
+            },
+            rate_limits: Some(RateLimitConfig::off()),
             ..Settings::on_free_ports(directory.path())
         };
         adjust(&mut settings);
         let platform = delivery::Platform::start(settings, clock.clone())
             .await
             .unwrap();
+        let demo = platform.demo.clone().unwrap();
         let shutdown = CancellationToken::new();
         Self {
             base_url: platform.base_url.clone(),
             core_url: platform.core_url.clone(),
-            store: platform.demo.store.clone(),
+            store: demo.store,
             clock,
-            demo_client: platform.demo.demo_client.clone(),
-            operator_client: platform.demo.operator_client.clone(),
+            demo_client: demo.client.unwrap(),
+            operator_client: platform.operator_client.clone().unwrap(),
             running: tokio::spawn(platform.run(shutdown.clone())),
             shutdown,
             directory,
