@@ -15,6 +15,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    // `src/redacted.rs` implements it.
+    let with_secrets = [
+        "IssueTokenRequest",
+        "AccessToken",
+        "ApiClient",
+        "Webhook",
+        "Notification",
+    ]
+    .map(|message| format!(".delivery.v1.{message}"));
+    tonic_prost_build::configure()
+        .skip_debug(with_secrets)
+        .compile_fds(descriptors)?;
     Ok(())
 }

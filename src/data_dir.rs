@@ -1,8 +1,8 @@
 //! The data directory: created if missing, and locked by one process at a time.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{DirBuilder, File, TryLockError},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -42,18 +42,6 @@ impl DataDir {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Path of a file that only its owner can read; created empty if missing.
-    pub(crate) fn private_file(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let path = self.file(name);
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
     }
 
     /// Path of a file in the directory.

@@ -25,7 +25,7 @@ use webhook_dispatcher::WebhookDispatcher;
 
 pub use core_service::{Clock, Credentials, Demo};
 pub use egress::Policy;
-pub use rest_gateway::RateLimitConfig;
+pub use rest_gateway::{RateLimitConfig, TlsConfig};
 pub use settings::{DEFAULT_DATA_DIR, Settings};
 
 use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
@@ -37,7 +37,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// The running platform.
 pub struct Platform {
-    /// URL of the REST API: `http://127.0.0.1:<port>`.
+    /// URL of the REST API: `http://127.0.0.1:<port>`, or `https`.
     pub base_url: String,
     /// URL of the gRPC API: `http://127.0.0.1:<port>`.
     pub core_url: String,
@@ -64,8 +64,8 @@ impl Platform {
         // Before the services: tokens and links contain URLs with these ports.
         let rest_listener = listen(settings.rest_listen, "--rest-listen").await?;
         let core_listener = listen(settings.core_listen, "--core-listen").await?;
-        let base_url = local_url(rest_listener.local_addr()?);
-        let core_url = local_url(core_listener.local_addr()?);
+        let base_url = local_url(settings.tls.scheme(), rest_listener.local_addr()?);
+        let core_url = local_url("http", core_listener.local_addr()?);
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
             None => base_url
@@ -170,13 +170,14 @@ fn core_config(
     public_url: &Url,
 ) -> anyhow::Result<core_service::Config> {
     let database_url = match (&settings.database_url, &settings.database_url_file) {
-        (Some(url), _) => url.clone(),
+        (Some(url), _) => url.expose().clone(),
         (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-        (None, None) => sqlite_url(&data_dir.private_file("delivery.sqlite")?)?,
+        (None, None) => sqlite_url(&data_dir.file("delivery.sqlite"))?,
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
         allow_plaintext: settings.allow_plaintext,
+        database_verification: settings.database_verification,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),
@@ -203,6 +204,7 @@ fn gateway_config(
             ..CoreConfig::default()
         },
         public_url: Some(public_url),
+        tls: settings.tls.clone(),
         platform_name: settings.platform_name.clone(),
         platform: rest_gateway::PlatformConfig {
             timezone: settings
@@ -283,11 +285,11 @@ async fn listen(addr: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// The URL of a listener on this machine.
-fn local_url(addr: SocketAddr) -> String {
+fn local_url(scheme: &str, addr: SocketAddr) -> String {
     let ip = match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, addr.port()))
+    format!("{scheme}://{}", SocketAddr::new(ip, addr.port()))
 }

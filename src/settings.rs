@@ -6,10 +6,11 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{PlatformConfig, RouterConfig, WebhookConfig};
+use core_service::{DatabaseVerification, PlatformConfig, RouterConfig, WebhookConfig};
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use rest_gateway::{Currency, LatLng, RateLimitConfig};
+use process::redacted::Redacted;
+use rest_gateway::{Currency, LatLng, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
 /// The default data directory.
@@ -38,6 +39,9 @@ pub struct Settings {
     )]
     pub rest_listen: SocketAddr,
 
+    #[command(flatten)]
+    pub tls: TlsConfig,
+
     /// Address of the gRPC API; port 0 picks a free one
     #[arg(
         long,
@@ -58,11 +62,14 @@ pub struct Settings {
         hide_env_values = true,
         conflicts_with = "database_url_file"
     )]
-    pub database_url: Option<String>,
+    pub database_url: Option<Redacted<String>>,
 
     /// File with the database URL; only its owner may have access
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub database_verification: DatabaseVerification,
 
     /// URL at which clients reach the REST API, if it differs from the listen address; used in
     /// tokens, Location headers and links
@@ -158,9 +165,11 @@ impl Settings {
             data_dir: data_dir.to_owned(),
             no_demo: false,
             rest_listen: free_port,
+            tls: TlsConfig::default(),
             core_listen: free_port,
             database_url: None,
             database_url_file: None,
+            database_verification: DatabaseVerification::default(),
             allow_plaintext: false,
             health_listen: None,
             public_url: None,
@@ -212,6 +221,20 @@ mod tests {
 
         let settings = Settings::on_free_ports(directory);
         assert_eq!(format!("{parsed:?}"), format!("{settings:?}"));
+    }
+
+    #[test]
+    fn no_secret_of_the_settings_is_shown() {
+        let arguments = [
+            "delivery",
+            "--database-url=postgres://delivery:secret@host/delivery",
+            "--geocoder=photon=https://photon.example?key=secret",
+            "--osrm-url=https://osrm.example?key=secret",
+        ];
+
+        let shown = format!("{:?}", CommandLine::parse_from(arguments).settings);
+
+        assert!(!shown.contains("secret"), "{shown}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use jsonwebtoken::{
     jwk::{Jwk, JwkSet, PublicKeyUse, ThumbprintHash},
 };
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use domain::{
     api_client::{ApiClient, Scopes},
@@ -70,9 +71,9 @@ pub(crate) struct SigningKey {
 
 impl SigningKey {
     /// Generates a private key in PKCS #8 format.
-    pub(crate) fn generate() -> Result<Vec<u8>, KeyError> {
+    pub(crate) fn generate() -> Result<Zeroizing<Vec<u8>>, KeyError> {
         Ed25519KeyPair::generate_pkcs8v1(&aws_lc_rs::rand::SystemRandom::new())
-            .map(|document| document.as_ref().to_vec())
+            .map(|document| document.as_ref().to_vec().into())
             .map_err(|error| KeyError(error.to_string()))
     }
 
@@ -103,8 +104,7 @@ pub(crate) struct SigningKeySet {
     issuer: String,
 }
 
-/// A signed token.
-#[derive(Debug)]
+/// A signed token. Without `Debug`, which would show it.
 pub(crate) struct AccessToken {
     pub(crate) text: String,
     pub(crate) scopes: Scopes,

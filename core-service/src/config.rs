@@ -12,12 +12,15 @@ use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
-    duration, secret_file,
+    duration,
+    redacted::Redacted,
+    secret_file,
 };
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
+pub use storage::DatabaseVerification;
 
 use crate::{routing::RouterConfig, start_error::StartError};
 
@@ -48,7 +51,7 @@ pub struct Config {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of
     /// a process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
     /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
-    /// `postgres://delivery@db.internal/delivery`.
+    /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -57,12 +60,15 @@ pub struct Config {
         required_unless_present = "database_url_file",
         conflicts_with = "database_url_file"
     )]
-    pub database_url: Option<String>,
+    pub database_url: Option<Redacted<String>>,
 
     /// File with the database URL, readable only by its owner. Default: none. Example:
     /// `/etc/delivery/database-url`.
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub database_verification: DatabaseVerification,
 
     /// File with the key that encrypts stored secrets, the same for all cores of a platform.
     /// `bootstrap` creates it. Example: `/etc/delivery/master.key`.
@@ -279,8 +285,9 @@ impl Config {
             tls: TlsConfig::default(),
             allow_plaintext: false,
             health_listen: None,
-            database_url: Some(database_url),
+            database_url: Some(database_url.into()),
             database_url_file: None,
+            database_verification: DatabaseVerification::default(),
             master_key_file,
             gazetteer_file: PathBuf::from("addresses.sqlite"),
             geocoding: GeocodingConfig::default(),
@@ -298,11 +305,13 @@ impl Config {
 
     /// The database URL, password included.
     pub(crate) fn database_url(&self) -> Result<String, StartError> {
-        match (&self.database_url, &self.database_url_file) {
-            (Some(url), _) => Ok(url.clone()),
-            (None, Some(file)) => Ok(secret_file::read(file)?.trim().to_owned()),
-            (None, None) => Err(StartError::NoDatabase),
-        }
+        let url = match (&self.database_url, &self.database_url_file) {
+            (Some(url), _) => url.expose().clone(),
+            (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
+            (None, None) => return Err(StartError::NoDatabase),
+        };
+        self.database_verification.check(&url)?;
+        Ok(url)
     }
 
     pub(crate) fn token_lifetime_seconds(&self) -> u32 {

@@ -19,7 +19,7 @@ mod start_error;
 mod startup;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
-pub use config::{Config, PlatformConfig, TlsConfig, WebhookConfig};
+pub use config::{Config, DatabaseVerification, PlatformConfig, TlsConfig, WebhookConfig};
 pub use demo::{Demo, OwnClients};
 pub use process::clock::Clock;
 pub use routing::RouterConfig;

@@ -4,7 +4,6 @@
 use std::{
     fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -15,6 +14,8 @@ use aws_lc_rs::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use process::secret_file;
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use zeroize::Zeroizing;
 
 /// The kind of a secret. A ciphertext of one purpose cannot be decrypted for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,14 +68,14 @@ impl SecretBox {
             }
             error => error.into(),
         })?;
-        let key = BASE64_STANDARD
-            .decode(text.trim())
-            .ok()
-            .and_then(|bytes| <[u8; KEY_LENGTH]>::try_from(bytes).ok())
+        let key = BASE64_STANDARD.decode(text.trim()).map(Zeroizing::new).ok();
+        let key = key
+            .as_deref()
+            .and_then(|bytes| <&[u8; KEY_LENGTH]>::try_from(bytes.as_slice()).ok())
             .ok_or_else(|| Error::Malformed {
                 path: path.to_owned(),
             })?;
-        Ok(Self::new(&key))
+        Ok(Self::new(key))
     }
 
     /// As [`SecretBox::open`]; creates the file with a new master key, readable only by its owner, if
@@ -126,7 +127,7 @@ impl SecretBox {
         purpose: Purpose,
         context: &[u8],
         encrypted: &[u8],
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (key_id, rest) = encrypted
             .split_at_checked(KEY_ID_LENGTH)
             .ok_or(Error::Undecryptable)?;
@@ -137,7 +138,7 @@ impl SecretBox {
             return Err(Error::Undecryptable);
         }
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Error::Undecryptable)?;
-        let mut text = text.to_vec();
+        let mut text = Zeroizing::new(text.to_vec());
         let length = self
             .key(purpose)
             .open_in_place(nonce, Aad::from(context), &mut text)
@@ -178,20 +179,14 @@ fn create_master_key(path: &Path) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let temporary = path.with_extension(format!("key.{}", std::process::id()));
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    let key = BASE64_STANDARD.encode(process::random::bytes::<KEY_LENGTH>());
-    writeln!(file, "{key}")?;
-    file.sync_all()?;
-    let linked = fs::hard_link(&temporary, path);
-    fs::remove_file(&temporary)?;
-    match linked {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+    // A new file with a random name and mode 0600: never one that somebody else has put there.
+    let mut file = NamedTempFile::new_in(directory)?;
+    let bytes = Zeroizing::new(process::random::bytes::<KEY_LENGTH>());
+    let key = Zeroizing::new(BASE64_STANDARD.encode(*bytes));
+    writeln!(file, "{}", *key)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
         _ => fs::File::open(directory)?.sync_all(),
     }
 }
@@ -215,7 +210,7 @@ mod tests {
         let encrypted = secret_box.encrypt(Purpose::WebhookSecret, b"row 1", b"secret");
 
         let decrypted = secret_box.decrypt(Purpose::WebhookSecret, b"row 1", &encrypted);
-        assert_eq!(decrypted.unwrap(), b"secret");
+        assert_eq!(*decrypted.unwrap(), b"secret");
         assert!(
             secret_box
                 .decrypt(Purpose::RetailPrice, b"row 1", &encrypted)
@@ -269,10 +264,25 @@ mod tests {
         assert_eq!(first, again);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
         fs::write(&path, "not a key").unwrap();
         assert!(matches!(
             SecretBox::open(&path),
             Err(Error::Malformed { .. })
         ));
+    }
+
+    #[test]
+    fn a_new_master_key_is_not_written_into_a_file_of_somebody_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("master.key");
+        let planted = directory.path().join("planted");
+        fs::write(&planted, "").unwrap();
+        let guessed = path.with_extension(format!("key.{}", std::process::id()));
+        std::os::unix::fs::symlink(&planted, guessed).unwrap();
+
+        SecretBox::open_or_create(&path).unwrap();
+
+        assert_eq!(fs::read_to_string(planted).unwrap(), "");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use process::{clock::Clock, health::HealthListener, middleware::middleware};
+use process::{clock::Clock, health::HealthListener, middleware::middleware, tls};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::{service::Routes, transport::Server};
@@ -14,7 +14,7 @@ use tonic_health::{
 use crate::{
     call_limits::CallLimits,
     config::Config,
-    connections::{self, InFlight, Tls},
+    connections::{self, InFlight},
     grpc::{self, Services},
     lifecycle::Lifecycle,
     metrics::Metrics,
@@ -42,7 +42,7 @@ pub struct CoreService {
     resources: Resources,
     listener: TcpListener,
     addr: SocketAddr,
-    tls: Option<Tls>,
+    tls: Option<tls::Server>,
     health: Option<HealthListener>,
 }
 
@@ -65,7 +65,7 @@ impl CoreService {
         let addr = listener
             .local_addr()
             .map_err(|source| cannot_listen(config.listen, "--listen", source))?;
-        let tls = Tls::open(&config.tls)?;
+        let tls = config.tls.open()?;
         if tls.is_none() && !addr.ip().is_loopback() && !config.allow_plaintext {
             return Err(StartError::Plaintext { addr });
         }

@@ -32,6 +32,8 @@ pub enum StartError {
     DatabaseUrlFile(#[from] secret_file::Error),
     #[error("cannot open the database")]
     Database(#[from] storage::Error),
+    #[error(transparent)]
+    UnverifiedDatabase(#[from] storage::UnverifiedDatabase),
     #[error("cannot open the database: {}", storage::NOT_BOOTSTRAPPED)]
     NotBootstrapped,
     #[error(transparent)]

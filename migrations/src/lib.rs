@@ -11,9 +11,13 @@
 
 mod columns;
 mod compatibility;
+mod database_url;
 mod m0001_initial_schema;
 
 pub use compatibility::{Unusable, check, check_writable, is_empty};
+pub use database_url::{
+    DatabaseVerification, UnverifiedDatabase, create_sqlite_file, new_sqlite_file,
+};
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use migrations::{Migrator, MigratorTrait};
+use migrations::{DatabaseVerification, Migrator, MigratorTrait};
 use process::{command_line, logs, secret_file};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
@@ -28,6 +28,9 @@ struct Arguments {
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     database_url_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    database_verification: DatabaseVerification,
+
     /// List the pending migrations without applying them.
     #[arg(long)]
     dry_run: bool,
@@ -45,10 +48,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let url = match arguments.database_url_file {
-        Some(file) => secret_file::read(&file)?.trim().to_owned(),
+    let url = match &arguments.database_url_file {
+        Some(file) => secret_file::read(file)?.trim().to_owned(),
         None => arguments.database_url.unwrap_or_default(),
     };
+    arguments.database_verification.check(&url)?;
+    migrations::create_sqlite_file(&url);
     let mut options = ConnectOptions::new(url);
     options.sqlx_logging(false);
     let database = Database::connect(options).await?;

@@ -4,6 +4,7 @@
 pub mod iri;
 pub mod limits;
 pub mod public_url;
+mod redacted;
 mod v1;
 
 pub use v1::*;

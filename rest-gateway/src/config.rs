@@ -10,7 +10,7 @@ use core_client::{CoreConfig, CoreUrl};
 use process::{duration, number};
 use url::Url;
 
-use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig};
+use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig, tls_config::TlsConfig};
 
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
@@ -21,6 +21,9 @@ pub struct Config {
     /// Address to serve the REST API on; port 0 chooses a free one. Example: `0.0.0.0:8080`
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
+
+    #[command(flatten)]
+    pub tls: TlsConfig,
 
     /// URLs of the cores; may be repeated or separated by commas. A host name is resolved
     /// periodically, and each of its addresses is a core. Example: `https://core.internal:50051`
@@ -138,10 +141,21 @@ pub struct Config {
     pub max_connections: usize,
 }
 
+impl Config {
+    /// Whether requests reach an address unencrypted from other machines, as far as the gateway can
+    /// tell: not from a proxy that it knows.
+    pub(crate) fn is_exposed(&self, addr: SocketAddr) -> bool {
+        let is_protected =
+            self.tls.tls_certificate.is_some() || !self.rate_limits.trusted_proxies.is_empty();
+        !is_protected && !addr.ip().is_loopback()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            tls: TlsConfig::default(),
             core_url: vec![
                 DEFAULT_CORE_URL
                     .parse()
@@ -182,6 +196,30 @@ mod tests {
         let parsed = Config::try_parse_from(["rest-gateway"]).unwrap();
 
         assert_eq!(parsed, Config::default());
+    }
+
+    #[test]
+    fn an_address_beyond_loopback_is_exposed_without_tls_and_trusted_proxies() {
+        for (addr, flags, expected) in [
+            ("0.0.0.0:80", &[][..], true),
+            ("[2001:db8::1]:80", &[], true),
+            ("127.0.0.1:80", &[], false),
+            ("[::1]:80", &[], false),
+            ("0.0.0.0:80", &["--trusted-proxies=10.0.0.0/8"], false),
+            (
+                "0.0.0.0:443",
+                &["--tls-certificate=c", "--tls-key=k"],
+                false,
+            ),
+        ] {
+            let arguments = ["rest-gateway"].iter().chain(flags);
+            let config = Config::try_parse_from(arguments).unwrap();
+            assert_eq!(
+                config.is_exposed(addr.parse().unwrap()),
+                expected,
+                "{addr} {flags:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One client connection: HTTP/1 and HTTP/2, malformed requests, idle timeout, graceful close.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::service::{Service as _, service_fn};
@@ -9,7 +9,13 @@ use hyper_util::{
     server::conn::auto,
     service::TowerToHyperService,
 };
-use tokio::{net::TcpStream, sync::OwnedSemaphorePermit};
+use process::tls;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::OwnedSemaphorePermit,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,6 +33,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// Serves one client connection; cloned for each.
 #[derive(Clone)]
 pub(crate) struct ConnectionHandler {
+    pub(crate) tls: Option<Arc<tls::Server>>,
     pub(crate) stack: Stack,
     pub(crate) read_timeout: Duration,
     pub(crate) idle_timeout: Duration,
@@ -45,6 +52,23 @@ impl ConnectionHandler {
         }
         // Fails only if the connection is closed already.
         let Ok(peer) = stream.peer_addr() else { return };
+        let Some(tls) = self.tls.clone() else {
+            return self.serve_stream(stream, peer.ip(), permit).await;
+        };
+        let handshake = timeout(self.read_timeout, tls.acceptor().accept(stream));
+        match self.closing.run_until_cancelled(handshake).await {
+            Some(Ok(Ok(stream))) => self.serve_stream(stream, peer.ip(), permit).await,
+            Some(Ok(Err(error))) => tracing::debug!(%error, "TLS handshake failed"),
+            Some(Err(_)) | None => {}
+        }
+    }
+
+    async fn serve_stream(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        peer: IpAddr,
+        permit: OwnedSemaphorePermit,
+    ) {
         let activity = Arc::new(Activity::default());
         let builder = builder(self.read_timeout);
         let rejections = Arc::new(Rejections::default());
@@ -55,7 +79,7 @@ impl ConnectionHandler {
             let draining = self.draining;
             service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
                 let in_flight = activity.begin();
-                request.extensions_mut().insert(PeerAddr(peer.ip()));
+                request.extensions_mut().insert(PeerAddr(peer));
                 let is_http1 = request.version() < Version::HTTP_2;
                 let rejection = if is_http1 {
                     rejections.of_next_request()

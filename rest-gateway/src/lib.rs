@@ -10,6 +10,7 @@ mod http1_guard;
 mod platform;
 mod service;
 mod stack;
+mod tls_config;
 
 mod compression;
 mod cors;
@@ -49,3 +50,4 @@ pub use platform::{LatLng, PlatformConfig};
 pub use rate_limits::{RateLimit, RateLimitConfig};
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;
+pub use tls_config::TlsConfig;

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use core_client::Cores;
+use process::tls;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -28,6 +29,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct RestGateway {
     listener: TcpListener,
     addr: SocketAddr,
+    tls: Option<Arc<tls::Server>>,
     config: Config,
     stack: Stack,
     draining: CancellationToken,
@@ -53,9 +55,16 @@ impl RestGateway {
         let addr = listener
             .local_addr()
             .context("the listener has no address")?;
+        let tls = config.tls.open().context("cannot serve REST over TLS")?;
+        if config.is_exposed(addr) {
+            tracing::warn!(
+                %addr,
+                "the REST API is served unencrypted beyond this machine: set --tls-certificate and --tls-key, or name the proxies that serve it over TLS in --trusted-proxies"
+            );
+        }
         let public_url = match &config.public_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("http://{addr}"),
+            None => format!("{}://{addr}", config.tls.scheme()),
         };
         let draining = CancellationToken::new();
         let gateway = Gateway {
@@ -73,6 +82,7 @@ impl RestGateway {
         Ok(Self {
             listener,
             addr,
+            tls: tls.map(Arc::new),
             config,
             stack,
             draining,
@@ -94,6 +104,7 @@ impl RestGateway {
         tracing::info!(addr = %self.addr, "serving the REST API");
 
         let handler = ConnectionHandler {
+            tls: self.tls.clone(),
             stack: self.stack.clone(),
             read_timeout: self.config.read_timeout,
             idle_timeout: self.config.idle_timeout,

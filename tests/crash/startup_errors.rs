@@ -162,6 +162,22 @@ fn a_core_reports_invalid_addresses_and_settings() {
             ),
         );
     }
+    let unverified = "the database's host db.example would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database";
+    let url = "--database-url=postgres://delivery@db.example/delivery";
+    for (mut command, name) in [
+        (fixture.core(), "core-service"),
+        (
+            program::command(&PROGRAMS.core.with_file_name("migrations")),
+            "migrations",
+        ),
+    ] {
+        assert_error(command.arg(url), 1, &format!("{name}: {unverified}"));
+    }
+    assert_error(
+        fixture.core().args(["bootstrap", url]),
+        1,
+        &format!("core-service: {unverified}"),
+    );
     let any_interface = format!("0.0.0.0:{}", reserve_addr().port());
     assert_error(
         fixture

@@ -27,6 +27,7 @@ mod idempotency;
 mod journey;
 mod operator;
 mod request_schemas;
+mod rest_tls;
 mod retail_prices;
 mod scopes;
 mod shop;

@@ -70,7 +70,13 @@ fn ready_json_has_urls_and_credentials_and_is_readable_only_by_its_owner() {
     assert_eq!(running.ready["pid"], running.process.id());
     assert!(running.text("/base_url").starts_with("http://127.0.0.1:"));
     assert!(running.text("/core_url").starts_with("http://127.0.0.1:"));
-    for file in ["ready.json", "master.key"] {
+    for file in [
+        "ready.json",
+        "master.key",
+        "delivery.sqlite",
+        "delivery.sqlite-wal",
+        "delivery.sqlite-shm",
+    ] {
         let mode = fs::metadata(data_dir.path().join(file))
             .unwrap()
             .permissions()

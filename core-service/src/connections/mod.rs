@@ -2,11 +2,12 @@
 
 mod in_flight;
 mod io;
-mod tls;
+mod tls_config;
 
 use std::{io::Error as IoError, sync::Arc, time::Duration};
 
 use futures_util::Stream;
+use process::tls;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -15,11 +16,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::tls::TlsConfig;
+pub use self::tls_config::TlsConfig;
 pub(crate) use self::{
     in_flight::InFlight,
     io::{AnonymousCalls, Connection},
-    tls::Tls,
 };
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
@@ -41,7 +41,7 @@ pub(crate) const MAX_CONNECTIONS: usize = 4096;
 /// The stream of connections until `shutdown`, each after its handshake.
 pub(crate) fn incoming(
     listener: TcpListener,
-    tls: Option<Tls>,
+    tls: Option<tls::Server>,
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Connection, IoError>> {
     let acceptor = Acceptor {
@@ -60,7 +60,7 @@ pub(crate) fn incoming(
 struct Acceptor {
     /// None after shutdown.
     listener: Option<TcpListener>,
-    tls: Option<Arc<Tls>>,
+    tls: Option<Arc<tls::Server>>,
     handshakes: JoinSet<Result<Connection, IoError>>,
     places: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -141,7 +141,7 @@ async fn accept(
 
 async fn handshake(
     stream: TcpStream,
-    tls: Option<&Tls>,
+    tls: Option<&tls::Server>,
     place: OwnedSemaphorePermit,
 ) -> Result<Connection, IoError> {
     // Send small responses without delay.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use process::number;
+use process::{number, redacted::Redacted};
 use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
@@ -19,7 +19,7 @@ pub struct RouterConfig {
         value_name = "URL",
         hide_env_values = true
     )]
-    pub osrm_url: Option<Url>,
+    pub osrm_url: Option<Redacted<Url>>,
 
     /// OSRM profile: how couriers travel. Example: `car`.
     #[arg(
@@ -76,7 +76,12 @@ impl RouterConfig {
             return Ok(Box::new(fallback));
         };
         let concurrency = usize::from(self.osrm_concurrency);
-        let router = Osrm::new(url, &self.osrm_profile, self.osrm_timeout, concurrency)?;
+        let router = Osrm::new(
+            url.expose(),
+            &self.osrm_profile,
+            self.osrm_timeout,
+            concurrency,
+        )?;
         Ok(match self.osrm_fallback {
             Fallback::StraightLine => Box::new(WithFallback { router, fallback }),
             Fallback::Refuse => Box::new(router),

@@ -1,6 +1,6 @@
 //! Opens a database: its pools and pragmas, and the check of its settings.
 
-use std::{str::FromStr as _, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
@@ -9,7 +9,7 @@ use sea_orm::{
         Connection as _,
         Error::PoolTimedOut,
         postgres::PgConnection,
-        sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+        sqlite::{SqliteJournalMode, SqliteSynchronous},
     },
 };
 
@@ -34,14 +34,8 @@ pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConne
     }
 }
 
-/// Whether opening a URL would create an `SQLite` file.
-pub(super) fn would_create_sqlite_file(url: &str) -> bool {
-    url.starts_with("sqlite:")
-        && url.contains("mode=rwc")
-        && SqliteConnectOptions::from_str(url).is_ok_and(|options| !options.get_filename().exists())
-}
-
 async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    migrations::create_sqlite_file(url);
     // The writer first: it creates the file.
     let writer = open_sqlite_writer(url).await?;
     let reader = Database::connect(sqlite_options(url, 4)).await?;

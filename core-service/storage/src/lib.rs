@@ -39,6 +39,7 @@ mod reader;
 mod schema;
 mod storage;
 
+pub use migrations::{DatabaseVerification, UnverifiedDatabase};
 pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 pub use self::{

@@ -75,6 +75,51 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn only_the_owner_has_access_to_the_files_of_sqlite() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let (directory, storage) = crate::fixture::sqlite().await;
+
+        let mut files: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|file| {
+                let file = file.unwrap();
+                let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+                (file.file_name().into_string().unwrap(), mode)
+            })
+            .collect();
+        files.sort();
+        let expected = [
+            "delivery.sqlite",
+            "delivery.sqlite-shm",
+            "delivery.sqlite-wal",
+        ];
+        assert_eq!(files, expected.map(|name| (name.to_owned(), 0o600)));
+        drop(storage);
+    }
+
+    #[test]
+    fn a_postgres_server_on_another_host_must_be_verified() {
+        for (url, refused) in [
+            ("postgres://u@db.internal/d", true),
+            ("postgresql://10.0.0.1:5433/d", true),
+            ("postgres://db.internal/d?sslmode=require", true),
+            ("postgres://db.internal/d?sslmode=verify-ca", true),
+            ("postgres://localhost/d?host=db.internal", true),
+            ("postgres://db.internal/d?sslmode=verify-full", false),
+            ("postgres://localhost/d", false),
+            ("postgres://127.0.0.1/d", false),
+            ("postgres://[::1]/d", false),
+            ("postgres://localhost/d?host=/run/postgresql", false),
+            ("postgres://%2Frun%2Fpostgresql/d", false),
+            ("sqlite://db.internal?mode=rwc", false),
+        ] {
+            let verification = migrations::DatabaseVerification::default();
+            assert_eq!(verification.check(url).is_err(), refused, "{url}");
+        }
+    }
+
+    #[tokio::test]
     async fn an_empty_schema_is_migrated_to_this_version_and_a_newer_one_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("delivery.sqlite");

@@ -37,7 +37,7 @@ impl Storage {
 
     /// As [`Storage::connect`], but fails if there is no schema, and never creates a file.
     pub async fn connect_existing(url: &str) -> Result<Self, Error> {
-        if connect::would_create_sqlite_file(url) {
+        if migrations::new_sqlite_file(url).is_some() {
             return Err(schema::not_bootstrapped());
         }
         let (reader, writer) = open(url).await?;

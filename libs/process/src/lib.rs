@@ -11,6 +11,7 @@ pub mod logs;
 pub mod middleware;
 pub mod number;
 pub mod random;
+pub mod redacted;
 pub mod reloading;
 pub mod secret_file;
 pub mod shutdown;

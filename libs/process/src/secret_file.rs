@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use zeroize::Zeroizing;
+
 /// The maximum of bytes read from a file; larger than any key, password or certificate chain.
 const MAX_SIZE: u64 = 1024 * 1024;
 
@@ -28,8 +30,8 @@ pub enum Error {
 }
 
 /// Reads a text file. Its mode must be 0600 or stricter, or 0640 or stricter if root owns it: the
-/// rule of `PostgreSQL` for key files.
-pub fn read(path: &Path) -> Result<String, Error> {
+/// rule of `PostgreSQL` for key files. The text is overwritten when it is dropped.
+pub fn read(path: &Path) -> Result<Zeroizing<String>, Error> {
     let read_error = |source| Error::Read {
         path: path.to_owned(),
         source,
@@ -47,7 +49,7 @@ pub fn read(path: &Path) -> Result<String, Error> {
             mode: metadata.mode() & 0o7777,
         });
     }
-    let mut text = String::new();
+    let mut text = Zeroizing::new(String::new());
     file.take(MAX_SIZE)
         .read_to_string(&mut text)
         .map_err(read_error)?;
@@ -73,7 +75,7 @@ mod tests {
         };
 
         for right in [0o600, 0o400] {
-            assert_eq!(with_mode(right).unwrap(), "secret\n");
+            assert_eq!(*with_mode(right).unwrap(), "secret\n");
         }
         for wrong in [0o644, 0o604, 0o660, 0o620] {
             let error = with_mode(wrong).unwrap_err().to_string();

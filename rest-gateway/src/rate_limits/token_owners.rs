@@ -17,8 +17,8 @@ const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug)]
 pub(crate) struct TokenOwners(moka::sync::Cache<[u8; 32], Arc<str>>);
 
-/// A token that core has not accepted yet.
-#[derive(Clone, Debug)]
+/// A token that core has not accepted yet. Without `Debug`, which would show it.
+#[derive(Clone)]
 pub(crate) struct UnverifiedToken {
     token_owners: TokenOwners,
     authorization: Arc<[u8]>,

@@ -61,7 +61,7 @@ impl Platform {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
         let mut settings = Settings {
-            database_url: database.url,
+            database_url: database.url.map(Into::into),
             ..Settings::on_free_ports(directory.path())
         };
         adjust(&mut settings);

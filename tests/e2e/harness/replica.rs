@@ -120,7 +120,7 @@ impl Replica {
         adjust: &impl Fn(&mut Settings),
     ) -> Self {
         let mut settings = Settings {
-            database_url: Some(url.to_owned()),
+            database_url: Some(url.to_owned().into()),
             // The same issuer: each accepts the other's tokens.
             public_url: Some("http://delivery.example".parse().unwrap()),
             // With a public URL these are not permitted unless told.

@@ -3,7 +3,7 @@
 mod options;
 mod protocol;
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use url::Url;
 
@@ -21,12 +21,21 @@ pub enum GeocoderSpec {
 }
 
 /// A geocoder with an HTTP API.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpGeocoderSpec {
     pub protocol: Protocol,
     /// Its query parameters, such as a key, are sent with every request.
     pub base_url: Url,
     pub options: Options,
+}
+
+impl fmt::Debug for HttpGeocoderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpGeocoderSpec")
+            .field("protocol", &self.protocol)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,10 @@
 //! certificates.
 
 mod files;
+mod server;
 
 pub use files::{
     Error, authorities, certificates, client, identity_error, private_key, provider,
     system_authorities,
 };
+pub use server::{Server, ServerFiles};
