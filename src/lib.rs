@@ -183,6 +183,7 @@ fn core_config(
         platform: settings.platform.clone(),
         router: settings.router.clone(),
         webhooks: settings.webhooks,
+        rate_limits: core_rate_limits(settings),
         egress: egress(settings)?,
         reflection: settings.reflection || settings.has_demo_permissions(),
         all_in_one: true,
@@ -218,11 +219,7 @@ fn gateway_config(
             currency: settings.currency,
             map_center: settings.map_center,
         },
-        rate_limits: match &settings.rate_limits {
-            Some(limits) => limits.clone(),
-            None if settings.has_demo_permissions() => RateLimitConfig::off(),
-            None => RateLimitConfig::default(),
-        },
+        rate_limits: rate_limits(settings),
         // No load balancer has to notice the shutdown.
         drain_grace: Duration::ZERO,
         drain_timeout: DRAIN_TIMEOUT / 2,
@@ -248,6 +245,29 @@ fn dispatcher_config(
         egress: egress(settings)?,
         ..webhook_dispatcher::Config::default()
     })
+}
+
+fn rate_limits(settings: &Settings) -> RateLimitConfig {
+    match &settings.rate_limits {
+        Some(limits) => limits.clone(),
+        None if settings.has_demo_permissions() => RateLimitConfig::off(),
+        None => RateLimitConfig::default(),
+    }
+}
+
+/// The same limits for callers of gRPC. The gateway is one peer for all of its clients, so peers have
+/// none.
+fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
+    let RateLimitConfig {
+        client,
+        token_credentials,
+        ..
+    } = rate_limits(settings);
+    core_service::RateLimitConfig {
+        client,
+        token_client: token_credentials,
+        ..core_service::RateLimitConfig::off()
+    }
 }
 
 /// The policy of the flags; the demo also permits webhooks over http and on this machine.

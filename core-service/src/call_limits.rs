@@ -3,10 +3,10 @@
 //! before the message is read: a token that is none holds a place only while it is verified. A call
 //! for a token has a place of its own kind, once its message is complete.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -15,9 +15,10 @@ use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt as _};
 
 use crate::{
-    connections::AnonymousCalls,
+    connections::ConnectionInfo,
     error::{Error, Unauthenticated},
     grpc::Authentication,
+    rate_limits::RateLimits,
 };
 
 /// Timeout of a call until its response starts. No call takes nearly as long while the database
@@ -53,20 +54,20 @@ const PREFIX: &str = "/delivery.v1.";
 pub(crate) struct CallLimits {
     calls: Arc<Semaphore>,
     anonymous_calls: Arc<Semaphore>,
+    rate_limits: Arc<RateLimits>,
     timeout: Duration,
 }
 
-impl Default for CallLimits {
-    fn default() -> Self {
-        Self::new(MAX_CALLS, CALL_TIMEOUT)
-    }
-}
-
 impl CallLimits {
-    fn new(calls: usize, timeout: Duration) -> Self {
+    pub(crate) fn new(rate_limits: Arc<RateLimits>) -> Self {
+        Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits)
+    }
+
+    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(calls)),
             anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+            rate_limits,
             timeout,
         }
     }
@@ -80,7 +81,9 @@ impl CallLimits {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        let connection: AnonymousCalls = request.extensions_mut().remove().unwrap_or_default();
+        let connection: Option<ConnectionInfo> = request.extensions_mut().remove();
+        let connection =
+            connection.unwrap_or_else(|| ConnectionInfo::new(Ipv4Addr::UNSPECIFIED.into()));
         let path = request.uri().path();
         if !path.starts_with(PREFIX) {
             return match connection.try_acquire() {
@@ -93,7 +96,11 @@ impl CallLimits {
         } else {
             self.timeout
         };
-        let places = if Authentication::is_public(path) {
+        let is_public = Authentication::is_public(path);
+        if let Err(error) = self.rate_limits.check_peer(connection.peer, is_public) {
+            return Ok(Status::from(error).into_http());
+        }
+        let places = if is_public {
             request = match connection.receive(request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
@@ -111,9 +118,10 @@ impl CallLimits {
     }
 }
 
-impl AnonymousCalls {
+impl ConnectionInfo {
     fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Status> {
-        Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
+        let places = Arc::clone(&self.other_calls);
+        places.try_acquire_owned().map_err(|_| {
             Status::resource_exhausted("too many calls without a token on this connection")
         })
     }
@@ -122,16 +130,26 @@ impl AnonymousCalls {
     async fn receive(&self, request: Request<Body>) -> Result<Request<Body>, Status> {
         let (parts, body) = request.into_parts();
         let receive = async {
-            let _permit = self.0.acquire().await;
+            let _permit = self.token_requests.acquire().await;
             Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect().await
         };
         let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)
             .await
             .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
-            // No client has credentials of that size.
-            .map_err(|_| Error::Unauthenticated(Unauthenticated::InvalidClient))?;
+            .map_err(|error| message_error(&*error))?;
         let body = Body::new(Full::new(message.to_bytes()));
         Ok(Request::from_parts(parts, body))
+    }
+}
+
+fn message_error(error: &(dyn std::error::Error + 'static)) -> Status {
+    if error.is::<LengthLimitError>() {
+        // No client has credentials of that size.
+        return Error::Unauthenticated(Unauthenticated::InvalidClient).into();
+    }
+    match error.downcast_ref::<Status>() {
+        Some(status) => status.clone(),
+        None => Status::cancelled("the message was not received"),
     }
 }
 
@@ -154,12 +172,15 @@ fn reject(error: storage::Error) -> Response<Body> {
 mod tests {
     use std::convert::Infallible;
 
+    use bytes::Bytes;
     use futures_util::FutureExt as _;
+    use http_body_util::StreamBody;
     use process::middleware::middleware;
     use tonic::Code;
     use tower::{ServiceBuilder, service_fn};
 
     use super::*;
+    use crate::rate_limits::RateLimitConfig;
 
     async fn call<S>(service: S, path: &str) -> Option<Status>
     where
@@ -176,7 +197,8 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
-        let limits = CallLimits::new(calls, timeout);
+        let rate_limits = Arc::new(RateLimits::new(&RateLimitConfig::off()));
+        let limits = CallLimits::with(calls, timeout, rate_limits);
         ServiceBuilder::new()
             .layer(middleware(move |request, inner| {
                 limits.clone().limit(request, inner)
@@ -213,5 +235,85 @@ mod tests {
         assert_eq!(code, Some(Code::ResourceExhausted));
         assert!(health.is_none());
         assert!(waiting.now_or_never().is_none());
+    }
+
+    fn unlimited() -> RateLimits {
+        RateLimits::new(&RateLimitConfig::off())
+    }
+
+    /// The status of a call on a connection, unless it succeeds.
+    async fn call_on(
+        connection: &ConnectionInfo,
+        limits: &CallLimits,
+        path: &str,
+        body: Body,
+    ) -> Option<Code> {
+        let mut request = Request::get(path).body(body).unwrap();
+        request.extensions_mut().insert(connection.clone());
+        let service =
+            service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let response = limits.clone().limit(request, service).await.unwrap();
+        Status::from_header_map(response.headers()).map(|status| status.code())
+    }
+
+    const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+    const HEALTH: &str = "/grpc.health.v1.Health/Watch";
+
+    #[tokio::test]
+    async fn health_checks_and_token_requests_have_places_of_their_own() {
+        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
+        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
+        let watching = Arc::clone(&connection.other_calls);
+        let _watching = watching.try_acquire_many_owned(64).unwrap();
+
+        let more = call_on(&connection, &limits, HEALTH, Body::empty()).await;
+        let token = call_on(&connection, &limits, ISSUE_TOKEN, Body::empty()).await;
+
+        assert_eq!((more, token), (Some(Code::ResourceExhausted), None));
+    }
+
+    #[tokio::test]
+    async fn a_message_that_breaks_off_is_answered_with_its_own_reason() {
+        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
+        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
+        let failing = |status: Status| {
+            let frames = futures_util::stream::once(async { Err(status) });
+            Body::new(StreamBody::new(frames))
+        };
+        let large = Body::new(Full::new(Bytes::from(vec![0; 4097])));
+
+        for (body, expected) in [
+            (failing(Status::data_loss("reset")), Code::DataLoss),
+            (large, Code::Unauthenticated),
+        ] {
+            let code = call_on(&connection, &limits, ISSUE_TOKEN, body).await;
+            assert_eq!(code, Some(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_and_token_requests_are_counted_per_peer() {
+        let limit = |peer: &str, token_peer: &str| {
+            let rate_limits = RateLimits::new(&RateLimitConfig {
+                peer: peer.parse().unwrap(),
+                token_peer: token_peer.parse().unwrap(),
+                ..RateLimitConfig::off()
+            });
+            CallLimits::with(9, Duration::from_hours(1), Arc::new(rate_limits))
+        };
+        let get = "/delivery.v1.Tasks/GetTask";
+        let [first, second] = [1, 2].map(|last| ConnectionInfo::new([192, 0, 2, last].into()));
+        for (limits, calls) in [
+            (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
+            (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
+        ] {
+            let mut codes = Vec::new();
+            for path in calls {
+                codes.push(call_on(&first, &limits, path, Body::empty()).await);
+            }
+            codes.push(call_on(&second, &limits, ISSUE_TOKEN, Body::empty()).await);
+
+            assert_eq!(codes, [None, None, Some(Code::ResourceExhausted), None]);
+        }
     }
 }

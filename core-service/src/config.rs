@@ -22,7 +22,7 @@ use url::Url;
 pub use crate::connections::TlsConfig;
 pub use storage::DatabaseVerification;
 
-use crate::{routing::RouterConfig, start_error::StartError};
+use crate::{rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum of [`Config::event_retention`] and of the durations of [`WebhookConfig`].
@@ -113,6 +113,9 @@ pub struct Config {
         value_parser = token_lifetime
     )]
     pub token_lifetime: Duration,
+
+    #[command(flatten)]
+    pub rate_limits: RateLimitConfig,
 
     #[command(flatten)]
     pub egress: Policy,
@@ -278,7 +281,7 @@ impl Config {
         },
     ];
 
-    /// The default settings.
+    /// The default settings, without rate limits.
     pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
@@ -295,6 +298,7 @@ impl Config {
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
             token_lifetime: Duration::from_hours(1),
+            rate_limits: RateLimitConfig::off(),
             egress: Policy::default(),
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,

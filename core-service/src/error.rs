@@ -1,6 +1,6 @@
 //! The errors of a core and their mapping to gRPC statuses.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use domain::{
     api_client::Scope,
@@ -75,6 +75,12 @@ pub enum Error {
         reason: &'static str,
         message: String,
     },
+    #[error("more than {quota} requests in {} s", .window.as_secs())]
+    RateLimited {
+        quota: u32,
+        window: Duration,
+        retry_after: Duration,
+    },
     #[error("no webhook dispatcher is connected to this core")]
     NoDispatcher,
     #[error(transparent)]
@@ -131,7 +137,7 @@ impl Unauthenticated {
 }
 
 /// Default of the retry delay suggested to clients.
-const RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
@@ -154,6 +160,7 @@ impl From<Error> for Status {
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
             Error::Expired { reason, .. } => (Code::OutOfRange, *reason),
             Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
+            Error::RateLimited { .. } => (Code::ResourceExhausted, "TOO_MANY_REQUESTS"),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             Error::Storage(
                 storage::Error::Unavailable(_)
@@ -220,6 +227,7 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
     details.set_error_info(reason, ERROR_DOMAIN, HashMap::new());
     let retry_delay = match &error {
         Error::Routing(error) => error.retry_after().unwrap_or(RETRY_DELAY),
+        Error::RateLimited { retry_after, .. } => *retry_after,
         _ => RETRY_DELAY,
     };
     match error {
@@ -242,7 +250,9 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         }
         _ => {}
     }
-    if matches!(code, Code::Unavailable | Code::Aborted) || reason == "OVERLOADED" {
+    if matches!(code, Code::Unavailable | Code::Aborted)
+        || matches!(reason, "OVERLOADED" | "TOO_MANY_REQUESTS")
+    {
         details.set_retry_info(Some(retry_delay));
     }
     details

@@ -18,6 +18,7 @@ use crate::{
     grpc::{self, Services},
     lifecycle::Lifecycle,
     metrics::Metrics,
+    rate_limits::RateLimits,
     readiness::CoreReadiness,
     start_error::StartError,
     startup::{self, Resources},
@@ -109,9 +110,11 @@ impl CoreService {
         ));
         let metrics = Arc::new(Metrics::new());
         let lifecycle = Lifecycle::default();
+        let rate_limits = Arc::new(RateLimits::new(&self.config.rate_limits));
         let (services, background) = grpc::wire(
             self.resources,
             &self.config,
+            &rate_limits,
             Arc::clone(&metrics),
             &lifecycle,
         );
@@ -129,7 +132,7 @@ impl CoreService {
             let report = readiness.report(reporter);
             until_shutdown.run_until_cancelled(report).await;
         }));
-        let (tracked, limits) = (in_flight.clone(), CallLimits::default());
+        let (tracked, limits) = (in_flight.clone(), CallLimits::new(rate_limits));
         let authentication = services.authentication.clone();
         let routes = routes(services, health_server, self.config.reflection)?;
 

@@ -27,7 +27,11 @@ impl From<Status> for Error {
             .is_some_and(|info| info.domain == ERROR_DOMAIN);
         let is_temporary = matches!(
             status.code(),
-            Code::Unavailable | Code::Aborted | Code::Cancelled | Code::DeadlineExceeded
+            Code::Unavailable
+                | Code::Aborted
+                | Code::Cancelled
+                | Code::DeadlineExceeded
+                | Code::ResourceExhausted
         );
         // tonic, such as for a message over its limit, or a proxy: not the client's fault.
         if !is_from_core && !is_temporary {
@@ -68,9 +72,12 @@ impl From<Status> for Error {
                 existing: None,
                 retry_after,
             },
-            Code::ResourceExhausted if reason(&details) == "OVERLOADED" => Self::Overloaded {
-                retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
-            },
+            // A proxy before core is overloaded, or core itself.
+            Code::ResourceExhausted if !is_from_core || reason(&details) == "OVERLOADED" => {
+                Self::Overloaded {
+                    retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
+                }
+            }
             Code::ResourceExhausted => Self::LimitExceeded {
                 detail: detail(),
                 retry_after: retry_after.unwrap_or(QUOTA_RETRY_SECONDS),

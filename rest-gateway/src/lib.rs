@@ -42,12 +42,13 @@ mod query;
 mod request;
 mod resources;
 
+pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;
 pub use config::Config;
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use platform::{LatLng, PlatformConfig};
-pub use rate_limits::{RateLimit, RateLimitConfig};
+pub use rate_limits::RateLimitConfig;
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;
 pub use tls_config::TlsConfig;

@@ -15,6 +15,7 @@ mod abuse;
 mod abuse_grpc;
 mod cancelling;
 mod completing;
+mod core_rate_limits;
 mod deadlines;
 mod deliveries;
 mod demo;

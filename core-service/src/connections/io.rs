@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -19,7 +20,7 @@ use tonic::transport::server::Connected;
 pub(crate) struct Connection {
     io: Pin<Box<dyn Io>>,
     preface: Preface,
-    anonymous_calls: AnonymousCalls,
+    info: ConnectionInfo,
     /// Its place among all connections.
     _place: OwnedSemaphorePermit,
 }
@@ -44,31 +45,43 @@ trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 
-/// The calls without a caller that one connection may have at a time: tokens to be issued whose
-/// message is incomplete, and health checks. A gateway sends its messages whole.
+/// Limit of calls without a caller on one connection, of each kind. A gateway sends its messages
+/// whole.
 const MAX_ANONYMOUS_CALLS: usize = 64;
 
-/// What calls know of their connection: the places for calls without a caller. Clients are
-/// identified by their tokens, not by their addresses.
+/// What calls know of their connection.
 #[derive(Clone, Debug)]
-pub(crate) struct AnonymousCalls(pub(crate) Arc<Semaphore>);
+pub(crate) struct ConnectionInfo {
+    pub(crate) peer: IpAddr,
+    /// For token requests whose message is incomplete.
+    pub(crate) token_requests: Arc<Semaphore>,
+    /// For health checks and reflection.
+    pub(crate) other_calls: Arc<Semaphore>,
+}
 
-impl Default for AnonymousCalls {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)))
+impl ConnectionInfo {
+    pub(crate) fn new(peer: IpAddr) -> Self {
+        let places = || Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS));
+        Self {
+            peer,
+            token_requests: places(),
+            other_calls: places(),
+        }
     }
 }
 
 impl Connection {
     pub(super) fn new(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
+        peer: IpAddr,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        Self::with_preface_timeout(io, place, PREFACE_TIMEOUT)
+        Self::with_preface_timeout(io, peer, place, PREFACE_TIMEOUT)
     }
 
     fn with_preface_timeout(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
+        peer: IpAddr,
         place: OwnedSemaphorePermit,
         timeout: Duration,
     ) -> Self {
@@ -78,17 +91,17 @@ impl Connection {
                 missing: PREFACE_LEN,
                 deadline: Box::pin(tokio::time::sleep(timeout)),
             },
-            anonymous_calls: AnonymousCalls::default(),
+            info: ConnectionInfo::new(peer),
             _place: place,
         }
     }
 }
 
 impl Connected for Connection {
-    type ConnectInfo = AnonymousCalls;
+    type ConnectInfo = ConnectionInfo;
 
-    fn connect_info(&self) -> AnonymousCalls {
-        self.anonymous_calls.clone()
+    fn connect_info(&self) -> ConnectionInfo {
+        self.info.clone()
     }
 }
 
@@ -148,6 +161,8 @@ impl AsyncWrite for Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
@@ -156,7 +171,8 @@ mod tests {
     fn connection(timeout: Duration) -> (Connection, DuplexStream) {
         let (server, client) = tokio::io::duplex(64);
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let connection = Connection::with_preface_timeout(server, place, timeout);
+        let peer = Ipv4Addr::LOCALHOST.into();
+        let connection = Connection::with_preface_timeout(server, peer, place, timeout);
         (connection, client)
     }
 

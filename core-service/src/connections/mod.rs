@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::tls_config::TlsConfig;
 pub(crate) use self::{
     in_flight::InFlight,
-    io::{AnonymousCalls, Connection},
+    io::{Connection, ConnectionInfo},
 };
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
@@ -146,10 +146,12 @@ async fn handshake(
 ) -> Result<Connection, IoError> {
     // Send small responses without delay.
     stream.set_nodelay(true)?;
+    let peer = stream.peer_addr()?.ip();
     if let Some(tls) = tls {
-        return Ok(Connection::new(tls.acceptor().accept(stream).await?, place));
+        let stream = tls.acceptor().accept(stream).await?;
+        return Ok(Connection::new(stream, peer, place));
     }
     // Silent clients must not occupy a connection.
     stream.readable().await?;
-    Ok(Connection::new(stream, place))
+    Ok(Connection::new(stream, peer, place))
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use domain::api_client::Scope;
 use http::{Request, Response};
 use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
-use super::authenticator::Authenticator;
+use super::{authenticator::Authenticator, caller::Caller};
+use crate::{error::Error, rate_limits::RateLimits};
 
 /// The path prefix of the services that need a caller.
 const PREFIX: &str = "/delivery.v1.";
@@ -18,6 +20,7 @@ const TOKENS: &str = "/delivery.v1.Tokens/";
 #[derive(Clone)]
 pub(crate) struct Authentication {
     pub(super) authenticator: Arc<Authenticator>,
+    pub(super) rate_limits: Arc<RateLimits>,
 }
 
 impl Authentication {
@@ -26,7 +29,16 @@ impl Authentication {
         !path.starts_with(PREFIX) || path.starts_with(TOKENS)
     }
 
-    /// Middleware: adds the [`Caller`](super::caller::Caller) to the extensions of a call.
+    /// Counts a call of a caller, unless it is a dispatcher: how often it reports is up to core.
+    fn count(&self, caller: Arc<Caller>) -> Result<Arc<Caller>, Error> {
+        if !caller.has(Scope::Notifications) {
+            self.rate_limits.check_client(caller.id)?;
+        }
+        Ok(caller)
+    }
+
+    /// Middleware: adds the [`Caller`](super::caller::Caller) to the extensions of a
+    /// call.
     pub(crate) async fn authenticate<S>(
         self,
         mut request: Request<Body>,
@@ -37,7 +49,8 @@ impl Authentication {
     {
         if !Self::is_public(request.uri().path()) {
             let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
-            match self.authenticator.authenticate(&metadata).await {
+            let caller = self.authenticator.authenticate(&metadata).await;
+            match caller.and_then(|caller| self.count(caller)) {
                 Ok(caller) => request.extensions_mut().insert(caller),
                 Err(error) => return Ok(Status::from(error).into_http()),
             };

@@ -10,12 +10,16 @@ use super::key_ring::KeyRing;
 
 use storage::Storage;
 
-use crate::error::{Error, Unauthenticated};
+use crate::{
+    error::{Error, Unauthenticated},
+    rate_limits::RateLimits,
+};
 
 pub(super) struct Tokens {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) key_ring: Arc<KeyRing>,
+    pub(super) rate_limits: Arc<RateLimits>,
     /// In seconds; a token of a replaced secret may have less.
     pub(super) lifetime: u32,
 }
@@ -28,6 +32,8 @@ impl proto::tokens_server::Tokens for Tokens {
     ) -> Result<Response<proto::AccessToken>, Status> {
         let request = request.into_inner();
         let now = self.clock.now();
+        self.rate_limits
+            .check_credentials(&request.api_key, &request.api_secret)?;
 
         let invalid = || Error::Unauthenticated(Unauthenticated::InvalidClient);
         let client = storage::api_clients::find_by_key(self.storage.reader(), &request.api_key)

@@ -35,7 +35,10 @@ use super::{
     zones::Zones,
 };
 
-use crate::{config::Config, lifecycle::Lifecycle, metrics::Metrics, startup::Resources};
+use crate::{
+    config::Config, lifecycle::Lifecycle, metrics::Metrics, rate_limits::RateLimits,
+    startup::Resources,
+};
 
 /// Builds the services and the background tasks, which share components.
 #[expect(
@@ -45,6 +48,7 @@ use crate::{config::Config, lifecycle::Lifecycle, metrics::Metrics, startup::Res
 pub(crate) fn wire(
     resources: Resources,
     config: &Config,
+    rate_limits: &Arc<RateLimits>,
     metrics: Arc<Metrics>,
     lifecycle: &Lifecycle,
 ) -> (Services, Background) {
@@ -177,6 +181,7 @@ pub(crate) fn wire(
     let services = Services {
         authentication: Authentication {
             authenticator: Arc::clone(&authenticator),
+            rate_limits: Arc::clone(rate_limits),
         },
         addresses: Addresses {
             storage: Arc::clone(&storage),
@@ -258,6 +263,7 @@ pub(crate) fn wire(
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             key_ring,
+            rate_limits: Arc::clone(rate_limits),
             lifetime: config.token_lifetime_seconds(),
         },
         webhooks: Webhooks {

@@ -7,29 +7,18 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use rate_limits::Status;
 use tower::{Service, ServiceExt as _};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// A quota and its remaining requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LimitStatus {
-    pub(super) policy: &'static str,
-    pub(super) quota: u32,
-    /// In seconds.
-    pub(super) window: u64,
-    pub(super) remaining: u32,
-    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is full.
-    pub(super) reset: u64,
-}
-
 /// The statuses of all limits that count a request. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LimitStatuses(Arc<Mutex<Vec<LimitStatus>>>);
+pub(crate) struct LimitStatuses(Arc<Mutex<Vec<Status>>>);
 
 impl LimitStatuses {
-    pub(super) fn add(&self, status: LimitStatus) {
+    pub(super) fn add(&self, status: Status) {
         let mut statuses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         statuses.push(status);
     }
@@ -41,7 +30,7 @@ impl LimitStatuses {
         }
         let (mut policies, mut limits) = (String::new(), String::new());
         for status in statuses.iter() {
-            let LimitStatus {
+            let Status {
                 policy,
                 quota,
                 window,

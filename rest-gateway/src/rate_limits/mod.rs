@@ -4,7 +4,6 @@
 mod client_address;
 mod config;
 mod headers;
-mod limiter;
 mod token_owners;
 
 use std::{
@@ -13,12 +12,10 @@ use std::{
 };
 
 use egress::Network;
-use governor::clock::DefaultClock;
 use http::{header::AUTHORIZATION, request::Parts};
-use sha2::{Digest, Sha256};
+use rate_limits::{Decision, Limiter, credentials_key, peer_key, seconds_rounded_up};
 
-pub use self::config::{RateLimit, RateLimitConfig};
-use self::limiter::{Decision, Limiter, seconds_rounded_up};
+pub use self::config::RateLimitConfig;
 pub(crate) use self::{
     client_address::PeerAddr,
     headers::{LimitStatuses, add_headers},
@@ -46,11 +43,10 @@ enum QuotaOwner {
 
 impl RateLimits {
     pub(crate) fn new(config: &RateLimitConfig) -> Self {
-        let clock = DefaultClock::default();
         Self {
-            clients: Limiter::new("client", config.client, clock.clone()),
-            token_addresses: Limiter::new("token-address", config.token_address, clock.clone()),
-            token_credentials: Limiter::new("token-client", config.token_credentials, clock),
+            clients: Limiter::new("client", config.client),
+            token_addresses: Limiter::new("token-address", config.token_address),
+            token_credentials: Limiter::new("token-client", config.token_credentials),
             token_owners: TokenOwners::new(),
             trusted_proxies: config.trusted_proxies.clone(),
         }
@@ -74,18 +70,14 @@ impl RateLimits {
         Ok(())
     }
 
-    /// Counts a token request against the quota of its credentials. Guessed secrets do not use up
-    /// the client's quota: every pair of key and secret has its own.
+    /// Counts a token request against the quota of its credentials.
     pub(crate) fn check_credentials(
         &self,
         statuses: Option<&LimitStatuses>,
         (api_key, api_secret): (&str, &str),
     ) -> Result<(), Error> {
-        let credentials = Sha256::new()
-            .chain_update(Sha256::digest(api_key))
-            .chain_update(api_secret)
-            .finalize();
-        enforce(self.token_credentials.check(credentials.into()), statuses)
+        let key = credentials_key(api_key, api_secret);
+        enforce(self.token_credentials.check(key), statuses)
     }
 
     fn quota_owner(&self, request: &Parts) -> QuotaOwner {
@@ -99,18 +91,12 @@ impl RateLimits {
             )
     }
 
-    /// The client's address; of IPv6 only the /64 network, the usual assignment to one client.
+    /// The client's address, as it is counted.
     pub(crate) fn peer(&self, request: &Parts) -> IpAddr {
         let peer = request.extensions.get::<PeerAddr>();
         let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |peer| peer.0);
         let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);
-        match address {
-            IpAddr::V6(ip) => {
-                let [a, b, c, d, ..] = ip.segments();
-                Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-            }
-            IpAddr::V4(_) => address,
-        }
+        peer_key(address)
     }
 }
 

@@ -192,7 +192,6 @@ async fn a_status_that_core_did_not_send_is_a_fault_of_the_platform() {
         Code::NotFound,
         Code::AlreadyExists,
         Code::PermissionDenied,
-        Code::ResourceExhausted,
         Code::FailedPrecondition,
         Code::OutOfRange,
         Code::Unauthenticated,
@@ -204,6 +203,22 @@ async fn a_status_that_core_did_not_send_is_a_fault_of_the_platform() {
         assert_eq!(reply.status, 500, "{code:?}");
         assert_eq!(reply.error()["code"], "internal", "{code:?}");
         assert!(!reply.text().contains("decoded"), "{}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn an_overloaded_proxy_before_core_is_a_temporary_failure() {
+    let details = ErrorDetails::with_retry_info(Some(std::time::Duration::from_secs(7)));
+    let exhausted = |details| Status::with_error_details(Code::ResourceExhausted, "full", details);
+    for (status, seconds) in [
+        (Status::resource_exhausted("full"), "1"),
+        (exhausted(details), "7"),
+    ] {
+        let reply = reply_to(status).await;
+
+        assert_eq!(reply.status, 503);
+        assert_eq!(reply.error()["code"], "overloaded");
+        assert_eq!(reply.header("retry-after"), Some(seconds));
     }
 }
 

@@ -4,29 +4,42 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 
 use governor::{
     Quota, RateLimiter,
-    clock::Clock,
+    clock::{Clock, DefaultClock},
     middleware::StateInformationMiddleware,
     state::{InMemoryState, NotKeyed},
 };
 
-use super::{config::RateLimit, headers::LimitStatus};
+use crate::RateLimit;
 
 /// Keys in memory. The most frequently used stay, so a client cannot evict the others by using
 /// many keys.
 const MAX_KEYS: u64 = 100_000;
 
+/// A quota and its remaining requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The name of the limit.
+    pub policy: &'static str,
+    pub quota: u32,
+    /// In seconds.
+    pub window: u64,
+    pub remaining: u32,
+    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is full.
+    pub reset: u64,
+}
+
 /// The result of counting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decision {
-    pub(super) status: LimitStatus,
+pub struct Decision {
+    pub status: Status,
     /// How long to wait if the quota is exhausted; none if the request is allowed.
-    pub(super) retry_after: Option<Duration>,
+    pub retry_after: Option<Duration>,
 }
 
 type Bucket<C> = RateLimiter<NotKeyed, InMemoryState, C, StateInformationMiddleware>;
 
 /// Limits requests per key; disabled if the limit is off.
-pub(super) struct Limiter<K, C: Clock = governor::clock::DefaultClock>(Option<Buckets<K, C>>);
+pub struct Limiter<K, C: Clock = DefaultClock>(Option<Buckets<K, C>>);
 
 struct Buckets<K, C: Clock> {
     policy: &'static str,
@@ -36,13 +49,22 @@ struct Buckets<K, C: Clock> {
     by_key: moka::sync::Cache<K, Arc<Bucket<C>>>,
 }
 
+impl<K> Limiter<K>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+{
+    pub fn new(policy: &'static str, limit: RateLimit) -> Self {
+        Self::with_clock(policy, limit, DefaultClock::default())
+    }
+}
+
 impl<K, C> Limiter<K, C>
 where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     C: Clock + Clone + Send + Sync + 'static,
     C::Instant: Send + Sync,
 {
-    pub(super) fn new(policy: &'static str, limit: RateLimit, clock: C) -> Self {
+    fn with_clock(policy: &'static str, limit: RateLimit, clock: C) -> Self {
         let RateLimit::PerWindow { requests, window } = limit else {
             return Self(None);
         };
@@ -63,7 +85,7 @@ where
     }
 
     /// Counts a request; none if the limiter is disabled.
-    pub(super) fn check(&self, key: K) -> Option<Decision> {
+    pub fn check(&self, key: K) -> Option<Decision> {
         let buckets = self.0.as_ref()?;
         let bucket = buckets
             .by_key
@@ -86,7 +108,7 @@ impl<K, C: Clock + Clone> Buckets<K, C> {
         let used = quota.saturating_sub(remaining);
         let until_full = self.quota.replenish_interval().saturating_mul(used);
         Decision {
-            status: LimitStatus {
+            status: Status {
                 policy: self.policy,
                 quota,
                 window: self.window.as_secs(),
@@ -99,7 +121,7 @@ impl<K, C: Clock + Clone> Buckets<K, C> {
 }
 
 /// Whole seconds, rounded up, at least 1: a client that waits for them does not retry too early.
-pub(super) fn seconds_rounded_up(duration: Duration) -> u64 {
+pub fn seconds_rounded_up(duration: Duration) -> u64 {
     let partial_second = u64::from(duration.subsec_nanos() > 0);
     duration.as_secs().saturating_add(partial_second).max(1)
 }
@@ -111,11 +133,11 @@ mod tests {
     use super::*;
 
     fn limiter(limit: &str, clock: &FakeRelativeClock) -> Limiter<&'static str, FakeRelativeClock> {
-        Limiter::new("test", limit.parse().unwrap(), clock.clone())
+        Limiter::with_clock("test", limit.parse().unwrap(), clock.clone())
     }
 
-    fn status(remaining: u32, reset: u64) -> LimitStatus {
-        LimitStatus {
+    fn status(remaining: u32, reset: u64) -> Status {
+        Status {
             policy: "test",
             quota: 3,
             window: 60,
