@@ -6,7 +6,9 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{DatabaseVerification, PlatformConfig, RouterConfig, WebhookConfig};
+use core_service::{
+    DatabaseVerification, PlatformConfig, QuotaConfig, RouterConfig, WebhookConfig,
+};
 use egress::Policy;
 use geocoding::GeocodingConfig;
 use process::redacted::Redacted;
@@ -129,6 +131,9 @@ pub struct Settings {
     #[command(flatten)]
     pub webhooks: WebhookConfig,
 
+    #[command(flatten)]
+    pub quotas: QuotaConfig,
+
     /// Serve gRPC reflection; the demo does on loopback
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
@@ -180,6 +185,7 @@ impl Settings {
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
             webhooks: WebhookConfig::default(),
+            quotas: QuotaConfig::default(),
             reflection: false,
             egress: Policy::default(),
             rate_limits: None,

@@ -12,7 +12,7 @@ use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
-    duration,
+    duration, number,
     redacted::Redacted,
     secret_file,
 };
@@ -118,6 +118,9 @@ pub struct Config {
     pub rate_limits: RateLimitConfig,
 
     #[command(flatten)]
+    pub quotas: QuotaConfig,
+
+    #[command(flatten)]
     pub egress: Policy,
 
     #[command(flatten)]
@@ -141,6 +144,20 @@ pub struct Config {
     /// `SQLite` it is the only process, so leases found at startup are orphaned.
     #[arg(skip)]
     pub all_in_one: bool,
+}
+
+/// What a store may use.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct QuotaConfig {
+    /// Deliveries that a store may create in 24 hours, cancelled ones included. Creations at the
+    /// same moment may exceed it by their number. Default: unlimited. Example: `5000`.
+    #[arg(
+        long,
+        env = "DELIVERY_DELIVERIES_PER_DAY",
+        value_name = "NUMBER",
+        value_parser = number::at_least(1_u32, 5000)
+    )]
+    pub deliveries_per_day: Option<u32>,
 }
 
 /// When failing webhooks are disabled and finished notifications are deleted.
@@ -299,6 +316,7 @@ impl Config {
             router: RouterConfig::default(),
             token_lifetime: Duration::from_hours(1),
             rate_limits: RateLimitConfig::off(),
+            quotas: QuotaConfig::default(),
             egress: Policy::default(),
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,

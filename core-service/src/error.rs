@@ -81,6 +81,8 @@ pub enum Error {
         window: Duration,
         retry_after: Duration,
     },
+    #[error("the store has created {quota} deliveries in 24 hours, which is its quota")]
+    DeliveryQuota { quota: u32, retry_after: Duration },
     #[error("no webhook dispatcher is connected to this core")]
     NoDispatcher,
     #[error(transparent)]
@@ -160,6 +162,7 @@ impl From<Error> for Status {
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
             Error::Expired { reason, .. } => (Code::OutOfRange, *reason),
             Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
+            Error::DeliveryQuota { .. } => (Code::ResourceExhausted, "TOO_MANY_DELIVERIES"),
             Error::RateLimited { .. } => (Code::ResourceExhausted, "TOO_MANY_REQUESTS"),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             Error::Storage(
@@ -227,7 +230,9 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
     details.set_error_info(reason, ERROR_DOMAIN, HashMap::new());
     let retry_delay = match &error {
         Error::Routing(error) => error.retry_after().unwrap_or(RETRY_DELAY),
-        Error::RateLimited { retry_after, .. } => *retry_after,
+        Error::RateLimited { retry_after, .. } | Error::DeliveryQuota { retry_after, .. } => {
+            *retry_after
+        }
         _ => RETRY_DELAY,
     };
     match error {
@@ -251,7 +256,10 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         _ => {}
     }
     if matches!(code, Code::Unavailable | Code::Aborted)
-        || matches!(reason, "OVERLOADED" | "TOO_MANY_REQUESTS")
+        || matches!(
+            reason,
+            "OVERLOADED" | "TOO_MANY_REQUESTS" | "TOO_MANY_DELIVERIES"
+        )
     {
         details.set_retry_info(Some(retry_delay));
     }

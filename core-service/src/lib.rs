@@ -20,7 +20,9 @@ mod start_error;
 mod startup;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
-pub use config::{Config, DatabaseVerification, PlatformConfig, TlsConfig, WebhookConfig};
+pub use config::{
+    Config, DatabaseVerification, PlatformConfig, QuotaConfig, TlsConfig, WebhookConfig,
+};
 pub use demo::{Demo, OwnClients};
 pub use process::clock::Clock;
 pub use rate_limits::RateLimitConfig;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Limits of texts, in characters. Real requests stay far below them, as below those of lists.
+/// Limits of each text, in characters.
 pub const MAX_TEXT: usize = 500;
 pub const MAX_LONG_TEXT: usize = 5_000;
 pub const MAX_NAME: usize = 200;
@@ -14,20 +14,18 @@ pub const MAX_PACKAGES: usize = 100;
 /// Members of a page.
 pub const MAX_PAGE_SIZE: u32 = 100;
 
-/// The size of the largest page, in bytes: 64 MiB. The texts of its deliveries take three quarters
-/// of it; the rest is for ids, times, numbers and the encoding.
+/// The texts of a task, in bytes of UTF-8: a real one has less than a tenth.
+pub const MAX_TASK_TEXTS: usize = 32 * 1024;
+
+/// The size of the largest page, in bytes: 16 MiB. The texts of its deliveries take a little more
+/// than half of it; the rest is for ids, times, numbers and the encoding.
 pub const MAX_PAGE_BYTES: usize = (MAX_PAGE_SIZE as usize * DELIVERY_BYTES).next_power_of_two();
 
-/// The texts of the largest delivery: two tasks and its reference.
-const DELIVERY_BYTES: usize = 2 * TASK_BYTES + CHARACTER_BYTES * MAX_NAME;
-/// Address with its place, contact, telephone, postcode and town; comments; lists.
-const TASK_BYTES: usize = CHARACTER_BYTES
-    * (MAX_TEXT
-        + 5 * MAX_NAME
-        + 2 * MAX_LONG_TEXT
-        + MAX_PACKAGES * MAX_NAME
-        + MAX_TAGS * MAX_TAG
-        + MAX_METADATA * (MAX_TAG + MAX_TEXT));
+/// The texts of the largest delivery: two tasks, what the store's default address adds to one, and
+/// its reference.
+const DELIVERY_BYTES: usize = 2 * MAX_TASK_TEXTS + ADDRESS_BYTES + CHARACTER_BYTES * MAX_NAME;
+/// Address with its place, contact, telephone, postcode and town.
+const ADDRESS_BYTES: usize = CHARACTER_BYTES * (MAX_TEXT + 5 * MAX_NAME + MAX_LONG_TEXT);
 /// Of the longest characters in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 

@@ -196,6 +196,12 @@ error_codes! {
         cause: "The operator disabled the webhook, for example because of complaints about its requests.",
         solution: "Ask the platform's operator to enable the webhook.",
     }
+    TOO_MANY_ATTEMPTS = CONFLICT, retryable: false, {
+        title: "Too many attempts",
+        meaning: "The notification is not sent again: it has been sent too often.",
+        cause: "A notification is attempted 100 times at most, its retries included.",
+        solution: "Read the event from the event log, or the delivery itself.",
+    }
     EVENTS_EXPIRED = GONE, retryable: false, {
         title: "Events expired",
         meaning: "Some events after the number in `after` are no longer stored, so the list would have a gap.",
@@ -243,6 +249,12 @@ error_codes! {
         meaning: "Your client has reached the maximum number of webhooks.",
         cause: "Webhooks stay registered until they are deleted.",
         solution: "Delete webhooks that you no longer need.",
+    }
+    TOO_MANY_DELIVERIES = TOO_MANY_REQUESTS, retryable: true, {
+        title: "Too many deliveries",
+        meaning: "Your store has used up its quota of deliveries. The request was not executed.",
+        cause: "The platform's operator limits how many deliveries a store creates in 24 hours; cancelled ones count.",
+        solution: "Wait for the seconds in `Retry-After`, or ask the platform's operator for a higher quota.",
     }
     HEADERS_TOO_LARGE = REQUEST_HEADER_FIELDS_TOO_LARGE, retryable: false, {
         title: "Headers too large",

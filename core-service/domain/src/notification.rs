@@ -15,6 +15,9 @@ const RETRY_SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_hours(24),
 ];
 
+/// A notification that has been attempted as often, retries included, is not resent.
+pub const MAX_ATTEMPTS: u32 = 100;
+
 /// Upper limit of a receiver's `Retry-After`.
 const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
 

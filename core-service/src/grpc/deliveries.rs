@@ -24,6 +24,7 @@ use super::{
     notifications::{Outbox, PendingDispatch},
     pages,
     planning::{PlanRequest, PlannedDelivery, Planner},
+    quotas::DeliveryQuota,
     quotes::{self, Quotes},
     slot_availability::Slots,
 };
@@ -39,6 +40,7 @@ pub(super) struct Deliveries {
     pub(super) quotes: Arc<Quotes>,
     pub(super) slots: Arc<Slots>,
     pub(super) outbox: Arc<Outbox>,
+    pub(super) quota: DeliveryQuota,
 }
 
 #[tonic::async_trait]
@@ -72,6 +74,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let reference = delivery.external_reference.clone();
         let reply = messages::delivery(&delivery, store);
+        let quota = self.quota;
         let created = self
             .idempotency
             .write(request_key, move |transaction| {
@@ -90,6 +93,8 @@ impl proto::deliveries_server::Deliveries for Deliveries {
                             return Err(Error::SlotTaken(booking.window));
                         }
                     }
+                    let (store_id, now) = (delivery.store_id, delivery.created_at);
+                    quota.check(transaction, store_id, now).await?;
                     storage::deliveries::insert(transaction, &delivery).await?;
                     Ok(reply)
                 })

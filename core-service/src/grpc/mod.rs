@@ -21,6 +21,7 @@ mod notifications;
 mod pages;
 mod planning;
 mod price_lists;
+mod quotas;
 mod quotes;
 mod retail_prices;
 mod services;

@@ -217,7 +217,7 @@ fn task_input(
     context: &ParseContext<'_>,
     violations: &mut Violations,
 ) -> TaskInput {
-    TaskInput {
+    let input = TaskInput {
         address: validation::address(
             &format!("{field}.address"),
             draft.address.take(),
@@ -226,7 +226,11 @@ fn task_input(
         ),
         times: validation::times(field, &draft, context, violations),
         details: validation::details(field, draft, violations),
-    }
+    };
+    let bytes =
+        input.details.text_bytes() + input.address.as_ref().map_or(0, AddressDraft::text_bytes);
+    validation::check_total(field, bytes, violations);
+    input
 }
 
 fn check_packages(

@@ -21,6 +21,7 @@ use super::{
     },
     planning::Planner,
     price_lists::PriceLists,
+    quotas::DeliveryQuota,
     quotes::Quotes,
     retail_prices::RetailPrices,
     services::Services,
@@ -205,6 +206,7 @@ pub(crate) fn wire(
             quotes: Arc::clone(&quotes),
             slots: Arc::clone(&slots),
             outbox: Arc::clone(&outbox),
+            quota: DeliveryQuota(config.quotas.deliveries_per_day),
         },
         events: Events {
             authenticator: Arc::clone(&authenticator),

@@ -9,8 +9,8 @@ use domain::{
 };
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, JoinType, QueryFilter, QuerySelect, RelationDef,
-    Select,
+    ActiveValue::Set, ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
+    RelationDef, Select,
 };
 
 use super::{
@@ -82,6 +82,27 @@ pub async fn find_and_lock(
         Some(row) => with_tasks(transaction, row).await.map(Some),
         None => Ok(None),
     }
+}
+
+/// When a store's n-th newest delivery after an instant was created, counted from 0.
+pub async fn nth_newest(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    n: u32,
+    after: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let created_at: Option<instant::Instant> = delivery::Entity::find()
+        .select_only()
+        .column(delivery::Column::CreatedAt)
+        .filter(delivery::Column::StoreId.eq(store_id.0))
+        .filter(delivery::Column::CreatedAt.gt(instant::Instant::from(after)))
+        .order_by_desc(delivery::Column::CreatedAt)
+        .offset(u64::from(n))
+        .limit(1)
+        .into_tuple()
+        .one(connection)
+        .await?;
+    created_at.map(Timestamp::try_from).transpose()
 }
 
 /// The id of the delivery with a store's external reference.

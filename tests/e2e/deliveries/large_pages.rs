@@ -1,8 +1,8 @@
 //! The largest page of the largest deliveries.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::harness::Platform;
+use crate::harness::{Platform, assertions::assert_violations};
 
 /// The largest page.
 const COUNT: usize = 100;
@@ -26,15 +26,31 @@ on_both_databases! {
         first.as_object_mut().unwrap().remove("@context");
         assert!(members[COUNT - 1] == first, "the oldest delivery is not the first created");
     }
+
+    async fn a_task_with_longer_texts_together_is_rejected(platform: &Platform) {
+        let client = platform.new_store_client().await;
+        let (most, more) = (task(280), task(281));
+        let message = "must have texts of at most 32768 bytes together, not 32769";
+
+        for path in ["/api/deliveries", "/api/deliveries/assert"] {
+            let draft = json!({ "pickup": more, "dropoff": most });
+            let rejected = client.post(path, draft).await;
+            assert_violations(&rejected, &["pickup"]);
+            assert_eq!(rejected.json["violations"][0]["message"], message, "{path}");
+        }
+    }
 }
 
-/// A delivery with every list and text as long as allowed, of characters of four bytes.
+/// A delivery whose texts are as long as allowed together: 32 KiB for each task.
 fn largest_delivery(number: usize) -> Value {
-    let text = |length: usize| "𝔸".repeat(length);
-    let metadata: Map<_, _> = (10..60)
-        .map(|key| (format!("{key}{}", text(62)), json!(text(500))))
-        .collect();
-    let task = json!({
+    let reference = format!("{number:03}{}", text(197));
+    let task = task(280);
+    json!({ "pickup": task, "dropoff": task, "externalReference": reference })
+}
+
+/// A task of 32 KiB of texts with a comment of 280 bytes.
+fn task(comment: usize) -> Value {
+    json!({
         "address": {
             "streetAddress": text(500),
             "postalCode": text(200),
@@ -46,11 +62,14 @@ fn largest_delivery(number: usize) -> Value {
             "description": text(5000),
         },
         "before": "tomorrow 13:00",
-        "comments": text(5000),
-        "packages": vec![json!({ "type": text(200), "quantity": 10_000 }); 100],
-        "tags": vec![text(64); 50],
-        "metadata": metadata,
-    });
-    let reference = format!("{number:03}{}", text(197));
-    json!({ "pickup": task, "dropoff": task, "externalReference": reference })
+        "comments": "c".repeat(comment),
+        "packages": vec![json!({ "type": text(50), "quantity": 10_000 }); 10],
+        "tags": vec![text(64); 10],
+        "metadata": { text(64): text(500), text(10): text(105) },
+    })
+}
+
+/// A text of characters of four bytes.
+fn text(length: usize) -> String {
+    "𝔸".repeat(length)
 }

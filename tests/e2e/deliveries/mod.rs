@@ -13,6 +13,7 @@ mod hostile_values;
 mod large_pages;
 mod listing;
 mod quantities;
+mod quota;
 mod references;
 mod service_area;
 mod times;

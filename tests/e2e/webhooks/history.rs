@@ -142,6 +142,28 @@ on_both_databases! {
         assert_eq!((&read["state"], &read["attemptCount"]), (&json!("delivered"), &json!(2)));
     }
 
+    async fn a_notification_is_attempted_100_times_at_most(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        deliver(&client, &platform.courier().await).await;
+        receiver.next_notification().await;
+        let delivered = wait_for_one(&client, &webhook, "delivered").await;
+        let resend = format!("{}/resend", iri(&delivered));
+        for count in 2..=100 {
+            client.post(&resend, json!({})).await.expect(200);
+            receiver.next_notification().await;
+            with_attempts(&client, &delivered, count).await;
+        }
+
+        let rejected = client.post(&resend, json!({})).await;
+
+        assert_error(&rejected, 409);
+        let error = &rejected.json;
+        assert_eq!(error["code"], "too_many_attempts");
+        assert_eq!(error["detail"], "the notification has been attempted 100 times or more");
+    }
+
     /// Resending restarts the retry schedule.
     async fn a_resent_notification_that_fails_is_retried_from_the_start_of_the_schedule(platform: &Platform) {
         let client = platform.client().await;

@@ -37,6 +37,27 @@ impl AddressDraft {
         !self.text.is_empty() || self.lat_lng.is_some()
     }
 
+    /// The length of all texts in bytes.
+    pub(in super::super) fn text_bytes(&self) -> usize {
+        let Contact {
+            place_name,
+            person,
+            telephone,
+            description,
+        } = &self.contact;
+        let optional = [
+            place_name,
+            person,
+            telephone,
+            description,
+            &self.postal_code,
+            &self.locality,
+            &self.country,
+        ];
+        let optional = optional.into_iter().flatten().map(String::len);
+        self.text.len() + optional.sum::<usize>()
+    }
+
     /// Whether it has a part of a postal address besides the text.
     pub(in super::super) fn has_postal_part(&self) -> bool {
         self.postal_code.is_some() || self.locality.is_some() || self.country.is_some()

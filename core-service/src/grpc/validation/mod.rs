@@ -12,7 +12,8 @@ use domain::{
     violation::Violations,
 };
 use proto::limits::{
-    self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TEXT,
+    self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TASK_TEXTS,
+    MAX_TEXT,
 };
 
 mod address;
@@ -37,6 +38,31 @@ pub(super) struct TaskDetails {
     pub(super) packages: Vec<Package>,
     pub(super) tags: Vec<String>,
     pub(super) metadata: BTreeMap<String, String>,
+}
+
+impl TaskDetails {
+    /// The length of all texts in bytes.
+    pub(super) fn text_bytes(&self) -> usize {
+        let packages = self.packages.iter().map(|package| package.kind.len());
+        let tags = self.tags.iter().map(String::len);
+        let metadata = self
+            .metadata
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
+        self.comments.len() + packages.chain(tags).chain(metadata).sum::<usize>()
+    }
+}
+
+/// Checks the length of a task's texts together: each list or text may be long, but not all. A text
+/// that is too long by itself has its own violation.
+pub(super) fn check_total(field: &str, bytes: usize, violations: &mut Violations) {
+    if bytes > MAX_TASK_TEXTS && !violations.has_violation_in(field) {
+        violations.add(
+            field,
+            "TOO_LONG",
+            format!("must have texts of at most {MAX_TASK_TEXTS} bytes together, not {bytes}"),
+        );
+    }
 }
 
 /// A store's own identifier of a delivery. Blank counts as absent.

@@ -3,7 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use domain::{
-    api_client::Scope, id::NotificationId, notification_state::State, store::Store,
+    api_client::Scope,
+    id::{NotificationId, StoreId},
+    notification::MAX_ATTEMPTS,
+    notification_state::State,
+    store::Store,
     webhook::Webhook,
 };
 use proto::iri::Collection;
@@ -76,7 +80,7 @@ impl Webhooks {
         with_attempts(self.storage.reader(), &notification, &store).await
     }
 
-    /// Resends a notification now, with the full retry schedule.
+    /// Resends a notification now, with the full retry schedule, unless it was sent too often.
     pub(super) async fn resend(
         &self,
         caller: &Caller,
@@ -112,6 +116,7 @@ impl Webhooks {
                     let (webhook, _) =
                         found.ok_or_else(|| Error::NotFound { name: name.clone() })?;
                     require_enabled(&webhook)?;
+                    require_attempts_left(transaction, (store_id, id)).await?;
                     storage::webhook_notifications::resend(transaction, key, [id], now).await?;
                     let notification =
                         storage::webhook_notifications::find(transaction, store_id, id)
@@ -154,6 +159,21 @@ impl Webhooks {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Fails if a notification has had all the attempts that it may have.
+async fn require_attempts_left(
+    transaction: &impl ConnectionTrait,
+    (store_id, id): (StoreId, NotificationId),
+) -> Result<(), Error> {
+    let found = storage::webhook_notifications::find(transaction, store_id, id).await?;
+    if found.is_some_and(|notification| notification.attempts >= MAX_ATTEMPTS) {
+        return Err(Error::Conflict {
+            reason: "TOO_MANY_ATTEMPTS",
+            message: format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
+        });
+    }
+    Ok(())
 }
 
 async fn with_attempts(

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use domain::{
     event::Object,
     id::{DeliveryId, EventId, NotificationId, StoreId, WebhookId},
+    notification::MAX_ATTEMPTS,
     notification_state::State,
     webhook::Webhook,
 };
@@ -34,7 +35,7 @@ use crate::{
 };
 
 /// Makes notifications of a webhook pending and due now, and restarts their retry schedules. Skips
-/// leased ones. Returns how many changed.
+/// leased ones, and those with [`MAX_ATTEMPTS`]. Returns how many changed.
 pub async fn resend(
     transaction: &impl ConnectionTrait,
     (store_id, webhook_id): (StoreId, WebhookId),
@@ -53,6 +54,7 @@ pub async fn resend(
         .filter(Column::WebhookId.eq(webhook_id.0))
         .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
         .filter(Column::State.ne(LEASED))
+        .filter(Column::Attempts.lt(MAX_ATTEMPTS))
         .exec(transaction)
         .await?;
     Ok(changed.rows_affected)

@@ -54,7 +54,13 @@ pub(super) static DELIVERIES: &[Operation] = &[
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         returns: Returns::Created(&DELIVERY),
-        error_codes: DRAFT_ERRORS,
+        error_codes: &[
+            &codes::EXTERNAL_REFERENCE_TAKEN,
+            &codes::PRICE_MISMATCH,
+            &codes::PRICE_EXPIRED,
+            &codes::PRICE_USED,
+            &codes::TOO_MANY_DELIVERIES,
+        ],
     },
     Operation {
         target: HydraTarget::Collection("delivery"),

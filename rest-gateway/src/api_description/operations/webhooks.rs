@@ -229,6 +229,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         error_codes: &[
             &codes::INSUFFICIENT_SCOPE,
             &codes::NO_STORE,
+            &codes::TOO_MANY_ATTEMPTS,
             &codes::WEBHOOK_DISABLED,
         ],
     },

@@ -1,0 +1,53 @@
+//! The quota of deliveries that a store creates in 24 hours.
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::harness::{Database, Platform, draft, iri};
+
+async fn assert_quota(database: Database) {
+    let platform = Platform::start_with(database, |settings| {
+        settings.quotas.deliveries_per_day = Some(2);
+    })
+    .await;
+    let shop = platform.client().await;
+    let other = platform.new_store_client().await;
+    let post = async || shop.post("/api/deliveries", draft()).await;
+    let first = post().await.expect(201);
+    platform.advance(SignedDuration::from_mins(30));
+    // Cancelled ones count.
+    assert_eq!(shop.delete(iri(&first)).await.status, 204);
+    post().await.expect(201);
+
+    let rejected = post().await;
+
+    assert_eq!(rejected.status, 429, "{rejected:?}");
+    for (member, expected) in [
+        ("code", json!("too_many_deliveries")),
+        (
+            "detail",
+            json!("the store has created 2 deliveries in 24 hours, which is its quota"),
+        ),
+        ("retryable", json!(true)),
+    ] {
+        assert_eq!(rejected.json[member], expected, "{member}");
+    }
+    assert_eq!(rejected.header("retry-after"), "84600");
+    other.post("/api/deliveries", draft()).await.expect(201);
+    platform.advance(SignedDuration::from_mins(23 * 60 + 30));
+    platform
+        .client()
+        .await
+        .post("/api/deliveries", draft())
+        .await
+        .expect(201);
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_creates_as_many_deliveries_in_24_hours_as_its_quota() {
+    assert_quota(Database::sqlite()).await;
+    if let Some(database) = Database::postgres() {
+        assert_quota(database).await;
+    }
+}
