@@ -249,7 +249,8 @@ mod tests {
             "--allow-http",
             "--allow-network=127.0.0.0/8",
             "--allow-network=::1",
-            "--deny-port=25,465",
+            "--deny-network=192.0.2.0/24",
+            "--allow-port=8080,8443",
             "--max-in-flight=8",
             "--send-timeout=1.5s",
         ])
@@ -268,7 +269,8 @@ mod tests {
                 egress: Policy {
                     allow_http: true,
                     allowed_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
-                    denied_ports: vec![25, 465],
+                    denied_networks: vec!["192.0.2.0/24".parse().unwrap()],
+                    allowed_ports: vec![8080, 8443],
                 },
                 max_in_flight: NonZeroU32::new(8).unwrap(),
                 send_timeout: Duration::from_millis(1500),
@@ -285,7 +287,7 @@ mod tests {
             "--send-timeout=-1s",
             "--send-timeout=soon",
             "--allow-network=10.0.0.1/8",
-            "--deny-port=70000",
+            "--allow-port=70000",
             "--client-secret=s",
         ] {
             assert!(

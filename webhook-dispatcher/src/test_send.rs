@@ -121,7 +121,7 @@ fn detail(error: &Error) -> String {
                 Some(address_guard::Error::Denied(Denied::Address(_)))
             ) =>
         {
-            "the host has an address that is not on the public internet".to_owned()
+            "the host has an address that is not allowed".to_owned()
         }
         Some(cause) => format!("{error}: {cause}"),
     }
@@ -175,6 +175,7 @@ mod tests {
         let config = Config {
             egress: Policy {
                 allow_http: true,
+                allowed_ports: (1..=u16::MAX).collect(),
                 ..Policy::default()
             },
             ..Config::default()
@@ -207,10 +208,7 @@ mod tests {
         let outcome = test.outcome.unwrap();
         assert_eq!(outcome.failure(), Failure::AddressRefused);
         assert_eq!(outcome.status, None);
-        assert_eq!(
-            test.detail,
-            "the host has an address that is not on the public internet"
-        );
+        assert_eq!(test.detail, "the host has an address that is not allowed");
         assert!(test.dns.is_some() && test.connect.is_none());
         // The sender did not connect: the first connection is this test's own.
         let own = TcpStream::connect(addr).await.unwrap();

@@ -4,22 +4,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Network;
 
-const NOT_GLOBAL_V4: [Network; 15] = [
-    Network::v4([0, 0, 0, 0], 8),       // this network
-    Network::v4([10, 0, 0, 0], 8),      // private
-    Network::v4([100, 64, 0, 0], 10),   // carrier-grade NAT
-    Network::v4([127, 0, 0, 0], 8),     // loopback
-    Network::v4([169, 254, 0, 0], 16),  // link-local, cloud metadata
-    Network::v4([172, 16, 0, 0], 12),   // private
-    Network::v4([192, 0, 0, 0], 24),    // protocol assignments
-    Network::v4([192, 0, 2, 0], 24),    // documentation
-    Network::v4([192, 88, 99, 0], 24),  // 6to4 relays
-    Network::v4([192, 168, 0, 0], 16),  // private
-    Network::v4([198, 18, 0, 0], 15),   // benchmarking
-    Network::v4([198, 51, 100, 0], 24), // documentation
-    Network::v4([203, 0, 113, 0], 24),  // documentation
-    Network::v4([224, 0, 0, 0], 4),     // multicast
-    Network::v4([240, 0, 0, 0], 4),     // reserved, broadcast
+const NOT_GLOBAL_V4: [Network; 16] = [
+    Network::v4([0, 0, 0, 0], 8),        // this network
+    Network::v4([10, 0, 0, 0], 8),       // private
+    Network::v4([100, 64, 0, 0], 10),    // carrier-grade NAT
+    Network::v4([127, 0, 0, 0], 8),      // loopback
+    Network::v4([168, 63, 129, 16], 32), // Azure's platform
+    Network::v4([169, 254, 0, 0], 16),   // link-local, cloud metadata
+    Network::v4([172, 16, 0, 0], 12),    // private
+    Network::v4([192, 0, 0, 0], 24),     // protocol assignments
+    Network::v4([192, 0, 2, 0], 24),     // documentation
+    Network::v4([192, 88, 99, 0], 24),   // 6to4 relays
+    Network::v4([192, 168, 0, 0], 16),   // private
+    Network::v4([198, 18, 0, 0], 15),    // benchmarking
+    Network::v4([198, 51, 100, 0], 24),  // documentation
+    Network::v4([203, 0, 113, 0], 24),   // documentation
+    Network::v4([224, 0, 0, 0], 4),      // multicast
+    Network::v4([240, 0, 0, 0], 4),      // reserved, broadcast
 ];
 
 const GLOBAL_V6: Network = Network::v6([0x2000, 0], 3);
@@ -36,11 +37,11 @@ const NOT_GLOBAL_V6: [Network; 3] = [
 pub fn is_globally_routable(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_global_v4(ip),
-        IpAddr::V6(ip) => match embedded_v4(ip) {
-            Some(embedded) => is_global_v4(embedded),
+        IpAddr::V6(v6) => match embedded_v4(ip) {
+            Some(embedded) => is_globally_routable(embedded),
             None => {
-                contains(GLOBAL_V6, ip)
-                    && !NOT_GLOBAL_V6.iter().any(|network| contains(*network, ip))
+                contains(GLOBAL_V6, v6)
+                    && !NOT_GLOBAL_V6.iter().any(|network| contains(*network, v6))
             }
         },
     }
@@ -58,9 +59,13 @@ fn contains(network: Network, ip: Ipv6Addr) -> bool {
 
 /// The IPv4 address to which packets for `ip` go: mapped, 6to4 (`2002::/16`, RFC 3056) or
 /// NAT64 (`64:ff9b::/96`, RFC 6052).
-fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
-    let embedded =
-        |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+pub(crate) fn embedded_v4(ip: IpAddr) -> Option<IpAddr> {
+    let IpAddr::V6(ip) = ip else {
+        return None;
+    };
+    let embedded = |high: u16, low: u16| {
+        IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+    };
     match ip.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x2002, high, low, ..]
@@ -109,6 +114,7 @@ mod tests {
             ("10.0.0.0", "10.255.255.255"),
             ("100.64.0.0", "100.127.255.255"),
             ("127.0.0.0", "127.255.255.255"),
+            ("168.63.129.16", "168.63.129.16"),
             ("169.254.0.0", "169.254.255.255"),
             ("172.16.0.0", "172.31.255.255"),
             ("192.0.0.0", "192.0.0.255"),

@@ -35,6 +35,7 @@ async fn failures(
         egress: Policy {
             allow_http: true,
             allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
+            allowed_ports: vec![port],
             ..Policy::default()
         },
         ..Config::default()

@@ -1,6 +1,7 @@
 //! Denied addresses are not connected to in any notation.
 
 use proto::outcome::Failure;
+use webhook_dispatcher::Config;
 
 use crate::harness::{Canary, attempt_with, failed};
 
@@ -50,12 +51,19 @@ async fn a_name_with_a_denied_address_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn a_denied_port_or_scheme_is_not_connected_to() {
+async fn a_denied_network_port_or_scheme_is_not_connected_to() {
     let canary = Canary::start().await;
     let port = canary.addr().port();
     let url = format!("http://127.0.0.1:{port}/");
 
-    let outcome = attempt_with(|config| config.egress.denied_ports = vec![port], &url).await;
+    let deny = |config: &mut Config| {
+        config.egress.denied_networks = vec!["127.0.0.1".parse().unwrap()];
+    };
+    let outcome = attempt_with(deny, &url).await;
+    assert_eq!(outcome, failed(Failure::AddressRefused, None));
+
+    let of_a_name = format!("http://shop.example:{port}/");
+    let outcome = attempt_with(|_| {}, &of_a_name).await;
     assert_eq!(outcome, failed(Failure::AddressRefused, None));
 
     let outcome = attempt_with(|config| config.egress.allow_http = false, &url).await;

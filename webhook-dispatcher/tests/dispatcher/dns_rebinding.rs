@@ -69,6 +69,7 @@ impl RebindingName {
         let mut core = FakeCore::start().await;
         let mut config = config(&[&core]);
         config.egress.allowed_networks.clear();
+        config.egress.allowed_ports = vec![port];
         Self {
             dispatcher: Dispatcher::start(&config),
             stream: core.stream().await,
