@@ -79,12 +79,12 @@ impl Platform {
             clock,
         )
         .await?;
-        let clients = core.ensure_own_clients().await?;
         let demo = if settings.no_demo {
             None
         } else {
             Some(core.ensure_demo().await?)
         };
+        let clients = core.ensure_own_clients().await?;
         let gateway = RestGateway::new(
             gateway_config(&settings, &core_url, public_url)?,
             rest_listener,

@@ -43,6 +43,9 @@ pub(crate) struct Claims {
     pub(crate) scopes: Vec<String>,
     /// `scopes`, separated by spaces (RFC 8693 §4.2).
     pub(crate) scope: String,
+    /// The `kid` of the header; empty before a token is verified.
+    #[serde(skip)]
+    pub(crate) key_id: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +152,7 @@ impl SigningKeySet {
                 .map(|scope| scope.as_str().to_owned())
                 .collect(),
             scope: scopes.to_string(),
+            key_id: String::new(),
         };
         let header = Header {
             typ: Some(TYPE.to_owned()),
@@ -197,9 +201,10 @@ impl SigningKeySet {
         // Times are checked below, with `now`.
         validation.validate_exp = false;
         validation.validate_nbf = false;
-        let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &validation)
+        let mut claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &validation)
             .map_err(|_| Error::Invalid)?
             .claims;
+        claims.key_id = kid;
         if now.as_second() >= claims.exp {
             return Err(Error::Expired);
         }
@@ -207,6 +212,11 @@ impl SigningKeySet {
             return Err(Error::Invalid);
         }
         Ok(claims)
+    }
+
+    /// Whether it has a key, in whichever state.
+    pub(crate) fn contains(&self, key_id: &str) -> bool {
+        self.keys.iter().any(|(key, _)| key.id == key_id)
     }
 
     /// The public keys (RFC 7517) of all keys that have not expired.

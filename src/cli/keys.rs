@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 use proto::{
-    ListSigningKeysRequest, RotateSigningKeyRequest, signing_key,
-    signing_keys_client::SigningKeysClient,
+    ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest,
+    revoke_signing_keys_request, signing_key, signing_keys_client::SigningKeysClient,
 };
 use serde::Serialize;
 
@@ -28,8 +28,34 @@ enum Command {
     ///
     /// Tokens signed with the old key stay valid until they expire.
     Rotate,
+    /// Revoke a compromised key: its tokens are accepted no longer, within 90 s at every core
+    ///
+    /// Prints the keys that are left. If the key was the signing one, a new one is created. With
+    /// --all, every token that was issued until now ends. For the tokens of one client, see
+    /// `delivery clients rotate-secret --overlap 0`.
+    Revoke(Revoked),
     /// List the keys that verify access tokens, newest first
     List,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Revoked {
+    /// Id of the key: the `kid` of its tokens
+    #[arg(value_name = "ID")]
+    key: Option<String>,
+    /// All keys
+    #[arg(long)]
+    all: bool,
+}
+
+impl From<Revoked> for revoke_signing_keys_request::Keys {
+    fn from(revoked: Revoked) -> Self {
+        match revoked.key {
+            Some(id) => Self::KeyId(id),
+            None => Self::All(true),
+        }
+    }
 }
 
 impl Keys {
@@ -47,6 +73,19 @@ impl Keys {
                     })
                     .await?;
                 output::one(json, &Key::from(created))
+            }
+            Command::Revoke(revoked) => {
+                let message = RevokeSigningKeysRequest {
+                    keys: Some(revoked.into()),
+                    idempotency: None,
+                };
+                let left = core
+                    .write(message, call_error, async |request| {
+                        keys().revoke_signing_keys(request).await
+                    })
+                    .await?;
+                let keys: Vec<_> = left.signing_keys.into_iter().map(Key::from).collect();
+                output::many(json, &keys)
             }
             Command::List => {
                 let request = core.request(ListSigningKeysRequest {});

@@ -43,6 +43,7 @@ writes!(
     ResendWebhookNotificationRequest,
     RotateApiClientSecretRequest,
     RotateSigningKeyRequest,
+    RevokeSigningKeysRequest,
     RotateWebhookSecretRequest,
     UpdateStoreRequest,
 );

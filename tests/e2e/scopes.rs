@@ -56,6 +56,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("RetailPrices/CalculateRetailPrice", Scope(&["deliveries"])),
     ("RetailPrices/GetRetailPrice", Scope(&["deliveries"])),
     ("SigningKeys/ListSigningKeys", Scope(&["admin"])),
+    ("SigningKeys/RevokeSigningKeys", Scope(&["admin"])),
     ("SigningKeys/RotateSigningKey", Scope(&["admin"])),
     ("Stores/CreateStore", Scope(&["admin"])),
     ("Stores/GetStore", Scope(&["deliveries", "admin"])),

@@ -92,7 +92,8 @@ impl Authenticator {
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
-        let mut verified = self.key_ring.keys().verify(token, now);
+        // Fresh, because a key may have been revoked at another core.
+        let mut verified = self.key_ring.fresh_keys().await?.verify(token, now);
         if verified == Err(access_token::Error::UnknownKey) {
             self.key_ring.reload().await?;
             verified = self.key_ring.keys().verify(token, now);
@@ -148,7 +149,7 @@ impl Authenticator {
         Ok((caller, claims))
     }
 
-    /// Waits until the token of a stream or its secret has ended, or its client is no longer
+    /// Waits until the token of a stream, its key or its secret has ended, or its client is no longer
     /// permitted, and returns why. `authorize` gets the caller without its store.
     pub(super) async fn revoked(
         &self,
@@ -177,6 +178,10 @@ impl Authenticator {
         now: Timestamp,
         authorize: impl Fn(&Caller) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let keys = self.key_ring.fresh_keys().await?;
+        if !keys.contains(&claims.key_id) {
+            return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
+        }
         let (client, _) = self.find_client(claims, now).await?;
         authorize(&caller(client, None, claims)?)
     }

@@ -1,17 +1,22 @@
-//! Token signing keys: rotates and lists them, for operators.
+//! Token signing keys: rotates, revokes and lists them, for operators.
 
 use std::sync::Arc;
 
 use domain::{
     api_client::Scope,
     signing_key::{KeyLifecycle, State},
+    violation::Violations,
 };
+use jiff::Timestamp;
 use process::clock::Clock;
-use proto::{iri::Collection, signing_key};
+use proto::{iri::Collection, revoke_signing_keys_request::Keys, signing_key};
 use tonic::{Request, Response, Status};
 
-use super::{caller::Caller, idempotency::Idempotency, key_ring::KeyRing, messages};
-use storage::{Storage, signing_keys::StoredSigningKey};
+use super::{
+    authenticator::Authenticator, caller::Caller, idempotency::Idempotency, key_ring::KeyRing,
+    messages,
+};
+use storage::{DatabaseTransaction, Storage, signing_keys::StoredSigningKey};
 
 use crate::error::Error;
 
@@ -20,6 +25,7 @@ pub(super) struct SigningKeys {
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) key_ring: Arc<KeyRing>,
+    pub(super) authenticator: Arc<Authenticator>,
 }
 
 #[tonic::async_trait]
@@ -64,6 +70,31 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         Ok(created)
     }
 
+    async fn revoke_signing_keys(
+        &self,
+        request: Request<proto::RevokeSigningKeysRequest>,
+    ) -> Result<Response<proto::RevokeSigningKeysResponse>, Status> {
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
+
+        let request = request.into_inner();
+        let revoked = revoked(request.keys)?;
+        let request_key =
+            self.idempotency
+                .read_key(&caller, "RevokeSigningKeys", request.idempotency)?;
+        let now = self.clock.now();
+        let new_key = self.key_ring.generate(now)?;
+        let left = self
+            .idempotency
+            .write(request_key, move |transaction| {
+                let (revoked, new_key) = (revoked.clone(), new_key.clone());
+                Box::pin(async move { revoke(transaction, &revoked, new_key, now).await })
+            })
+            .await?;
+        self.key_ring.load().await?;
+        self.authenticator.invalidate();
+        Ok(left)
+    }
+
     async fn list_signing_keys(
         &self,
         request: Request<proto::ListSigningKeysRequest>,
@@ -75,13 +106,79 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
             .await
             .map_err(Error::from)?;
         Ok(Response::new(proto::ListSigningKeysResponse {
-            signing_keys: lifecycles(stored)
-                .filter_map(|(stored, lifecycle)| {
-                    Some(message(&stored.id, &lifecycle, lifecycle.state(now)?))
-                })
-                .collect(),
+            signing_keys: accepted(stored, now),
         }))
     }
+}
+
+/// Which keys to revoke.
+#[derive(Clone)]
+enum Revoked {
+    Key(String),
+    All,
+}
+
+fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
+    match keys {
+        Some(Keys::All(true)) => Ok(Revoked::All),
+        Some(Keys::KeyId(id)) => Ok(Revoked::Key(id)),
+        Some(Keys::All(false)) | None => {
+            let mut violations = Violations::default();
+            violations.add("keys", "REQUIRED", "is required: the id of a key, or all");
+            Err(Error::Invalid(violations))
+        }
+    }
+}
+
+/// Deletes the revoked keys, and those that have expired: without a successor they would be valid
+/// again. Creates a key if none is left that signs or will.
+async fn revoke(
+    transaction: &DatabaseTransaction,
+    revoked: &Revoked,
+    new_key: StoredSigningKey,
+    now: Timestamp,
+) -> Result<proto::RevokeSigningKeysResponse, Error> {
+    // Concurrent revocations and rotations wait for each other.
+    storage::signing_keys::lock(transaction).await?;
+    let mut is_found = false;
+    let mut needs_successor = false;
+    for (stored, lifecycle) in lifecycles(storage::signing_keys::list(transaction).await?) {
+        let state = lifecycle.state(now);
+        let is_revoked = match revoked {
+            Revoked::Key(id) => *id == stored.id,
+            Revoked::All => true,
+        };
+        if is_revoked && state.is_some() {
+            tracing::warn!(key = stored.id, "signing key revoked");
+            is_found = true;
+            needs_successor |= state == Some(State::Signing);
+        }
+        if is_revoked || state.is_none() {
+            storage::signing_keys::delete(transaction, &stored.id).await?;
+        }
+    }
+    if let Revoked::Key(id) = revoked
+        && !is_found
+    {
+        return Err(Error::NotFound {
+            name: Collection::SigningKeys.name(id),
+        });
+    }
+    if needs_successor {
+        storage::signing_keys::insert(transaction, &new_key).await?;
+    }
+    Ok(proto::RevokeSigningKeysResponse {
+        signing_keys: accepted(storage::signing_keys::list(transaction).await?, now),
+    })
+}
+
+/// The keys that tokens are verified with.
+fn accepted(stored: Vec<StoredSigningKey>, now: Timestamp) -> Vec<proto::SigningKey> {
+    let keys = lifecycles(stored);
+    keys.filter_map(|(stored, lifecycle)| {
+        Some(message(&stored.id, &lifecycle, lifecycle.state(now)?))
+    })
+    .collect()
 }
 
 /// Adds each key's lifecycle. The keys are sorted newest first.

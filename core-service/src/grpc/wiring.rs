@@ -236,6 +236,7 @@ pub(crate) fn wire(
             clock: clock.clone(),
             idempotency: Arc::clone(&idempotency),
             key_ring: Arc::clone(&key_ring),
+            authenticator: Arc::clone(&authenticator),
         },
         stores: Stores {
             authenticator: Arc::clone(&authenticator),

@@ -4,7 +4,10 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{ApiClient, Platform, Replica};
+use proto::{WatchEventsRequest, events_client::EventsClient};
+use tonic::Code;
+
+use crate::harness::{ApiClient, Platform, Replica, grpc::with_token};
 
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -84,6 +87,57 @@ on_both_databases! {
         assert_eq!(before.get("/api/me").await.status, 401);
     }
 
+    async fn a_revoked_key_ends_its_tokens_and_streams_and_no_others(platform: &Platform) {
+        let (channel, token) = platform.connect(&["tasks:all"]).await;
+        let requests = with_token(&token, WatchEventsRequest::default());
+        let mut events = EventsClient::new(channel).watch_events(requests).await.unwrap().into_inner();
+        let of_first = platform.client().await;
+        platform.advance(SECOND);
+        let second = platform.run_delivery_json(&["keys", "rotate"]).await["id"].take();
+        platform.advance(MINUTE);
+        let of_second = platform.client().await;
+        let first = kid(&of_first);
+
+        let left = platform.run_delivery_json(&["keys", "revoke", text(&first)]).await;
+
+        assert_eq!(ids(&left), std::slice::from_ref(&second));
+        assert_eq!(left[0]["state"], "signing");
+        assert_eq!(of_first.get("/api/me").await.status, 401);
+        assert_eq!(of_second.get("/api/me").await.status, 200);
+        assert_eq!(public_keys(&platform.anonymous_client()).await, [second]);
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(10), events.message()).await;
+        assert_eq!(ended.unwrap().unwrap_err().code(), Code::Unauthenticated);
+    }
+
+    async fn a_revoked_signing_key_is_replaced_by_one_that_signs(platform: &Platform) {
+        let first = platform.client().await;
+        platform.advance(SECOND);
+
+        let left = platform.run_delivery_json(&["keys", "revoke", text(&kid(&first))]).await;
+
+        // The only key signs at once.
+        assert_eq!((ids(&left).len(), &left[0]["state"]), (1, &json!("signing")));
+        assert_ne!(left[0]["id"], kid(&first));
+        assert_eq!(first.get("/api/me").await.status, 401);
+        let second = platform.client().await;
+        assert_eq!((kid(&second), second.get("/api/me").await.status), (left[0]["id"].clone(), 200));
+    }
+
+    async fn revoking_all_keys_ends_all_tokens_issued_before(platform: &Platform) {
+        let of_first = platform.client().await;
+        platform.run_delivery_json(&["keys", "rotate"]).await;
+        platform.advance(MINUTE);
+        let of_second = platform.client().await;
+
+        let left = platform.run_delivery_json(&["keys", "revoke", "--all"]).await;
+
+        assert_eq!((ids(&left).len(), &left[0]["state"]), (1, &json!("signing")));
+        for ended in [&of_first, &of_second] {
+            assert_eq!(ended.get("/api/me").await.status, 401);
+        }
+        assert_eq!(kid(&platform.client().await), left[0]["id"]);
+    }
+
     async fn a_key_without_valid_tokens_is_removed(platform: &Platform) {
         platform.advance(SECOND);
         let first = platform.run_delivery_json(&["keys", "rotate"]).await;
@@ -123,6 +177,36 @@ async fn a_key_rotated_on_one_core_is_used_by_every_core_and_no_token_is_rejecte
     }
     first.stop().await;
     second.stop().await;
+}
+
+/// A key that is revoked on one core is accepted by no other after 90 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_revoked_on_one_core_ends_its_tokens_on_every_core() {
+    let Some([first, second]) = Replica::start_two().await else {
+        return;
+    };
+    let client = second.client().await;
+    assert_eq!(client.get("/api/me").await.status, 200);
+    first.run_delivery_json(&["keys", "revoke", "--all"]).await;
+
+    first.advance(SignedDuration::from_secs(90));
+
+    assert_eq!(client.get("/api/me").await.status, 401);
+    assert_eq!(second.client().await.get("/api/me").await.status, 200);
+    first.stop().await;
+    second.stop().await;
+}
+
+fn ids(keys: &Value) -> Vec<Value> {
+    keys.as_array()
+        .unwrap()
+        .iter()
+        .map(|key| key["id"].clone())
+        .collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
 }
 
 /// The id of the key that signed a client's token.

@@ -115,7 +115,7 @@ const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
     before comments contact_name country_code created_from created_until currency_code
     definition description detail display_name dropoff_from dropoff_until event
-    external_reference field file_name key lease_token page_token place_name postal_code reason
+    external_reference field file_name key key_id lease_token page_token place_name postal_code reason
     response_body scopes states street_address tags telephone text time_slot time_zone
     tls_version type url value zone
 ";
