@@ -153,7 +153,7 @@ on_both_databases! {
             "http://localhost:9000/hook",
             "http://[::1]:9000/",
             "https://example.com",
-            "https://example.com:8443/hook?shop=1",
+            "https://example.com:443/hook?shop=1",
             "http://example.com/hook",
             "https://not-yet.example/hook",
             "https://93.184.216.34/hook",
@@ -196,6 +196,10 @@ on_both_databases! {
             json!("http://192.168.0.1./"),
             json!("http://%31%30.0.0.1/"),
             json!("http://１０.0.0.1/"),
+            // Ports other than 80 and 443.
+            json!("https://example.com:8443/"),
+            json!("http://example.com:25/"),
+            json!("https://93.184.216.34:22/"),
             // Credentials, fragments.
             json!("https://user:password@example.com/"),
             json!("https://user@example.com/"),

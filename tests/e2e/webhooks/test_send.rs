@@ -1,5 +1,7 @@
 //! `POST /api/webhooks/{id}/test`: sends a signed sample at once.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -150,7 +152,16 @@ on_both_databases! {
     }
 }
 
+/// Repeats what is answered 503: the dispatcher of a platform that has just started may not be
+/// connected yet.
 async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
     let path = format!("{}/test", iri(webhook));
-    client.post(&path, json!({})).await
+    for _ in 0..100 {
+        let response = client.post(&path, json!({})).await;
+        if response.status != 503 {
+            return response;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("no dispatcher has connected within 10 s");
 }
