@@ -51,7 +51,7 @@ on_both_databases! {
         );
         let all = platform.run_delivery_json(&["clients", "list"]).await;
         let names: Vec<_> = all.as_array().unwrap().iter().map(|client| text(&client["name"])).collect();
-        assert_eq!(names, ["Operator", "Webhook dispatcher", "Demo shop", "Website"]);
+        assert_eq!(names, ["Demo shop", "Operator", "Webhook dispatcher", "Website"]);
     }
 
     async fn disabling_a_client_ends_its_tokens_and_denies_new_ones(platform: &Platform) {
