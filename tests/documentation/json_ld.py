@@ -1,4 +1,4 @@
-"""Holds the responses to JSON-LD 1.1, with an independent processor and the served contexts."""
+"""Checks that responses conform to JSON-LD 1.1, with an independent processor and the served contexts."""
 
 import requests
 from pyld import jsonld
@@ -7,8 +7,8 @@ HYDRA = "http://www.w3.org/ns/hydra/core#"
 OWL = "http://www.w3.org/2002/07/owl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 MEDIA_TYPE = "application/ld+json"
-# Responses whose relative IRIs are resolved against a path that is not the root.
-BELOW = "/api/anything/below"
+# Not the root: a relative IRI in a response would make the comparison fail.
+BASE_PATH = "/api/anything/below"
 COLLECTIONS = {"api_apps", "contexts", "deliveries", "events", "notifications", "retail_prices",
                "stores", "tasks", "time_slots", "webhooks"}
 
@@ -40,7 +40,7 @@ class Processor:
 
     def __init__(self, base):
         self.base = base
-        self.options = {"base": base + BELOW, "processingMode": "json-ld-1.1"}
+        self.options = {"base": base + BASE_PATH, "processingMode": "json-ld-1.1"}
         self.contexts = {}
         jsonld.set_document_loader(self._load)
 
@@ -52,8 +52,8 @@ class Processor:
         context = document["@context"]
         if isinstance(context, str):
             context = self.base + context
-        # Relative IRIs (`../tasks/1` for `/api/tasks/1`) would be valid, but not comparable: from
-        # another host they are all absolute.
+        # Relative IRIs (`../tasks/1` for `/api/tasks/1`) would be valid, but not comparable: with
+        # a base on another host, they are all absolute.
         options = {**self.options, "base": "http://elsewhere.example/"}
         return {**jsonld.compact(self.expand(document), context, options),
                 "@context": document["@context"]}
@@ -97,7 +97,7 @@ def names(expanded):
 
 
 def described(expanded):
-    """The nodes of which an expanded document says more than their id, by id."""
+    """The nodes of an expanded document that have more than an id, by id."""
     return {members["@id"]: members for members in nodes(expanded)
             if "@id" in members and len(members) > 1}
 

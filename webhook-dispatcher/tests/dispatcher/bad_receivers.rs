@@ -160,7 +160,9 @@ async fn a_new_connection_that_is_closed_without_a_response_is_not_replaced() {
             let requests = requests_tx.clone();
             async move {
                 let request = connection.read_request().await.unwrap();
-                requests.send((number, webhook_id(&request))).unwrap();
+                requests
+                    .send((number, notification_number(&request)))
+                    .unwrap();
                 if resets {
                     connection.reset();
                 }
@@ -195,7 +197,9 @@ async fn an_idle_connection_closed_on_reuse_costs_no_attempt() {
                     let Some(request) = connection.read_request().await else {
                         break;
                     };
-                    requests.send((number, webhook_id(&request))).unwrap();
+                    requests
+                        .send((number, notification_number(&request)))
+                        .unwrap();
                     let is_answered = if number == 0 { nth == 0 } else { responds };
                     if !is_answered {
                         break;
@@ -222,8 +226,8 @@ async fn an_idle_connection_closed_on_reuse_costs_no_attempt() {
     }
 }
 
-/// The number of a notification, of [`notification`].
-fn webhook_id(request: &Received) -> u8 {
+/// The number passed to [`notification`]: the last byte of `Webhook-Id`.
+fn notification_number(request: &Received) -> u8 {
     let id = request.header("Webhook-Id").unwrap();
     u8::from_str_radix(&id[id.len() - 2..], 16).unwrap()
 }

@@ -1,5 +1,5 @@
 //! Resolves a parsed time into an instant, in this order: month boundaries, weekday, relative
-//! offsets, working days, zone.
+//! offsets, month boundaries of the new month, working days, zone.
 
 use super::error::Error;
 use super::parsed_time::{ParsedTime, TimeOfDay};
@@ -15,7 +15,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const DAYS_PER_CYCLE: i64 = 146_097;
 
 /// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
-/// a local time as in PHP; from now they elapse, also across a clock change.
+/// a local time as in PHP; if they count from now, they are elapsed time, even across a clock change.
 pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
@@ -54,7 +54,7 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
             offset_at(zone, local, RepeatedTime::Earlier)?
         }
         Some(Zone::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
-        // The present is never ambiguous.
+        // The current time is never ambiguous.
         None if is_from_now && is_in_second(now, local) => now.offset(),
         None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
@@ -146,8 +146,8 @@ fn split_days(seconds: i64) -> (i64, i64) {
     )
 }
 
-/// Moves to the start or the end of the month from which weekdays are counted. Applies the
-/// relative months first, because they choose that month.
+/// Moves to the first day of the month, or of the next one, from which weekdays are counted back;
+/// then to the month boundary. Applies the relative months first, because they choose that month.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let (month, day) = match relative.day_count {
         Some(DayCount::WeekdaysFromMonthStart) => (month + std::mem::take(&mut relative.months), 1),
@@ -193,7 +193,8 @@ fn days_to_weekday(relative: &RelativeOffset, date: Date) -> i64 {
     if is_past { difference + 7 } else { difference }
 }
 
-/// Applies years and months before days: 31 January plus a month is 3 March.
+/// Applies years and months before days: 31 January plus a month is 3 March. A month boundary applies
+/// again, to the new month, and replaces the day with its relative days, as in PHP.
 fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Date, Error> {
     let month = i64::from(date.month()) + relative.months;
     let day = i64::from(date.day()) + relative.days;

@@ -24,7 +24,7 @@ impl<'a> Token<'a> {
     }
 
     /// The text from `suffix` on, with which the token ends.
-    pub(super) fn onward_from(&self, suffix: &str) -> &'a str {
+    pub(super) fn text_from(&self, suffix: &str) -> &'a str {
         self.source
             .get(self.end() - suffix.len()..)
             .unwrap_or_default()

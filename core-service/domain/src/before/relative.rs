@@ -108,7 +108,7 @@ impl RelativeOffset {
         (self.hours, self.minutes, self.seconds, self.microseconds) != (0, 0, 0, 0)
     }
 
-    /// `ago` negates everything before it, except microseconds.
+    /// `ago` negates amounts, weekdays and working days before it; not microseconds, as in PHP.
     pub(super) fn negate(&mut self) {
         self.years = -self.years;
         self.months = -self.months;
@@ -124,8 +124,8 @@ impl RelativeOffset {
         }
     }
 
-    /// Sets the days from 1 January to the Monday of an ISO week. The week is a result of
-    /// [`Cursor::number`]; without one it is week 1.
+    /// Sets the days from 1 January to the Monday of an ISO week. The week is a number and
+    /// its count of digits, of [`Cursor::number`]; without one it is week 1.
     pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
         let january_first = i16::try_from(year)
@@ -147,7 +147,8 @@ impl RelativeOffset {
     /// Adds `amount` of a unit. True if the unit is a weekday or working days.
     fn add(&mut self, amount: i64, unit: &str, search: WeekdaySearch) -> bool {
         if let Some(weekday) = value_of(unit, WEEKDAYS) {
-            self.days += if amount > 0 { amount - 1 } else { amount } * 7;
+            let weeks = if amount > 0 { amount - 1 } else { amount };
+            self.days += weeks * 7;
             self.weekday = Some(weekday);
             self.weekday_search = search;
             return true;

@@ -11,7 +11,8 @@ pub(super) struct Dictionary(Map<Vec<u8>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Similar {
     pub(super) word: String,
-    /// The edit distance: letters inserted, deleted, replaced or transposed.
+    /// The edit distance: bytes inserted, deleted, replaced or transposed. A letter outside ASCII
+    /// may count as more than one.
     pub(super) edits: u8,
 }
 
@@ -63,7 +64,7 @@ struct EditDistanceAutomaton<'a> {
     max_edits: u8,
 }
 
-/// Longer words have no similar words.
+/// Similar words of longer ones are not searched for.
 const MAX_WORD_BYTES: usize = 40;
 
 /// The edit distances between the input so far and each prefix of the word.

@@ -58,16 +58,18 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     if operation.path.contains('{') {
         derived.push(&codes::NOT_FOUND);
     }
-    if matches_path_without_method(operation) {
+    if is_shadowed_by_literal_path(operation) {
         derived.push(&codes::METHOD_NOT_ALLOWED);
     }
     if operation.returns.is_negotiated() {
         derived.push(&codes::NOT_ACCEPTABLE);
     }
     if !operation.returns.is_fixed() {
-        // Unknown query parameters.
+        // Unknown query parameters are checked, and bodies are limited, only beside the API's own
+        // media types.
         derived.extend([&codes::VALIDATION_FAILED, &codes::OVERLOADED]);
     }
+    // No resource matches the entity tag of an `If-Match`.
     derived.push(&codes::PRECONDITION_FAILED);
     if !matches!(
         (operation.auth, operation.returns),
@@ -78,9 +80,9 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     derived
 }
 
-/// Whether the path matches a literal path that lacks the operation's method: `GET` with
-/// `/api/deliveries/{id}` matches `/api/deliveries/assert`, which has only `POST`.
-fn matches_path_without_method(operation: &Operation) -> bool {
+/// Whether a literal path, which has one other method only, takes some of the operation's paths: `GET
+/// /api/deliveries/{id}` with the id `assert` is `GET /api/deliveries/assert`, which has only `POST`.
+fn is_shadowed_by_literal_path(operation: &Operation) -> bool {
     let segments = || operation.path.split('/');
     super::all().any(|other| {
         !other.path.contains('{')

@@ -10,7 +10,7 @@ const FRAGMENTS: &[(&str, &str)] = &[
     ("SPACES", r"[ \t]+"),
     ("DIGITS", r"[0-9]+"),
     ("FRACTION", r"\.{DIGITS}"),
-    // Numbers: padded with zeros to a width, else of one or two digits.
+    // Numbers. Those called `PADDED` always have two digits; else a leading zero is optional.
     ("HOUR24", r"2[0-4]|[01]?[0-9]"),
     ("HOUR24_PADDED", r"2[0-4]|[01][0-9]"),
     ("HOUR12", r"1[0-2]|0?[1-9]"),
@@ -57,8 +57,8 @@ const FRAGMENTS: &[(&str, &str)] = &[
         "TIME_PADDED",
         r"{HOUR24_PADDED}:{MINUTE_PADDED}:{SECOND_PADDED}",
     ),
-    // Times for use after a day and a month, such as `24 dec`. A point cannot separate their
-    // parts, because a number before a point is a year there.
+    // Times for use after a day and a month, such as `24 dec`. A dot cannot separate their
+    // parts, because a number before a dot is a year there.
     ("COLON_TIME24", r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?"),
     (
         "COLON_TIME12",

@@ -7,8 +7,8 @@ use super::dictionary::{first_phrase, fold};
 use super::phrase::PhraseKind;
 use std::fmt::Write as _;
 
-/// The duration at the start of a text, in words of the strict grammar, and its length in bytes: one
-/// amount, or more without spaces between them, of which all have the sign.
+/// The duration at the start of a text, in words of the strict grammar, and its length in bytes: one or
+/// more amounts without spaces between them. The sign applies to each.
 pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let sign = text.strip_suffix(unsigned)?;
@@ -20,7 +20,7 @@ pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
             Some((bare, after)) if minutes.is_empty() => (bare, after),
             _ => (minutes, after),
         };
-        // Without spaces: `april -2 ` would be a date.
+        // No space between number and unit: `april -2 ` would be a date.
         write!(duration, " {sign}{hours}{unit}").ok()?;
         if !minutes.is_empty() {
             write!(duration, " {sign}{minutes}minutes").ok()?;
@@ -44,7 +44,7 @@ pub(super) fn time_or_duration(text: &str) -> Option<Error> {
     })
 }
 
-/// An hour from 0 to 24 and its minutes at the start of a text, which may be a duration too, and
+/// An hour from 0 to 24 and its minutes at the start of a text, which may also mean a duration, and
 /// their length in bytes: `18h`, `2 heures 30`. No other unit follows.
 pub(super) fn hour(text: &str) -> Option<(&str, &str, usize)> {
     let (hour, unit, after) = amount_and_unit(text)?;
@@ -78,7 +78,7 @@ fn amount_and_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     is_number.then_some((number, unit, after_word))
 }
 
-/// The whole number of an amount, and the minutes of its fraction of an hour: a half or a quarter.
+/// The whole number of an amount, and the minutes of its fraction of an hour: quarters only.
 fn split_fraction<'a>(amount: &'a str, unit: &str) -> Option<(&'a str, &'static str)> {
     let Some((hours, fraction)) = amount.split_once(['.', ',']) else {
         return Some((amount, ""));
@@ -92,7 +92,7 @@ fn split_fraction<'a>(amount: &'a str, unit: &str) -> Option<(&'a str, &'static 
     is_hour(unit).then_some((hours, minutes))
 }
 
-/// The minutes after hours without a unit of their own, `1h30` or `1 h 30`, and the rest.
+/// The minutes without a unit that follow hours, `1h30` or `1 h 30`, and the rest.
 fn bare_minutes<'a>(unit: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     let (minutes, rest) = split_digits(text.trim_start());
     let is_last = rest.is_empty() || (text.starts_with(is_digit) && rest.starts_with(is_end));

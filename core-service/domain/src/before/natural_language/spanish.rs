@@ -1,4 +1,4 @@
-//! Spanish phrases.
+//! Spanish phrases, folded: without accents.
 
 use super::phrase::{
     AFTERNOON, DAY_AFTER_TOMORROW, DAY_BEFORE_YESTERDAY, MORNING, NIGHT, PhraseKind, Phrases,

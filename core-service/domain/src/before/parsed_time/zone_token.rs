@@ -38,12 +38,13 @@ impl ParsedTime {
             1 => self.set_zone(token.text, self.is_after_time, token, context),
             _ if token.text.starts_with(['+', '-']) => Err(context.unrecognized(token.start)),
             2 if zone::parse(token.text).is_none() => Err(context.unrecognized(token.start)),
+            // PHP ignores a second zone and rejects a third.
             2 => Ok(()),
             _ => Err(context.duplicate("zone", token.start)),
         }
     }
 
-    /// Sets the zone that `name`, the end of the token, names. A signed number is a UTC offset only
+    /// Sets the zone called `name`, a suffix of the token. A signed number is a UTC offset only
     /// directly after a time of day and in the notation of an offset; otherwise it may be a
     /// duration.
     pub(super) fn set_zone(
@@ -55,10 +56,10 @@ impl ParsedTime {
     ) -> Result<(), Error> {
         let start = token.end() - name.len();
         let unrecognized = || context.unrecognized(start);
-        let onward = token.onward_from(name);
-        // The grammar ends a number where it exceeds the limits of an offset.
-        let number = zone::signed_number(onward);
-        let rest = number.and_then(|number| onward.strip_prefix(number));
+        // The token may end inside a longer number, where it exceeds the limits of an offset.
+        let text = token.text_from(name);
+        let number = zone::signed_number(text);
+        let rest = number.and_then(|number| text.strip_prefix(number));
         if rest.is_some_and(starts_with_unit_or_fraction) {
             return Err(unrecognized());
         }
