@@ -159,6 +159,15 @@ impl Country {
         word.bytes().all(|byte| byte.is_ascii_digit()) && self.postcode_digits == Some(word.len())
     }
 
+    /// Whether a text without spaces has the form of a Dutch postcode, in the Netherlands.
+    pub(crate) fn is_dutch_postcode(&self, code: &str) -> bool {
+        let (digits, letters) = code.split_at_checked(4).unwrap_or_default();
+        self.code == "NL"
+            && code.len() == 6
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+    }
+
     /// Whether letters (`a`) and digits (`9`) have one of the several shapes of British or Irish
     /// postcodes.
     pub(crate) fn is_lettered_postcode(&self, shape: &str) -> bool {

@@ -167,7 +167,11 @@ impl ParsedQuery {
                 }
                 let code = normalize_postcode(&self.key(range.clone()));
                 let localities = lookup.localities_with_postcode(&code)?;
-                if !localities.is_empty() || (words == 1 && self.country.is_postcode(&code)) {
+                let is_in_one_part = self.words[start].part == self.words[start + words - 1].part;
+                if !localities.is_empty()
+                    || (words == 1 && self.country.is_postcode(&code))
+                    || (is_in_one_part && self.country.is_dutch_postcode(&code))
+                {
                     self.postcodes.push(ParsedPostcode {
                         words: range,
                         code,

@@ -267,6 +267,44 @@ fn the_postcodes_town_may_have_a_name_in_another_language() {
 }
 
 #[test]
+fn an_unknown_postcode_of_another_region_contradicts_the_town() {
+    let columns = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n";
+    for (country, row, text, found, named) in [
+        (
+            "NL",
+            "4.8926,52.3731,1,Dam,Amsterdam,1012JS",
+            "Dam 1, 9999 XX Amsterdam",
+            "Dam 1, 1012JS Amsterdam",
+            ("9999 XX", "Amsterdam"),
+        ),
+        (
+            "NL",
+            "4.8926,52.3731,1,Dam,Amsterdam,1012JS",
+            "Dam 1, 9999XX Amsterdam",
+            "Dam 1, 1012JS Amsterdam",
+            ("9999XX", "Amsterdam"),
+        ),
+        (
+            "BE",
+            "4.4000,51.2200,1,Meir,Antwerpen,2000",
+            "Meir 1, 9999 Antwerpen",
+            "Meir 1, 2000 Antwerpen",
+            ("9999", "Antwerpen"),
+        ),
+        (
+            "CH",
+            "8.5390,47.3690,1,Bahnhofstrasse,Zürich,8001",
+            "Bahnhofstrasse 1, 9999 Zürich",
+            "Bahnhofstrasse 1, 8001 Zürich",
+            ("9999", "Zürich"),
+        ),
+    ] {
+        let gazetteer = gazetteer_of(country, &format!("{columns}{row}\n"));
+        assert_contradiction(&gazetteer, text, found, named);
+    }
+}
+
+#[test]
 fn a_town_may_be_in_the_index_under_its_names_in_two_languages() {
     let csv = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n\
         4.3570,50.8520,1,Rue Neuve,Bruxelles,1000\n\
