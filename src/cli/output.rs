@@ -1,6 +1,6 @@
 //! Prints results: fields and tables, or JSON.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use jiff::{Timestamp, tz::TimeZone};
 use process::logs::printable;
@@ -57,7 +57,18 @@ fn printable_fields(resource: &impl Resource) -> Vec<(&'static str, String)> {
 
 /// Prints text, [`printable`] and with a final line break.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    let text = printable(text);
+    write(&printable(text))
+}
+
+/// Prints a stored definition: unchanged into a file or a pipe, so that it can be applied again.
+pub(crate) fn definition(definition: &str) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        return text(definition);
+    }
+    write(definition)
+}
+
+fn write(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {

@@ -114,7 +114,7 @@ fn print(json: bool, time_slot: TimeSlot) -> anyhow::Result<()> {
         updated_at: Option<String>,
     }
     if !json {
-        return output::text(&time_slot.definition);
+        return output::definition(&time_slot.definition);
     }
     output::document(&Stored {
         id: id::of(&time_slot.name).to_owned(),

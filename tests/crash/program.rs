@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 
 /// Longer than any command takes.
-const EXIT_TIMEOUT: Duration = Duration::from_mins(2);
+const EXIT_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The paths of the programs.
 pub(crate) struct Programs {

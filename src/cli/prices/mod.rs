@@ -199,7 +199,7 @@ fn print(json: bool, price_list: PriceList) -> anyhow::Result<()> {
         created_at: Option<String>,
     }
     if !json {
-        return output::text(&price_list.definition);
+        return output::definition(&price_list.definition);
     }
     output::document(&Stored {
         store: id::of(&price_list.store).to_owned(),

@@ -187,7 +187,7 @@ on_both_databases! {
         assert_eq!(client.get(iri(&webhook)).await.expect(200)["enabled"], true);
     }
 
-    /// Otherwise an operator could not stop requests to a receiver.
+    /// The operator's decision holds for this webhook; a client that creates others is disabled itself.
     async fn a_client_cannot_enable_a_webhook_that_the_operator_disabled(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client

@@ -177,6 +177,13 @@ impl ParsedTime {
             || days.word.is_some()
             || days.has_weekday()
             || days.alone.is_some();
+        // `in 2 days, friday`: of the day in two days, or after that friday.
+        if let Some(start) = days.shift
+            && context.is_from_now
+            && has_day
+        {
+            return Err(context.duplicate("day", start));
+        }
         let clock_units = days.unsigned_clock_units;
         let unsigned = clock_units
             .filter(|_| !self.counts_from_now())

@@ -99,9 +99,11 @@ impl Query {
         })
     }
 
-    /// Whether a number directly before the house number is that of a unit: `1102/1 George Street`.
+    /// Whether a number directly before the house number is that of a unit, `1102/1 George Street`, as in
+    /// countries where no postcode is written there.
     fn is_unit(&self, range: &Range<usize>, known: &str) -> bool {
-        self.words[range.start].part == self.words[range.end].part
+        !self.country.has_postcode_first()
+            && self.words[range.start].part == self.words[range.end].part
             && fold(&self.original(range)) != fold(known)
     }
 

@@ -197,6 +197,13 @@ fn another_town_is_recognized_in_any_country() {
 }
 
 #[test]
+fn a_postcode_before_the_house_number_contradicts_another_town() {
+    let place = "48 Rue de Rivoli | 75004 | Paris | FR |  | Île-de-France";
+    let text = "69001 48 Rue de Rivoli, Paris";
+    assert_eq!(agreement(place, text), contradiction("69001", "Paris"));
+}
+
+#[test]
 fn the_digits_of_a_dutch_postcode_contradict_another_town() {
     for (postcode, text) in [
         ("9999", "Damrak 1, 9999 Amsterdam"),
