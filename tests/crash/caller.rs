@@ -1,13 +1,14 @@
-//! A REST client behind a load balancer: it tries the next gateway if a connection is refused, and
-//! retries nothing else.
+//! A REST client behind a load balancer, which tries the next gateway if a connection is refused and
+//! retries nothing else. It sends nothing more to a gateway that shuts down, as one that follows
+//! `/readyz`: a connection that arrives at the moment when the listener closes is reset.
 
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -17,7 +18,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
+    header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER},
     http,
 };
 use hyper_util::{
@@ -34,6 +35,9 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 /// gateway that shuts down closes a connection just as a request is sent on it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a gateway that shuts down is out of rotation. Longer than its drain grace.
+const OUT_OF_ROTATION: Duration = Duration::from_secs(6);
+
 const DELIVERIES: &str = "/api/deliveries";
 
 #[derive(Clone)]
@@ -41,6 +45,8 @@ pub(crate) struct Caller {
     base_urls: Arc<[String]>,
     /// The number of requests so far, for round robin.
     requests: Arc<AtomicUsize>,
+    /// When each gateway last asked to close the connection.
+    closed: Arc<Mutex<Vec<Option<Instant>>>>,
     token: Arc<str>,
     /// `Authorization` and form of a token request.
     credentials: Arc<(String, String)>,
@@ -131,6 +137,7 @@ impl Caller {
         let mut caller = Self {
             base_urls: base_urls.into(),
             requests: Arc::default(),
+            closed: Arc::new(Mutex::new(vec![None; base_urls.len()])),
             token: "".into(),
             credentials: Arc::new((basic, form)),
             http: Client::builder(TokioExecutor::new())
@@ -160,6 +167,7 @@ impl Caller {
     pub(crate) fn with_base_url(&self, base_url: &str) -> Self {
         Self {
             base_urls: [base_url.to_owned()].into(),
+            closed: Arc::new(Mutex::new(vec![None])),
             ..self.clone()
         }
     }
@@ -291,17 +299,32 @@ impl Caller {
         &self,
         request: impl Fn(&str) -> Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, Failure> {
-        let first = self.requests.fetch_add(1, Ordering::Relaxed) % self.base_urls.len();
-        let (rest, selected) = self.base_urls.split_at(first);
         let mut refused = None;
-        for base_url in selected.iter().chain(rest) {
-            match self.http.request(request(base_url)).await {
-                Ok(response) => return Ok(response),
+        for gateway in self.rotation() {
+            match self.http.request(request(&self.base_urls[gateway])).await {
+                Ok(response) => {
+                    if response.headers().contains_key(CONNECTION) {
+                        self.closed.lock().unwrap()[gateway] = Some(Instant::now());
+                    }
+                    return Ok(response);
+                }
                 Err(error) if error.is_connect() => refused = Some(error),
                 Err(error) => return Err(Failure::ConnectionLost(error)),
             }
         }
         Err(Failure::ConnectionRefused(refused.unwrap()))
+    }
+
+    /// The gateways in the order in which they are tried: in turn, last those that shut down.
+    fn rotation(&self) -> Vec<usize> {
+        let count = self.base_urls.len();
+        let first = self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut gateways: Vec<_> = (first..first + count).map(|index| index % count).collect();
+        let closed = self.closed.lock().unwrap();
+        gateways.sort_by_key(|gateway| {
+            closed[*gateway].filter(|closed| closed.elapsed() < OUT_OF_ROTATION)
+        });
+        gateways
     }
 }
 
