@@ -59,7 +59,7 @@ const LOAD: usize = 500;
 /// The number of notifications due at once, for all webhooks together.
 const DUE_AT_ONCE: usize = 20_000;
 /// The maximum number of those in flight: 16 for each webhook. A dispatcher grants each of the two
-/// cores a credit of 128, of which one healthy webhook may use an eighth; claims count what all
+/// cores a capacity of 128, of which one healthy webhook may use an eighth; claims count what all
 /// dispatchers have in flight.
 const MAX_IN_FLIGHT: usize = FAN_OUT * 16;
 /// The response time of busy receivers.

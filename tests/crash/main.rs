@@ -52,8 +52,8 @@ use response::Response;
 
 mod across_cores;
 mod bootstrap;
+mod capacity_refill;
 mod clock;
-mod credit_refill;
 mod database_outage;
 mod disk_failures;
 mod documents;

@@ -16,22 +16,21 @@ const LOG_TIMEOUT: Duration = Duration::from_mins(1);
 
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
-/// The credit that a dispatcher grants its only core.
-const CREDIT: u32 = 256;
+/// The capacity that a dispatcher grants its only core.
+const CAPACITY: u32 = 256;
 
-/// Receives due notifications and reports them as delivered, until `count` are acknowledged.
+/// Receives due notifications and reports them as delivered, until `count` are recorded.
 async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
-    dispatcher.report(CREDIT, Vec::new()).await;
+    dispatcher.grant(CAPACITY).await;
     let (mut recorded, mut responses) = (0, 0);
     while recorded < count {
         responses += 1;
         assert!(responses <= count, "{recorded} of {count} are recorded");
-        let response = dispatcher.next().await.unwrap();
-        recorded += response.acks.len();
-        if !response.notifications.is_empty() {
-            let credit = u32::try_from(response.notifications.len()).unwrap();
-            dispatcher.report(credit, response.notifications).await;
-        }
+        let delivered = dispatcher.next().await.unwrap().notifications;
+        let reported = delivered.len();
+        dispatcher.report(delivered).await.unwrap();
+        recorded += reported;
+        dispatcher.grant(u32::try_from(reported).unwrap()).await;
     }
 }
 

@@ -4,11 +4,12 @@
 mod address_guard;
 mod backoff;
 mod config;
+mod connections;
 mod connector;
 mod core_session;
 mod in_flight;
-mod orphaned_outcomes;
 mod readiness;
+mod reporter;
 mod request;
 mod resolver;
 mod response;
@@ -17,7 +18,6 @@ mod sender;
 mod service;
 mod signature;
 mod stream_opener;
-mod stream_state;
 mod test_send;
 mod trace;
 #[cfg(test)]

@@ -13,15 +13,13 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::{
     Config, ConfigError,
     config::SecretSource,
-    core_session::{CoreSession, Shutdown},
-    in_flight::InFlight,
-    orphaned_outcomes::OrphanedOutcomes,
+    connections::Connections,
+    core_session::CoreSession,
     readiness::{DispatcherReadiness, OpenStreams},
     resolver::Resolver,
     root_certificates,
     sender::Sender,
     stream_opener::StreamOpener,
-    stream_state::UNACKNOWLEDGED_FACTOR,
 };
 
 /// Limit for draining on shutdown. The leases of notifications still in flight expire later.
@@ -94,9 +92,7 @@ impl WebhookDispatcher {
             max_in_flight: self.max_in_flight,
             limit_per_core: watch::Sender::new(self.max_in_flight),
             streams,
-            orphaned: watch::Sender::new(OrphanedOutcomes::new(
-                UNACKNOWLEDGED_FACTOR * self.max_in_flight,
-            )),
+            connections: Connections::default(),
             open_sessions: Vec::new(),
             running: JoinSet::new(),
             shutdown: shutdown.clone(),
@@ -117,7 +113,7 @@ impl WebhookDispatcher {
         {
             tracing::warn!(
                 sessions = sessions.running.len(),
-                "shutdown timed out with unacknowledged outcomes; their leases will expire"
+                "shutdown timed out with unreported outcomes; their leases will expire"
             );
         }
         sessions.running.shutdown().await;
@@ -134,8 +130,8 @@ struct CoreSessions {
     /// Each core's share of `max_in_flight`.
     limit_per_core: watch::Sender<usize>,
     streams: OpenStreams,
-    /// Outcomes that any session may report.
-    orphaned: watch::Sender<OrphanedOutcomes>,
+    /// Shared by the sessions, to report outcomes to any core.
+    connections: Connections,
     /// The cores with a session, and the tokens that end it.
     open_sessions: Vec<(CoreAddr, CancellationToken)>,
     running: JoinSet<()>,
@@ -144,9 +140,9 @@ struct CoreSessions {
 
 impl CoreSessions {
     /// Opens a session with each of these cores that has none, and ends the other sessions. An
-    /// ended session reports its outcomes or, if its core is unreachable, leaves them to others.
+    /// ended session reports its outcomes first, to any core.
     fn update(&mut self, addrs: &[CoreAddr]) {
-        // At least one: a core without credit sends no notifications.
+        // At least one: a core without capacity sends no notifications.
         let limit = (self.max_in_flight / addrs.len().max(1)).max(1);
         self.limit_per_core.send_replace(limit);
         self.open_sessions.retain(|(addr, end)| {
@@ -161,7 +157,6 @@ impl CoreSessions {
                 continue;
             }
             let end = self.shutdown.child_token();
-            let sender = Arc::clone(&self.sender);
             let session = CoreSession::new(
                 StreamOpener::new(
                     self.cores.clone(),
@@ -169,13 +164,11 @@ impl CoreSessions {
                     self.key.clone(),
                     self.secret.clone(),
                 ),
-                InFlight::new(sender, limit, self.orphaned.clone()),
+                Arc::clone(&self.sender),
                 self.limit_per_core.subscribe(),
+                self.connections.clone(),
                 self.streams.clone(),
-                Shutdown {
-                    session: end.clone(),
-                    dispatcher: self.shutdown.clone(),
-                },
+                end.clone(),
             );
             self.running.spawn(session.run());
             self.open_sessions.push((addr.clone(), end));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use core_client::{ConnectError, CoreAddr, Cores, WrongProtocol};
 use proto::{
-    IssueTokenRequest, StreamRequest, StreamResponse, notifications_client::NotificationsClient,
+    IssueTokenRequest, ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
 };
 use tokio::{
@@ -13,19 +13,19 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
-    Code, Request, Status, Streaming,
+    Code, Status, Streaming,
     metadata::{Ascii, MetadataValue, errors::InvalidMetadataValue},
     transport::Channel,
 };
 
-use crate::{backoff::Backoff, config::SecretSource};
+use crate::{backoff::Backoff, config::SecretSource, connections::Connection};
 
 const SCOPE: &str = "notifications";
 /// Timeout for connecting, getting a token and opening the stream together.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long before its expiry a token is renewed.
 const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
-/// The maximum size of a response: large enough for notifications that use all credit at once.
+/// The maximum size of a response: large enough for notifications that use all capacity at once.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Opens streams to one core. Keeps the access token for the next stream.
@@ -44,10 +44,11 @@ struct Token {
     renew_at: Instant,
 }
 
-/// An open stream. To close it, drop `requests` and read `responses` to the end.
+/// An open stream. To half-close it, drop `requests` and read `responses` to the end.
 pub(crate) struct NotificationStream {
-    pub requests: mpsc::Sender<StreamRequest>,
-    pub responses: Streaming<StreamResponse>,
+    pub requests: mpsc::Sender<ReceiveRequest>,
+    pub responses: Streaming<ReceiveResponse>,
+    pub connection: Connection,
     /// When the stream is to be replaced by one with a new token.
     pub renew_at: Instant,
 }
@@ -88,14 +89,14 @@ impl StreamOpener {
     /// Opens a stream with a first request.
     pub(crate) async fn open(
         &mut self,
-        first: StreamRequest,
+        first: ReceiveRequest,
     ) -> Result<NotificationStream, OpenError> {
         tokio::time::timeout(OPEN_TIMEOUT, self.open_without_timeout(first))
             .await
             .unwrap_or(Err(OpenError::Timeout))
     }
 
-    /// Opens another stream with a new token at an instant, without credit, and returns its opener
+    /// Opens another stream with a new token at an instant, without capacity, and returns its opener
     /// with it. Tries again until it succeeds: drop the future when it is not needed any more.
     pub(crate) fn replace_at(
         &self,
@@ -106,7 +107,7 @@ impl StreamOpener {
             sleep_until(instant).await;
             let mut backoff = Backoff::default();
             loop {
-                match opener.open(StreamRequest::default()).await {
+                match opener.open(ReceiveRequest::default()).await {
                     Ok(stream) => return (opener, stream),
                     Err(error) => {
                         let wait = backoff.next();
@@ -132,7 +133,7 @@ impl StreamOpener {
 
     async fn open_without_timeout(
         &mut self,
-        first: StreamRequest,
+        first: ReceiveRequest,
     ) -> Result<NotificationStream, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
         let token = match self.token(&channel).await {
@@ -143,20 +144,20 @@ impl StreamOpener {
             token => token?,
         };
 
-        // At most one message is buffered, so that outcomes are batched while core is busy.
+        // At most one message is buffered, so that capacity is summed up while core is busy.
         let (requests, outgoing) = mpsc::channel(1);
         let outgoing = tokio_stream::StreamExt::chain(
             tokio_stream::once(first),
             ReceiverStream::new(outgoing),
         );
-        let mut request = Request::new(outgoing);
-        request
-            .metadata_mut()
-            .insert("authorization", token.authorization);
-
+        let connection = Connection {
+            core: self.addr.clone(),
+            channel: channel.clone(),
+            authorization: token.authorization,
+        };
         let response = NotificationsClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .stream(request)
+            .receive(connection.authorized(outgoing))
             .await
             .map_err(|status| {
                 self.discard_rejected_token(&status);
@@ -165,6 +166,7 @@ impl StreamOpener {
         Ok(NotificationStream {
             requests,
             responses: response.into_inner(),
+            connection,
             renew_at: token.renew_at,
         })
     }

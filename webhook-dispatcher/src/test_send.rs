@@ -1,5 +1,4 @@
-//! Test sends of webhooks: sends a sample over a separate connection and reports the duration of
-//! each phase.
+//! Test sends of webhooks: sends a sample over a separate connection and measures each phase.
 
 use std::{error::Error as _, iter, sync::Arc, time::Duration};
 
@@ -10,7 +9,6 @@ use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use proto::{Notification, TestOutcome};
 use rustls::ProtocolVersion;
-use tokio::task::JoinSet;
 use tower::{ServiceExt as _, service_fn};
 
 use crate::{
@@ -20,61 +18,8 @@ use crate::{
     trace::Trace,
 };
 
-/// The maximum number of concurrent test sends per stream. Core's own limit is lower.
-const MAX_RUNNING: usize = 64;
-
-/// The test sends requested on one stream. They are cancelled with it.
-pub(crate) struct TestSends {
-    sender: Arc<Sender>,
-    running: JoinSet<TestOutcome>,
-    completed: Vec<TestOutcome>,
-}
-
-impl TestSends {
-    pub(crate) fn new(sender: Arc<Sender>) -> Self {
-        Self {
-            sender,
-            running: JoinSet::new(),
-            completed: Vec::new(),
-        }
-    }
-
-    pub(crate) fn start(&mut self, test: Notification) {
-        if self.running.len() >= MAX_RUNNING {
-            tracing::error!(test.name, "test send rejected: too many are running");
-            return;
-        }
-        let sender = Arc::clone(&self.sender);
-        self.running
-            .spawn(async move { send_sample(&sender, test).await });
-    }
-
-    /// Waits until a test send has completed; `None` if none is running.
-    pub(crate) async fn next_completed(&mut self) -> Option<()> {
-        match self.running.join_next().await? {
-            Ok(outcome) => self.completed.push(outcome),
-            Err(error) => tracing::error!(%error, "test send panicked"),
-        }
-        Some(())
-    }
-
-    /// Whether completed test sends are unreported.
-    pub(crate) fn has_outcomes(&self) -> bool {
-        !self.completed.is_empty()
-    }
-
-    pub(crate) fn take_outcomes(&mut self) -> Vec<TestOutcome> {
-        std::mem::take(&mut self.completed)
-    }
-
-    /// Whether nothing is running or unreported.
-    pub(crate) fn all_reported(&self) -> bool {
-        self.running.is_empty() && self.completed.is_empty()
-    }
-}
-
 /// Sends a sample and measures its phases.
-async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
+pub(crate) async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
     let trace = Arc::new(Trace::start());
     let connector = sender.traced(&trace);
     let traced = service_fn({

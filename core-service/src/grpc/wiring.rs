@@ -16,7 +16,7 @@ use super::{
     events::{EventFeed, EventRetention, Events, Sequencer},
     idempotency::Idempotency,
     notifications::{
-        AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReceiver,
+        AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReports,
         Outcomes, Pusher, StreamServer, Streams, TestSends, attempt_log,
     },
     planning::Planner,
@@ -135,17 +135,22 @@ pub(crate) fn wire(
         attempt_log,
         events_written: events_written.clone(),
     });
-    let stream_server = Arc::new(StreamServer {
+    let outcome_reports = Arc::new(OutcomeReports {
         streams: Arc::clone(&streams),
+        outcomes: Arc::clone(&outcomes),
+        leases: Arc::clone(&leases),
+        test_sends: test_sends.clone(),
+    });
+    let stream_server = Arc::new(StreamServer {
+        streams,
         test_sends: test_sends.clone(),
         pusher: Pusher {
             clock: clock.clone(),
             claims,
-            outcomes: Arc::clone(&outcomes),
+            outcomes,
             leases: Arc::clone(&leases),
             notifications_ready,
         },
-        outcome_receiver: OutcomeReceiver { streams, outcomes },
         leases: Arc::clone(&leases),
         shutdown: lifecycle.shutdown.clone(),
     });
@@ -217,6 +222,7 @@ pub(crate) fn wire(
         notifications: Notifications {
             authenticator: Arc::clone(&authenticator),
             stream_server,
+            outcome_reports,
             task_tracker: lifecycle.task_tracker.clone(),
         },
         price_lists: PriceLists {

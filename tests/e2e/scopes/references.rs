@@ -54,9 +54,9 @@ const REFERENCES: &[(&str, Collection)] = &[
     ("Deliveries/GetDelivery name", Deliveries),
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
-    ("Notifications/Stream outcomes.name", Notifications),
+    ("Notifications/ReportOutcomes outcomes.name", Notifications),
     (
-        "Notifications/Stream test_outcomes.outcome.name",
+        "Notifications/ReportOutcomes test_outcomes.outcome.name",
         Notifications,
     ),
     ("PriceLists/ApplyPriceList store", Stores),
@@ -100,8 +100,11 @@ const EXCEPTIONS: &[(&str, Access)] = &[
     ("Deliveries/CreateDelivery delivery.retail_price", Violation),
     ("Events/GetEvent name", OwnStore),
     ("Events/ListEvents store", AdminOnly),
-    ("Notifications/Stream outcomes.name", Ignored),
-    ("Notifications/Stream test_outcomes.outcome.name", Ignored),
+    ("Notifications/ReportOutcomes outcomes.name", Ignored),
+    (
+        "Notifications/ReportOutcomes test_outcomes.outcome.name",
+        Ignored,
+    ),
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
     (
         "RetailPrices/CalculateRetailPrice delivery.retail_price",

@@ -1,10 +1,10 @@
-//! `Notifications.Stream`: which dispatchers may have one.
+//! `Notifications.Receive`: which dispatchers may have one.
 
 use std::time::Duration;
 
 use futures_util::stream;
 use jiff::SignedDuration;
-use proto::{StreamRequest, StreamResponse, notifications_client::NotificationsClient};
+use proto::{ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient};
 use tonic::{Code, Streaming};
 
 use crate::harness::{
@@ -46,16 +46,16 @@ on_both_databases! {
     }
 }
 
-async fn open(platform: &Platform, dispatcher: &Credentials) -> Streaming<StreamResponse> {
+async fn open(platform: &Platform, dispatcher: &Credentials) -> Streaming<ReceiveResponse> {
     let (channel, token) = grpc::connect(&platform.core_url, dispatcher, &["notifications"]).await;
-    let requests = stream::pending::<StreamRequest>();
+    let requests = stream::pending::<ReceiveRequest>();
     let responses = NotificationsClient::new(channel)
-        .stream(with_token(&token, requests))
+        .receive(with_token(&token, requests))
         .await;
     responses.unwrap().into_inner()
 }
 
-async fn assert_ends(mut stream: Streaming<StreamResponse>) {
+async fn assert_ends(mut stream: Streaming<ReceiveResponse>) {
     let ended = tokio::time::timeout(END_TIMEOUT, stream.message()).await;
     let status = ended.expect("the stream should end").unwrap_err();
     assert_eq!(

@@ -215,7 +215,7 @@ async fn an_idle_connection_closed_on_reuse_costs_no_attempt() {
             let url = format!("http://{addr}/");
             stream.send(vec![notification(number, &url)]).await;
             let outcome = stream.next_outcome().await;
-            stream.acknowledge(&outcome).await;
+            stream.acknowledge(&outcome);
             outcomes.push((outcome.failure(), outcome.status));
         }
 

@@ -126,7 +126,7 @@ async fn serve(
 async fn acknowledge_delivered(stream: &mut CoreStream) {
     let outcome = stream.next_outcome().await;
     assert_eq!(outcome.failure(), Failure::Unspecified);
-    stream.acknowledge(&outcome).await;
+    stream.acknowledge(&outcome);
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ impl RebindingName {
         let url = format!("http://{NAME}:{}/", self.public.port());
         self.stream.send(vec![notification(1, &url)]).await;
         let outcome = self.stream.next_outcome().await;
-        self.stream.acknowledge(&outcome).await;
+        self.stream.acknowledge(&outcome);
         Outcome {
             duration: None,
             ..outcome

@@ -57,18 +57,19 @@ async fn a_thousand_hanging_receivers_stay_within_their_limit_and_do_not_delay_o
     let mut hanging = (0..HANGING).map(|number| notification_with_number(number, &hanging_url));
     let mut healthy = (HANGING..).map(|number| notification_with_number(number, &healthy_url));
     let mut hanging_in_flight = HashSet::new();
+    let mut capacity = stream.next_request().await.unwrap().capacity;
     stream.send(healthy.by_ref().take(1).collect()).await;
     let first: Vec<_> = hanging.by_ref().take(MAX_HANGING_IN_FLIGHT).collect();
     hanging_in_flight.extend(first.iter().map(|notification| notification.name.clone()));
     stream.send(first).await;
+    capacity -= 1 + u32::try_from(MAX_HANGING_IN_FLIGHT).unwrap();
 
     let finished = async {
         let (mut timed_out, mut delivered, mut failed) = (0, 0, 0);
         while timed_out < HANGING {
-            let request = stream.next_request().await.unwrap();
             let mut next = Vec::new();
-            for outcome in &request.outcomes {
-                stream.acknowledge(outcome).await;
+            for outcome in &stream.next_report().await {
+                stream.acknowledge(outcome);
                 if hanging_in_flight.remove(&outcome.name) {
                     assert_eq!(outcome.failure(), Failure::Timeout);
                     timed_out += 1;
@@ -83,6 +84,11 @@ async fn a_thousand_hanging_receivers_stay_within_their_limit_and_do_not_delay_o
             }
             let sent = next.iter().filter(|next| next.url == hanging_url);
             hanging_in_flight.extend(sent.map(|next| next.name.clone()));
+            let count = u32::try_from(next.len()).unwrap();
+            while capacity < count {
+                capacity += stream.next_request().await.unwrap().capacity;
+            }
+            capacity -= count;
             if !next.is_empty() {
                 stream.send(next).await;
             }

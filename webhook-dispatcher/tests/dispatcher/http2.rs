@@ -165,7 +165,7 @@ impl Receiver {
         for failure in &mut failures {
             stream.send(vec![notification(1, &self.url)]).await;
             let outcome = stream.next_outcome().await;
-            stream.acknowledge(&outcome).await;
+            stream.acknowledge(&outcome);
             *failure = outcome.failure();
         }
         dispatcher.shut_down_with(stream).await;

@@ -5,14 +5,14 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use proto::StreamRequest;
+use proto::ReceiveRequest;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
 use crate::harness::{
-    Dispatcher, FakeCore, OK, config, config_with_limit, credit, notification, responding,
+    Dispatcher, FakeCore, OK, capacity, config, config_with_limit, notification, responding,
 };
 
 /// In seconds. A token is renewed at half of it.
@@ -25,7 +25,7 @@ async fn a_stream_is_replaced_before_it_is_half_closed() {
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let (url, mut received) = responding(OK).await;
     let mut old = core.stream().await;
-    assert_eq!(old.next_request().await, Some(credit(2)));
+    assert_eq!(old.next_request().await, Some(capacity(2)));
 
     let mut new = core.stream().await;
 
@@ -33,26 +33,16 @@ async fn a_stream_is_replaced_before_it_is_half_closed() {
         [&old.authorization, &new.authorization],
         ["Bearer token-1", "Bearer token-2"]
     );
-    assert_eq!(new.next_request().await, Some(StreamRequest::default()));
+    assert_eq!(new.next_request().await, Some(ReceiveRequest::default()));
     assert_eq!(old.next_request().await, None);
     // What core had leased to the old stream is sent, and reported on the new one.
     old.send(vec![notification(1, &url)]).await;
     new.send_test(notification(2, &url)).await;
     drop(old);
-    let mut names = Vec::new();
-    while names.len() < 2 {
-        let request = new.next_request().await.unwrap();
-        let tests = request.test_outcomes.into_iter();
-        let outcomes = tests
-            .filter_map(|test| test.outcome)
-            .chain(request.outcomes);
-        for outcome in outcomes {
-            if !outcome.lease_token.is_empty() {
-                new.acknowledge(&outcome).await;
-            }
-            names.push(outcome.name);
-        }
-    }
+    let outcome = new.next_outcome().await;
+    new.acknowledge(&outcome);
+    let test = new.next_test_outcome().await;
+    let mut names = [outcome.name, test.outcome.unwrap().name];
     names.sort();
     assert_eq!(names, [1, 2].map(|number| notification(number, "").name));
     dispatcher.shut_down_with(new).await;
@@ -66,11 +56,11 @@ async fn an_error_of_a_replaced_stream_does_not_end_the_new_one() {
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let old = core.stream().await;
     let mut new = core.stream().await;
-    assert_eq!(new.next_request().await, Some(StreamRequest::default()));
+    assert_eq!(new.next_request().await, Some(ReceiveRequest::default()));
 
     old.fail().await;
 
-    assert_eq!(new.next_request().await, Some(credit(2)));
+    assert_eq!(new.next_request().await, Some(capacity(2)));
     dispatcher.shut_down_with(new).await;
 }
 
@@ -96,7 +86,7 @@ async fn a_stream_whose_new_token_is_not_issued_stays_open_and_the_dispatcher_re
     let (url, mut received) = responding(OK).await;
     old.send(vec![notification(1, &url)]).await;
     let outcome = old.next_outcome().await;
-    old.acknowledge(&outcome).await;
+    old.acknowledge(&outcome);
     assert!(received.try_recv().is_ok());
     let new = core.stream().await;
     assert_eq!(new.authorization, "Bearer token-2");

@@ -130,7 +130,7 @@ async fn a_connection_is_reused_for_the_next_notification() {
         stream.send(vec![notification(number, &url)]).await;
         let outcome = stream.next_outcome().await;
         assert_eq!(outcome.response_body, "0");
-        stream.acknowledge(&outcome).await;
+        stream.acknowledge(&outcome);
     }
 
     dispatcher.shut_down_with(stream).await;
@@ -168,13 +168,13 @@ async fn all_connections_in_use_at_once_are_reused() {
         let outcomes = with_timeout(async {
             let mut outcomes = Vec::new();
             while outcomes.len() < usize::from(CONNECTIONS) {
-                outcomes.extend(stream.next_request().await.unwrap().outcomes);
+                outcomes.extend(stream.next_report().await);
             }
             outcomes
         })
         .await;
         for outcome in &outcomes {
-            stream.acknowledge(outcome).await;
+            stream.acknowledge(outcome);
         }
         let connections = outcomes.into_iter().map(|outcome| outcome.response_body);
         rounds.push(connections.collect::<BTreeSet<_>>());
@@ -203,7 +203,7 @@ async fn a_notification_that_cannot_be_signed_is_not_sent() {
     let outcome = stream.next_outcome().await;
 
     assert_eq!(outcome.failure(), Failure::Protocol);
-    stream.acknowledge(&outcome).await;
+    stream.acknowledge(&outcome);
     dispatcher.shut_down_with(stream).await;
     assert!(received.try_recv().is_err());
 }

@@ -1,47 +1,43 @@
-//! The dispatcher's side of the stream protocol: credit, leases, reconnection.
+//! The dispatcher's side of the stream protocol: capacity, leases, reconnection.
 
 use std::num::NonZeroU32;
 
 use proto::IssueTokenRequest;
 
 use crate::harness::{
-    Dispatcher, FakeCore, GatedReceiver, OK, config, config_with_limit, credit, draining_request,
-    notification, responding, with_timeout,
+    Dispatcher, FakeCore, GatedReceiver, OK, capacity, config, config_with_limit, notification,
+    responding, with_timeout,
 };
 
 #[tokio::test]
-async fn credit_is_the_limit_and_is_granted_again_with_the_outcome() {
+async fn capacity_is_the_limit_and_is_granted_again_once_the_outcome_is_recorded() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let mut stream = core.stream().await;
     let receiver = GatedReceiver::start().await;
 
-    assert_eq!(stream.next_request().await, Some(credit(2)));
+    assert_eq!(stream.next_request().await, Some(capacity(2)));
     stream
         .send(vec![
             notification(1, &receiver.url),
             notification(2, &receiver.url),
         ])
         .await;
-    receiver.permits.add_permits(1);
-    let request = stream.next_request().await.unwrap();
-
-    assert_eq!((request.credit, request.outcomes.len()), (1, 1));
-    stream.acknowledge(&request.outcomes[0]).await;
-    receiver.permits.add_permits(1);
-    let request = stream.next_request().await.unwrap();
-    assert_eq!((request.credit, request.outcomes.len()), (1, 1));
-    stream.acknowledge(&request.outcomes[0]).await;
+    for _ in 0..2 {
+        receiver.permits.add_permits(1);
+        let outcome = stream.next_outcome().await;
+        stream.acknowledge(&outcome);
+        assert_eq!(stream.next_request().await, Some(capacity(1)));
+    }
 
     dispatcher.shut_down();
-    assert_eq!(stream.next_request().await, Some(draining_request()));
     assert_eq!(stream.next_request().await, None);
     drop(stream);
     dispatcher.exited().await;
 }
 
 #[tokio::test]
-async fn a_stream_that_exceeds_its_credit_is_closed() {
+async fn a_stream_that_exceeds_its_capacity_is_closed() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 1));
     let stream = core.stream().await;
@@ -52,7 +48,7 @@ async fn a_stream_that_exceeds_its_credit_is_closed() {
         .await;
 
     let mut next = core.stream().await;
-    assert_eq!(next.next_request().await, Some(credit(1)));
+    assert_eq!(next.next_request().await, Some(capacity(1)));
     dispatcher.shut_down_with(next).await;
     assert!(received.try_recv().is_err());
 }
@@ -74,12 +70,12 @@ async fn an_outcome_has_the_lease_token_of_its_notification() {
         (resent.name.as_str(), "second lease")
     );
     assert!(outcome.duration.is_some());
-    stream.acknowledge(&outcome).await;
+    stream.acknowledge(&outcome);
     dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]
-async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
+async fn a_send_outlives_its_stream() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 2));
     let stream = core.stream().await;
@@ -90,11 +86,11 @@ async fn a_send_outlives_its_stream_and_is_reported_on_the_next() {
     stream.fail().await;
     let mut next = core.stream().await;
 
-    assert_eq!(next.next_request().await, Some(credit(1)));
+    assert_eq!(next.next_request().await, Some(capacity(1)));
     receiver.permits.add_permits(1);
     let outcome = next.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
-    next.acknowledge(&outcome).await;
+    next.acknowledge(&outcome);
     dispatcher.shut_down_with(next).await;
 }
 
@@ -122,7 +118,7 @@ async fn what_core_sends_before_it_closes_a_stream_is_sent() {
 }
 
 #[tokio::test]
-async fn an_unacknowledged_outcome_is_reported_again_on_the_next_stream() {
+async fn an_unacknowledged_outcome_is_reported_again() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config(&[&core]));
     let mut stream = core.stream().await;
@@ -134,7 +130,7 @@ async fn an_unacknowledged_outcome_is_reported_again_on_the_next_stream() {
     let mut next = core.stream().await;
 
     assert_eq!(next.next_outcome().await, reported);
-    next.acknowledge(&reported).await;
+    next.acknowledge(&reported);
     dispatcher.shut_down_with(next).await;
     assert!(received.try_recv().is_ok());
     assert!(received.try_recv().is_err());
@@ -150,7 +146,7 @@ async fn the_limit_is_shared_between_cores() {
     });
 
     for core in &mut cores {
-        assert_eq!(core.stream().await.next_request().await, Some(credit(5)));
+        assert_eq!(core.stream().await.next_request().await, Some(capacity(5)));
     }
 
     dispatcher.shut_down();

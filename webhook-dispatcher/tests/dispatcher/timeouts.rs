@@ -57,7 +57,7 @@ async fn an_attempt_times_out_before_its_lease_expires() {
     let outcome = stream.next_outcome().await;
 
     assert_eq!(outcome.failure(), Failure::Timeout);
-    stream.acknowledge(&outcome).await;
+    stream.acknowledge(&outcome);
     dispatcher.shut_down_with(stream).await;
 }
 

@@ -172,7 +172,7 @@ async fn a_tls_session_is_resumed_on_the_next_connection() {
     for number in 1..=3 {
         stream.send(vec![notification(number, &receiver.url)]).await;
         let outcome = stream.next_outcome().await;
-        stream.acknowledge(&outcome).await;
+        stream.acknowledge(&outcome);
         responses.push(outcome.response_body);
     }
 

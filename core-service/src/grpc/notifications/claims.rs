@@ -138,6 +138,7 @@ impl Claims {
                     lease_token,
                     webhook_id: claimed.target.webhook_id,
                     receiver_health: claimed.receiver_health,
+                    leased_at,
                 };
                 (claimed.id, in_flight)
             })

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use domain::{
     id::{NotificationId, WebhookId},
-    scheduling::{Capacity, ClaimBudget, ReceiverHealth},
+    scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
 };
 
 /// The state of a stream's flow control.
@@ -15,6 +16,8 @@ use domain::{
 pub(super) struct FlowControl {
     /// Granted and not used.
     credit: u32,
+    /// Used by notifications with an outcome, to be granted again.
+    completed: u32,
     /// The part of the credit that is reserved for claims in progress.
     reserved: u32,
     /// The parts of the concurrency limits of receivers with unknown health and of slow ones that
@@ -27,8 +30,6 @@ pub(super) struct FlowControl {
     unknown_in_flight: u32,
     slow_in_flight: u32,
     is_closed: bool,
-    /// Whether the dispatcher has announced that it sends nothing more from this stream.
-    is_drained: bool,
 }
 
 /// A notification on a stream.
@@ -37,12 +38,14 @@ pub(super) struct InFlight {
     pub(super) lease_token: Uuid,
     pub(super) webhook_id: WebhookId,
     pub(super) receiver_health: ReceiverHealth,
+    pub(super) leased_at: Instant,
 }
 
 impl FlowControl {
     pub(super) fn grant(&mut self, credit: u32) {
         if !self.is_closed {
             self.credit = self.credit.saturating_add(credit);
+            self.completed = 0;
         }
     }
 
@@ -73,8 +76,8 @@ impl FlowControl {
 
     /// Reverts [`Self::try_use_credit`].
     pub(super) fn return_credit(&mut self, id: NotificationId, lease_token: Uuid) {
-        if self.complete(id, lease_token) {
-            self.grant(1);
+        if self.remove(id, lease_token) && !self.is_closed {
+            self.credit = self.credit.saturating_add(1);
         }
     }
 
@@ -130,6 +133,29 @@ impl FlowControl {
     /// Removes a notification whose outcome has arrived; returns whether it was in flight under
     /// this lease.
     pub(super) fn complete(&mut self, id: NotificationId, lease_token: Uuid) -> bool {
+        let is_in_flight = self.remove(id, lease_token);
+        if is_in_flight {
+            self.completed = self.completed.saturating_add(1);
+        }
+        is_in_flight
+    }
+
+    /// Removes notifications whose lease has expired: their outcomes were reported to another core,
+    /// or never will be.
+    pub(super) fn remove_expired(&mut self, now: Instant) {
+        let is_expired = |notification: &InFlight| {
+            now.saturating_duration_since(notification.leased_at) >= LEASE_DURATION
+        };
+        let expired: Vec<_> = self
+            .in_flight
+            .extract_if(|_, notification| is_expired(notification))
+            .collect();
+        for (_, notification) in expired {
+            self.decrement(notification);
+        }
+    }
+
+    fn remove(&mut self, id: NotificationId, lease_token: Uuid) -> bool {
         let is_in_flight = self
             .in_flight
             .get(&id)
@@ -138,11 +164,6 @@ impl FlowControl {
             self.decrement(notification);
         }
         is_in_flight
-    }
-
-    /// Whether nothing is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty()
     }
 
     /// Whether at least half of the capacity is free.
@@ -154,37 +175,17 @@ impl FlowControl {
         self.is_closed
     }
 
-    /// Records that the dispatcher sends nothing more from this stream, and drops all credit
-    /// permanently.
-    pub(super) fn drain(&mut self) {
-        self.is_drained = true;
+    /// Drops all credit permanently.
+    pub(super) fn close(&mut self) {
         self.is_closed = true;
         self.credit = 0;
-    }
-
-    /// To be called once no claim is in progress. Drops all credit permanently, and returns the
-    /// leases to be released: what is in flight on a
-    /// drained stream. Otherwise the leases outlive the stream, since their outcomes arrive on
-    /// another one.
-    pub(super) fn close(&mut self) -> Vec<(NotificationId, Uuid)> {
-        self.is_closed = true;
-        self.credit = 0;
-        self.in_flight_by_webhook.clear();
-        self.unknown_in_flight = 0;
-        self.slow_in_flight = 0;
-        let in_flight = self.in_flight.drain();
-        if !self.is_drained {
-            return Vec::new();
-        }
-        in_flight
-            .map(|(id, notification)| (id, notification.lease_token))
-            .collect()
     }
 
     /// The dispatcher's capacity at this core, as far as it is known from the credit.
     fn capacity(&self) -> Capacity {
         let in_flight = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
-        Capacity(self.credit.saturating_add(in_flight))
+        let used = in_flight.saturating_add(self.completed);
+        Capacity(self.credit.saturating_add(used))
     }
 
     fn insert(&mut self, id: NotificationId, notification: InFlight) {
@@ -233,6 +234,7 @@ mod tests {
             lease_token: Uuid::now_v7(),
             webhook_id,
             receiver_health,
+            leased_at: Instant::now(),
         }
     }
 
@@ -321,42 +323,49 @@ mod tests {
         );
     }
 
+    /// Else the shares of capacity would shrink with each report.
     #[test]
-    fn closing_a_drained_stream_returns_the_leases_in_flight_and_ends_all_credit() {
-        let mut flow = flow_control(8);
-        let mut expected: Vec<_> = fill(&mut flow, Healthy)
-            .into_iter()
-            .map(|(id, notification)| (id, notification.lease_token))
-            .collect();
-        expected.sort();
+    fn what_a_notification_used_counts_as_capacity_until_it_is_granted_again() {
+        let mut flow = flow_control(64);
+        let in_flight = fill(&mut flow, Healthy);
+        assert_eq!(in_flight.len(), 64);
+        for (id, notification) in &in_flight[..32] {
+            flow.complete(*id, notification.lease_token);
+        }
+        assert_eq!(flow.capacity().0, 64);
 
-        flow.drain();
-        let mut leases = flow.close();
-        leases.sort();
+        flow.grant(16);
 
-        assert_eq!(leases, expected);
-        flow.grant(8);
-        assert!(flow.is_closed() && flow.claim_budget(1).is_none());
-        flow.return_credit(expected[0].0, expected[0].1);
-        assert_eq!(fill(&mut flow, Healthy).len(), 0);
+        assert_eq!(flow.capacity().0, 48, "the dispatcher's limit is lower now");
     }
 
     #[test]
-    fn what_a_claim_finds_after_the_stream_is_drained_is_released() {
-        for is_drained in [true, false] {
-            let mut flow = flow_control(8);
-            let claim = flow.begin_claim(8).unwrap();
-            if is_drained {
-                flow.drain();
-            }
-            let found = notification(WebhookId::new(), Healthy);
-            let id = NotificationId::new();
-            flow.end_claim(&claim, [(id, found)]);
+    fn a_notification_without_an_outcome_is_in_flight_until_its_lease_expires() {
+        let mut flow = flow_control(16);
+        let in_flight = fill(&mut flow, Unknown);
+        assert_eq!(in_flight.len(), 8);
+        let leased_at = in_flight[0].1.leased_at;
 
-            let released = flow.close();
+        flow.remove_expired(leased_at);
+        assert_eq!(fill(&mut flow, Unknown).len(), 0);
+        let (id, notification) = in_flight[7];
+        flow.remove_expired(notification.leased_at + LEASE_DURATION);
 
-            let expected = is_drained.then_some((id, found.lease_token));
-            assert_eq!(released, Vec::from_iter(expected));
-        }
+        assert!(!flow.complete(id, notification.lease_token));
+        assert_eq!(fill(&mut flow, Unknown).len(), 4, "half of the credit left");
+    }
+
+    #[test]
+    fn a_closed_stream_has_no_credit() {
+        let mut flow = flow_control(8);
+        let in_flight = fill(&mut flow, Healthy);
+        assert_eq!(in_flight.len(), 8);
+
+        flow.close();
+        flow.grant(8);
+        flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
+
+        assert!(flow.is_closed() && flow.claim_budget(1).is_none());
+        assert_eq!(fill(&mut flow, Healthy).len(), 0);
     }
 }

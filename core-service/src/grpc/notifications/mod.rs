@@ -1,6 +1,5 @@
-//! Notifications: the dispatchers' streams. On each, the [`Pusher`] sends pre-leased and claimed
-//! notifications, and the [`OutcomeReceiver`] records outcomes and refills the capacity that they
-//! free.
+//! Notifications: the dispatchers' streams, on each of which the [`Pusher`] sends pre-leased and
+//! claimed notifications, and their reports, which [`OutcomeReports`] records.
 
 mod attempt_log;
 mod claims;
@@ -8,12 +7,10 @@ mod cleanup;
 mod flow_control;
 mod leases;
 mod outbox;
-mod outcome_batch;
+mod outcome_reports;
 mod outcomes;
 mod push;
-mod receive;
 mod reports;
-
 mod stream_server;
 mod streams;
 mod test_sends;
@@ -35,9 +32,9 @@ pub(super) use self::{
     cleanup::NotificationCleanup,
     leases::Leases,
     outbox::{Outbox, PendingDispatch},
+    outcome_reports::OutcomeReports,
     outcomes::Outcomes,
     push::Pusher,
-    receive::OutcomeReceiver,
     reports::failure,
     stream_server::StreamServer,
     streams::{Streams, UnsentLeases},
@@ -50,18 +47,19 @@ type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
 pub(super) struct Notifications {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) stream_server: Arc<StreamServer>,
-    /// Tracks the streams, so that shutdown waits for them.
+    pub(super) outcome_reports: Arc<OutcomeReports>,
+    /// Tracks the streams and reports, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
 
 #[tonic::async_trait]
 impl proto::notifications_server::Notifications for Notifications {
-    type StreamStream = ResponseStream;
+    type ReceiveStream = ResponseStream;
 
-    async fn stream(
+    async fn receive(
         &self,
-        request: Request<Streaming<proto::StreamRequest>>,
-    ) -> Result<Reply<Self::StreamStream>, Status> {
+        request: Request<Streaming<proto::ReceiveRequest>>,
+    ) -> Result<Reply<Self::ReceiveStream>, Status> {
         let (authenticator, stream_server) = (
             Arc::clone(&self.authenticator),
             Arc::clone(&self.stream_server),
@@ -86,5 +84,21 @@ impl proto::notifications_server::Notifications for Notifications {
             }
         });
         Ok(Reply::new(Box::pin(ReceiverStream::new(stream))))
+    }
+
+    async fn report_outcomes(
+        &self,
+        request: Request<proto::ReportOutcomesRequest>,
+    ) -> Result<Reply<proto::ReportOutcomesResponse>, Status> {
+        Caller::of(&request)?.require(Scope::Notifications)?;
+        let outcome_reports = Arc::clone(&self.outcome_reports);
+        // Not cancelled with the call: what is claimed in its transaction is sent.
+        let recording = self
+            .task_tracker
+            .spawn(async move { outcome_reports.record(request.into_inner()).await });
+        let recorded = recording
+            .await
+            .map_err(|_| Status::internal("the outcomes could not be recorded"))?;
+        Ok(Reply::new(recorded?))
     }
 }

@@ -15,7 +15,6 @@ use super::{
     attempt_log::AttemptLog,
     claims::{ClaimResult, Claims, PendingClaim},
     leases::MAX_LEASES_PER_STATEMENT,
-    streams::DispatcherStream,
 };
 use storage::{
     Storage,
@@ -46,26 +45,19 @@ impl Outcomes {
         Ok(())
     }
 
-    /// Records the outcomes of attempts and claims at most as many notifications for the stream,
-    /// in one transaction, since a flush costs the same for both. If that fails, records them
+    /// Records the outcomes of attempts and claims notifications for their stream, in one
+    /// transaction, since a flush costs the same for both. If that fails, records them
     /// alone; each lease has one outcome, so nothing is recorded twice.
     pub(super) async fn record_and_claim(
         &self,
         reports: &[AttemptReport],
-        stream: &DispatcherStream,
+        claim: PendingClaim<'_>,
     ) -> Result<ClaimResult, Error> {
         let start_of_last = reports.len().saturating_sub(MAX_LEASES_PER_STATEMENT);
         let (first, last) = reports.split_at(start_of_last);
         self.record(first).await?;
-        if last.is_empty() {
-            return Ok(ClaimResult::NoCapacity);
-        }
-        // Not more, so that credit is left for what is pre-leased meanwhile.
-        let limit = u32::try_from(last.len()).unwrap_or(u32::MAX);
-        let claim = PendingClaim::begin(stream, limit);
-        let terms = claim.as_ref().map(PendingClaim::terms);
-        let claimed = match self.record_batch(last, terms).await {
-            Err(error) if terms.is_some() => {
+        let claimed = match self.record_batch(last, Some(claim.terms())).await {
+            Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot record outcomes and claim in one transaction; outcomes are recorded \
@@ -73,12 +65,9 @@ impl Outcomes {
                 );
                 self.record_batch(last, None).await?
             }
-            claimed => claimed?,
+            Ok(claimed) => claimed,
         };
-        Ok(match claim {
-            Some(claim) => self.claims.finish(claim, claimed),
-            None => ClaimResult::NoCapacity,
-        })
+        Ok(self.claims.finish(claim, claimed))
     }
 
     /// Records failed attempts for notifications that cannot be sent. If that fails, they are

@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::{
     claims::{ClaimResult, Claims, OutgoingBatch},
     leases::Leases,
-    outcome_batch::BATCH_WINDOW,
     outcomes::Outcomes,
     streams::{DispatcherStream, PreLeased, Response, Responses},
 };
@@ -25,6 +24,9 @@ const MAX_PER_MESSAGE: usize = 256;
 /// more rarely. Polling finds what other processes enqueue and what becomes due on schedule.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a dispatcher waits for more outcomes before it reports them.
+const REPORT_WINDOW: Duration = Duration::from_millis(20);
 
 /// The sending half of a stream.
 pub(in crate::grpc) struct Pusher {
@@ -68,7 +70,7 @@ impl Pusher {
                     interval = MIN_POLL_INTERVAL;
                     // With less than half of the capacity free, waits for the next outcomes, so
                     // that one claim refills what they free too.
-                    let refill_at = last_poll + BATCH_WINDOW;
+                    let refill_at = last_poll + REPORT_WINDOW;
                     if refill_at > Instant::now() && !stream.flow_control().is_half_free() {
                         next_poll = next_poll.min(refill_at);
                         continue;
@@ -88,6 +90,7 @@ impl Pusher {
                 let Some(permit) = reserve(responses, closed).await else {
                     return Ok(());
                 };
+                stream.flow_control().remove_expired(Instant::now());
                 // Before the claim: a concurrent claim with outcomes may set it again.
                 stream.clear_unclaimed();
                 match self.claims.claim(stream).await? {
@@ -115,9 +118,9 @@ impl Pusher {
     }
 
     async fn send(&self, permit: mpsc::Permit<'_, Response>, batch: OutgoingBatch) {
-        permit.send(Ok(proto::StreamResponse {
+        permit.send(Ok(proto::ReceiveResponse {
             notifications: batch.notifications,
-            ..proto::StreamResponse::default()
+            ..proto::ReceiveResponse::default()
         }));
         self.outcomes.record_unsendable(&batch.unsendable).await;
     }

@@ -8,30 +8,45 @@ use domain::{
     scheduling::LEASE_DURATION,
 };
 use jiff::SignedDuration;
-use proto::iri::Collection;
+use proto::{iri::Collection, outcome::Failure as Reported};
 use uuid::Uuid;
+
+use super::streams::Lease;
 
 use process::random;
 use storage::notifications::AttemptReport;
 
-pub(super) fn ack(outcome: &proto::Outcome) -> proto::Ack {
-    proto::Ack {
-        name: outcome.name.clone(),
-        lease_token: outcome.lease_token.clone(),
+/// A reported outcome.
+#[derive(Debug)]
+pub(super) enum Report {
+    Attempt(AttemptReport),
+    /// Returned by a dispatcher that shuts down.
+    NotSent(Lease),
+}
+
+impl Report {
+    pub(super) fn lease(&self) -> Lease {
+        match self {
+            Self::Attempt(attempt) => (attempt.id, attempt.lease_token),
+            Self::NotSent(lease) => *lease,
+        }
     }
 }
 
 /// `None` for an outcome without a valid notification name or lease token, which is treated like
 /// one of an expired lease.
-pub(super) fn report(outcome: &proto::Outcome) -> Option<AttemptReport> {
+pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
+    if outcome.failure() == Reported::NotSent {
+        return Some(Report::NotSent((id, lease_token)));
+    }
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let retry_after = outcome
         .retry_after
         .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    Some(AttemptReport {
+    Some(Report::Attempt(AttemptReport {
         id,
         lease_token,
         outcome: match failure(outcome.failure, status) {
@@ -47,7 +62,7 @@ pub(super) fn report(outcome: &proto::Outcome) -> Option<AttemptReport> {
         // PostgreSQL text cannot contain NUL.
         response_body: outcome.response_body.replace('\0', "\u{fffd}"),
         jitter: random::below(u64::MAX),
-    })
+    }))
 }
 
 /// A negative duration counts as zero, and one longer than the lease as the lease.
@@ -82,13 +97,13 @@ pub(super) fn unsendable(id: NotificationId, lease_token: Uuid) -> AttemptReport
 /// `None` only for a 2xx response without a failure; a failure that this version does not know,
 /// as a newer dispatcher may report, is [`Failure::Unknown`].
 pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
-    use proto::outcome::Failure as Reported;
     let Ok(failure) = Reported::try_from(failure) else {
         return Some(Failure::Unknown);
     };
     match failure {
         Reported::Unspecified if matches!(status, Some(200..=299)) => None,
-        Reported::Unspecified => Some(Failure::Unknown),
+        // A test that was not sent has no outcome either.
+        Reported::Unspecified | Reported::NotSent => Some(Failure::Unknown),
         Reported::Dns => Some(Failure::Dns),
         Reported::AddressRefused => Some(Failure::AddressRefused),
         Reported::Connect => Some(Failure::Connect),

@@ -8,9 +8,8 @@ use tonic::Streaming;
 use super::{
     leases::Leases,
     push::Pusher,
-    receive::OutcomeReceiver,
-    streams::{Responses, Streams},
-    test_sends::TestSends,
+    streams::{DispatcherStream, Responses, Streams},
+    test_sends::{TestSends, TestStream},
 };
 
 use crate::error::Error;
@@ -20,7 +19,6 @@ pub(in crate::grpc) struct StreamServer {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) test_sends: TestSends,
     pub(in crate::grpc) pusher: Pusher,
-    pub(in crate::grpc) outcome_receiver: OutcomeReceiver,
     pub(in crate::grpc) leases: Arc<Leases>,
     /// Ends the streams.
     pub(in crate::grpc) shutdown: CancellationToken,
@@ -32,7 +30,7 @@ impl StreamServer {
     /// claimed is sent.
     pub(super) async fn serve(
         &self,
-        requests: Streaming<proto::StreamRequest>,
+        requests: Streaming<proto::ReceiveRequest>,
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
@@ -40,12 +38,10 @@ impl StreamServer {
         let tests = self.test_sends.open(responses);
         let closed = self.shutdown.child_token();
         let receiving = async {
-            let received = self
-                .outcome_receiver
-                .run((&stream, tests), requests, responses, &closed)
+            closed
+                .run_until_cancelled(receive(requests, &stream, tests))
                 .await;
             closed.cancel();
-            received
         };
         let pushing = async {
             let pushed = self
@@ -60,13 +56,34 @@ impl StreamServer {
             closed.cancel();
             revoked.map_or(Ok(()), Err)
         };
-        let (received, pushed, watched) = tokio::join!(receiving, pushing, watching);
-        let mut unsent = self.streams.close(&stream);
+        let ((), pushed, watched) = tokio::join!(receiving, pushing, watching);
+        self.streams.close(&stream);
+        // What a claim together with outcomes has found is sent before the stream ends.
+        drop(stream.claiming.write().await);
         pre_leased.close();
+        let mut unsent = Vec::new();
         while let Ok(pre_leased) = pre_leased.try_recv() {
             unsent.push(pre_leased.lease());
         }
         let released = self.leases.release(unsent).await;
-        watched.and(received).and(pushed).and(released)
+        watched.and(pushed).and(released)
+    }
+}
+
+/// Takes capacity until the dispatcher half-closes or disconnects.
+async fn receive(
+    mut requests: Streaming<proto::ReceiveRequest>,
+    stream: &DispatcherStream,
+    tests: TestStream,
+) {
+    loop {
+        match requests.message().await {
+            Ok(Some(request)) => {
+                stream.flow_control().grant(request.capacity);
+                stream.claim_now.notify_one();
+            }
+            Ok(None) => return tests.half_close(),
+            Err(_) => return,
+        }
     }
 }

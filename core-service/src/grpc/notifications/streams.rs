@@ -8,7 +8,7 @@ use std::sync::{
 
 use domain::{id::NotificationId, scheduling::LEASE_DURATION};
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::{Notify, RwLock, mpsc},
     time::Instant,
 };
 use tonic::Status;
@@ -18,7 +18,7 @@ use super::flow_control::{FlowControl, InFlight};
 
 use storage::notifications::{ClaimedNotification, NewNotification};
 
-pub(in crate::grpc) type Response = Result<proto::StreamResponse, Status>;
+pub(in crate::grpc) type Response = Result<proto::ReceiveResponse, Status>;
 pub(in crate::grpc) type Responses = mpsc::Sender<Response>;
 
 /// A notification and the token of its lease.
@@ -45,6 +45,8 @@ pub(super) struct DispatcherStream {
     flow_control: Mutex<FlowControl>,
     pre_leased: mpsc::UnboundedSender<PreLeased>,
     responses: mpsc::WeakSender<Response>,
+    /// Read-locked by claims together with outcomes until what they find is sent.
+    pub(super) claiming: RwLock<()>,
     /// Signalled when more may be claimable than before.
     pub(super) claim_now: Notify,
     /// Signalled after a claim together with outcomes. It may have missed due notifications, so
@@ -91,6 +93,7 @@ impl Streams {
             flow_control: Mutex::default(),
             pre_leased,
             responses: responses.downgrade(),
+            claiming: RwLock::new(()),
             claim_now: Notify::new(),
             claim_soon: Notify::new(),
             has_unclaimed: AtomicBool::new(true),
@@ -100,21 +103,27 @@ impl Streams {
         (stream, receiver)
     }
 
-    /// Unregisters a stream from which the dispatcher sends nothing more.
-    pub(super) fn drain(&self, stream: &Arc<DispatcherStream>) {
-        self.unregister(stream);
-        stream.flow_control().drain();
-    }
-
-    /// Unregisters a stream without a claim in progress, and returns the leases to be released.
-    pub(super) fn close(&self, stream: &Arc<DispatcherStream>) -> Vec<Lease> {
-        self.unregister(stream);
-        stream.flow_control().close()
-    }
-
-    /// Nothing more is pre-leased to the stream.
-    fn unregister(&self, stream: &Arc<DispatcherStream>) {
+    /// Unregisters a stream: nothing more is claimed for it or pre-leased to it. The leases of what
+    /// it was sent outlive it, since their outcomes are reported to any core.
+    pub(super) fn close(&self, stream: &Arc<DispatcherStream>) {
         lock(&self.open).retain(|open| !Arc::ptr_eq(open, stream));
+        stream.flow_control().close();
+    }
+
+    /// Removes notifications with an outcome from what is in flight. Returns the stream of one of
+    /// them, if any is open here: a dispatcher reports the outcomes of one stream together.
+    pub(super) fn complete(&self, leases: &[Lease]) -> Option<Arc<DispatcherStream>> {
+        let open = lock(&self.open);
+        let mut completed = None;
+        for stream in open.iter() {
+            let mut flow_control = stream.flow_control();
+            for &(id, lease_token) in leases {
+                if flow_control.complete(id, lease_token) {
+                    completed = Some(stream);
+                }
+            }
+        }
+        completed.cloned()
     }
 
     /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
@@ -127,6 +136,7 @@ impl Streams {
             lease_token: Uuid::now_v7(),
             webhook_id: notification.target.webhook_id,
             receiver_health: notification.receiver_health,
+            leased_at: Instant::now(),
         };
         let mut open = lock(&self.open);
         let index = open.iter().position(|stream| {
@@ -144,7 +154,7 @@ impl Streams {
             claimed: Some(ClaimedNotification::pre_leased(notification)),
             id: notification.id,
             lease_token: in_flight.lease_token,
-            leased_at: Instant::now(),
+            leased_at: in_flight.leased_at,
             unsent_leases: self.unsent_leases.clone(),
         })
     }
@@ -196,10 +206,14 @@ impl DispatcherStream {
         self.expects_more_due.load(Ordering::Relaxed)
     }
 
+    /// The send queue; `None` once the stream has ended.
+    pub(super) fn responses(&self) -> Option<Responses> {
+        self.responses.upgrade()
+    }
+
     /// Whether the dispatcher reads what it is sent.
     fn is_accepting(&self) -> bool {
-        self.responses
-            .upgrade()
+        self.responses()
             .is_some_and(|responses| responses.capacity() > 0)
     }
 }

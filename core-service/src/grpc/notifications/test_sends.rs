@@ -8,7 +8,7 @@ use std::{
 };
 
 use domain::id::StoreId;
-use proto::StreamResponse;
+use proto::ReceiveResponse;
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -38,6 +38,7 @@ pub(in crate::grpc) struct TestSends(Arc<Mutex<Vec<OpenStream>>>);
 struct OpenStream {
     id: Uuid,
     responses: mpsc::WeakSender<Response>,
+    is_half_closed: bool,
     /// By the samples' names.
     in_flight: HashMap<String, InFlightTest>,
 }
@@ -49,7 +50,7 @@ struct InFlightTest {
     outcome: oneshot::Sender<proto::TestOutcome>,
 }
 
-/// A stream's handle, which unregisters the stream on drop.
+/// A stream's handle, which unregisters the stream on drop; the callers of its samples fail.
 #[derive(Debug)]
 pub(super) struct TestStream {
     id: Uuid,
@@ -70,11 +71,25 @@ impl TestSends {
         lock(&self.0).push(OpenStream {
             id,
             responses: responses.downgrade(),
+            is_half_closed: false,
             in_flight: HashMap::new(),
         });
         TestStream {
             id,
             streams: Arc::clone(&self.0),
+        }
+    }
+
+    /// Forwards outcomes to their callers, if those still wait here.
+    pub(super) fn complete(&self, outcomes: Vec<proto::TestOutcome>) {
+        let mut streams = lock(&self.0);
+        for outcome in outcomes {
+            let reported = outcome.outcome.as_ref();
+            let name = reported.map_or("", |outcome| outcome.name.as_str());
+            let mut in_flight = streams.iter_mut().map(|stream| &mut stream.in_flight);
+            if let Some(test) = in_flight.find_map(|in_flight| in_flight.remove(name)) {
+                let _ = test.outcome.send(outcome);
+            }
         }
     }
 
@@ -91,9 +106,9 @@ impl TestSends {
             return Err(Error::NoDispatcher);
         };
         // The sender that `send` returns would keep the stream open.
-        drop(permit.send(Ok(StreamResponse {
+        drop(permit.send(Ok(ReceiveResponse {
             tests: vec![sample],
-            ..StreamResponse::default()
+            ..ReceiveResponse::default()
         })));
         let result = timeout(OUTCOME_TIMEOUT, outcome).await;
         drop(reservation);
@@ -125,6 +140,7 @@ impl TestSends {
         let least_loaded = streams
             .iter()
             .enumerate()
+            .filter(|(_, stream)| !stream.is_half_closed)
             .filter_map(|(index, stream)| Some((index, stream.responses.upgrade()?, stream)))
             .min_by_key(|(_, _, stream)| stream.in_flight.len());
         let Some((index, responses, _)) = least_loaded else {
@@ -154,44 +170,33 @@ impl TestSends {
 
 impl Drop for TestReservation<'_> {
     fn drop(&mut self) {
-        for stream in lock(&self.test_sends.0).iter_mut() {
+        lock(&self.test_sends.0).retain_mut(|stream| {
             if stream.id == self.stream_id {
                 stream.in_flight.remove(&self.name);
             }
-        }
+            !(stream.is_half_closed && stream.in_flight.is_empty())
+        });
     }
 }
 
 impl TestStream {
-    /// Forwards outcomes to their callers, if those still wait.
-    pub(super) fn complete(&self, outcomes: Vec<proto::TestOutcome>) {
-        if outcomes.is_empty() {
-            return;
-        }
-        let mut streams = lock(&self.streams);
-        let Some(stream) = streams.iter_mut().find(|stream| stream.id == self.id) else {
-            return;
-        };
-        for outcome in outcomes {
-            let name = outcome
-                .outcome
-                .as_ref()
-                .map(|outcome| outcome.name.as_str());
-            if let Some(test) = name.and_then(|name| stream.in_flight.remove(name)) {
-                let _ = test.outcome.send(outcome);
+    /// Takes no more samples. The outcomes of those in flight are still reported.
+    pub(super) fn half_close(self) {
+        for stream in lock(&self.streams).iter_mut() {
+            if stream.id == self.id {
+                stream.is_half_closed = true;
             }
         }
-    }
-
-    /// Unregisters the stream; the callers of its samples fail.
-    pub(super) fn close(&self) {
-        lock(&self.streams).retain(|stream| stream.id != self.id);
     }
 }
 
 impl Drop for TestStream {
     fn drop(&mut self) {
-        self.close();
+        let is_open = |stream: &OpenStream| {
+            let is_needed = stream.is_half_closed && !stream.in_flight.is_empty();
+            stream.id != self.id || is_needed
+        };
+        lock(&self.streams).retain(is_open);
     }
 }
 
@@ -244,7 +249,7 @@ mod tests {
     async fn each_caller_gets_the_outcome_of_its_own_test() {
         let test_sends = TestSends::default();
         let (responses, mut stream) = mpsc::channel(4);
-        let test_stream = test_sends.open(&responses);
+        let _test_stream = test_sends.open(&responses);
         let mut first = Box::pin(test_sends.run(StoreId::new(), sample("a")));
         let mut second = Box::pin(test_sends.run(StoreId::new(), sample("b")));
         assert!(first.as_mut().now_or_never().is_none());
@@ -252,15 +257,15 @@ mod tests {
         assert_eq!(sent(stream.recv().await.unwrap()), ["a"]);
         assert_eq!(sent(stream.recv().await.unwrap()), ["b"]);
 
-        test_stream.complete(vec![outcome("b"), outcome("unknown"), outcome("a")]);
+        test_sends.complete(vec![outcome("b"), outcome("unknown"), outcome("a")]);
 
         assert_eq!(first.await.unwrap(), outcome("a"));
         assert_eq!(second.await.unwrap(), outcome("b"));
     }
 
     #[tokio::test]
-    async fn a_test_fails_when_its_stream_closes_or_is_dropped() {
-        for closes in [true, false] {
+    async fn a_test_fails_with_its_stream_unless_the_stream_is_half_closed() {
+        for is_half_closed in [true, false] {
             let test_sends = TestSends::default();
             let (responses, mut stream) = mpsc::channel(4);
             let test_stream = test_sends.open(&responses);
@@ -268,14 +273,18 @@ mod tests {
             assert!(test.as_mut().now_or_never().is_none());
             stream.recv().await.unwrap().unwrap();
 
-            if closes {
-                test_stream.close();
+            if is_half_closed {
+                test_stream.half_close();
+                let next = Box::pin(test_sends.run(StoreId::new(), sample("b"))).await;
+                assert!(matches!(next, Err(Error::NoDispatcher)), "{next:?}");
+                test_sends.complete(vec![outcome("a")]);
+                assert_eq!(test.await.unwrap(), outcome("a"));
             } else {
                 drop(test_stream);
+                let result = test.await;
+                assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
             }
-
-            let result = test.await;
-            assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
+            assert!(lock(&test_sends.0).is_empty());
         }
     }
 

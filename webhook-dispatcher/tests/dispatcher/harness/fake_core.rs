@@ -1,19 +1,27 @@
 //! A scripted core.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use proto::{
-    AccessToken, Ack, IssueTokenRequest, ListPublicKeysRequest, ListPublicKeysResponse,
-    Notification, Outcome, StreamRequest, StreamResponse,
+    AccessToken, IssueTokenRequest, ListPublicKeysRequest, ListPublicKeysResponse, Notification,
+    Outcome, ReceiveRequest, ReceiveResponse, ReportOutcomesRequest, ReportOutcomesResponse,
+    TestOutcome,
     notifications_server::{Notifications, NotificationsServer},
     tokens_server::{Tokens, TokensServer},
 };
 use tokio::{
     net::TcpListener,
-    sync::mpsc::{self, UnboundedReceiver, UnboundedSender},
+    sync::{
+        Mutex,
+        mpsc::{self, UnboundedReceiver, UnboundedSender},
+        oneshot,
+    },
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +38,7 @@ const HOUR: u32 = 3600;
 /// A core whose streams the test controls. Its access tokens are `token-1`, `token-2`, …
 pub(crate) struct FakeCore {
     pub url: String,
+    pub reports: Reports,
     stopped: CancellationToken,
     streams: UnboundedReceiver<CoreStream>,
     token_requests: UnboundedReceiver<IssueTokenRequest>,
@@ -57,8 +66,19 @@ impl FakeCore {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (streams_tx, streams) = mpsc::unbounded_channel();
         let (token_requests_tx, token_requests) = mpsc::unbounded_channel();
+        let (reports_tx, reports) = mpsc::unbounded_channel();
+        let (test_outcomes_tx, test_outcomes) = mpsc::unbounded_channel();
+        let reports = Reports {
+            incoming: Arc::new(Mutex::new(reports)),
+            test_outcomes: Arc::new(Mutex::new(test_outcomes)),
+            unanswered: Vec::new(),
+            unread: VecDeque::new(),
+        };
         let notifications = FakeNotifications {
             streams: streams_tx,
+            reports: reports.clone(),
+            incoming: reports_tx,
+            test_outcomes: test_outcomes_tx,
             rejected: format!("Bearer {token}"),
         };
         let token_failures = Arc::default();
@@ -80,6 +100,7 @@ impl FakeCore {
         );
         Self {
             url,
+            reports,
             stopped,
             streams,
             token_requests,
@@ -107,38 +128,19 @@ impl FakeCore {
 /// A stream from core's side.
 pub(crate) struct CoreStream {
     pub authorization: String,
-    requests: Streaming<StreamRequest>,
-    responses: mpsc::Sender<Result<StreamResponse, Status>>,
+    reports: Reports,
+    requests: Streaming<ReceiveRequest>,
+    responses: mpsc::Sender<Result<ReceiveResponse, Status>>,
 }
 
 impl CoreStream {
     /// The next request; `None` after the dispatcher has half-closed the stream.
-    pub(crate) async fn next_request(&mut self) -> Option<StreamRequest> {
+    pub(crate) async fn next_request(&mut self) -> Option<ReceiveRequest> {
         with_timeout(self.requests.message()).await.unwrap()
     }
 
-    /// The requests up to the one that a condition holds for; fails if it takes longer than 20 s.
-    pub(crate) async fn requests_until(
-        &mut self,
-        is_last: impl Fn(&StreamRequest) -> bool,
-    ) -> Vec<StreamRequest> {
-        with_timeout(async {
-            let mut requests = Vec::new();
-            loop {
-                let request = self.requests.message().await.unwrap();
-                let request = request.expect("the dispatcher sends another request");
-                let is_last = is_last(&request);
-                requests.push(request);
-                if is_last {
-                    return requests;
-                }
-            }
-        })
-        .await
-    }
-
     /// The requests until the dispatcher half-closes the stream, within 20 s.
-    pub(crate) async fn remaining_requests(&mut self) -> Vec<StreamRequest> {
+    pub(crate) async fn remaining_requests(&mut self) -> Vec<ReceiveRequest> {
         with_timeout(async {
             let mut requests = Vec::new();
             while let Some(request) = self.requests.message().await.unwrap() {
@@ -149,40 +151,38 @@ impl CoreStream {
         .await
     }
 
-    /// The next outcome, ignoring credit.
+    /// See [`Reports::next`].
+    pub(crate) async fn next_report(&mut self) -> Vec<Outcome> {
+        self.reports.next().await
+    }
+
+    /// See [`Reports::next_outcome`].
     pub(crate) async fn next_outcome(&mut self) -> Outcome {
-        let requests = self
-            .requests_until(|request| !request.outcomes.is_empty())
-            .await;
-        match requests.last().unwrap().outcomes.as_slice() {
-            [outcome] => outcome.clone(),
-            several => panic!("several outcomes: {several:?}"),
-        }
+        self.reports.next_outcome().await
+    }
+
+    /// See [`Reports::next_test_outcome`].
+    pub(crate) async fn next_test_outcome(&mut self) -> TestOutcome {
+        self.reports.next_test_outcome().await
+    }
+
+    /// See [`Reports::acknowledge`].
+    pub(crate) fn acknowledge(&mut self, outcome: &Outcome) {
+        self.reports.acknowledge(outcome);
     }
 
     pub(crate) async fn send(&self, notifications: Vec<Notification>) {
-        let response = StreamResponse {
+        let response = ReceiveResponse {
             notifications,
-            ..StreamResponse::default()
+            ..ReceiveResponse::default()
         };
         self.responses.send(Ok(response)).await.unwrap();
     }
 
     pub(crate) async fn send_test(&self, test: Notification) {
-        let response = StreamResponse {
+        let response = ReceiveResponse {
             tests: vec![test],
-            ..StreamResponse::default()
-        };
-        self.responses.send(Ok(response)).await.unwrap();
-    }
-
-    pub(crate) async fn acknowledge(&self, outcome: &Outcome) {
-        let response = StreamResponse {
-            acks: vec![Ack {
-                name: outcome.name.clone(),
-                lease_token: outcome.lease_token.clone(),
-            }],
-            ..StreamResponse::default()
+            ..ReceiveResponse::default()
         };
         self.responses.send(Ok(response)).await.unwrap();
     }
@@ -193,19 +193,87 @@ impl CoreStream {
     }
 }
 
+/// Outcomes, and what answers their report.
+type Report = (Vec<Outcome>, oneshot::Sender<()>);
+
+/// The reports to one core. Those that are not answered fail when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    incoming: Arc<Mutex<UnboundedReceiver<Report>>>,
+    test_outcomes: Arc<Mutex<UnboundedReceiver<TestOutcome>>>,
+    unanswered: Vec<Report>,
+    /// Of the last report, for [`Reports::next_outcome`].
+    unread: VecDeque<Outcome>,
+}
+
+impl Clone for Reports {
+    /// Without the unanswered ones.
+    fn clone(&self) -> Self {
+        Self {
+            incoming: Arc::clone(&self.incoming),
+            test_outcomes: Arc::clone(&self.test_outcomes),
+            unanswered: Vec::new(),
+            unread: VecDeque::new(),
+        }
+    }
+}
+
+impl Reports {
+    /// The outcomes of the next report.
+    pub(crate) async fn next(&mut self) -> Vec<Outcome> {
+        let next = with_timeout(async { self.incoming.lock().await.recv().await }).await;
+        let (outcomes, answer) = next.unwrap();
+        self.unanswered.push((outcomes.clone(), answer));
+        outcomes
+    }
+
+    /// The next outcome, of the same report as the last or of the next.
+    pub(crate) async fn next_outcome(&mut self) -> Outcome {
+        if self.unread.is_empty() {
+            let outcomes = self.next().await;
+            self.unread.extend(outcomes);
+        }
+        self.unread.pop_front().unwrap()
+    }
+
+    /// The next outcome of a test, whose report is answered.
+    pub(crate) async fn next_test_outcome(&mut self) -> TestOutcome {
+        let next = with_timeout(async { self.test_outcomes.lock().await.recv().await }).await;
+        next.unwrap()
+    }
+
+    /// Answers the reports of an outcome.
+    pub(crate) fn acknowledge(&mut self, outcome: &Outcome) {
+        for (_, answer) in self
+            .unanswered
+            .extract_if(.., |(outcomes, _)| outcomes.contains(outcome))
+        {
+            let _ = answer.send(());
+        }
+    }
+
+    /// Whether no report waits to be read.
+    pub(crate) async fn is_empty(&self) -> bool {
+        self.incoming.lock().await.is_empty()
+    }
+}
+
 struct FakeNotifications {
     streams: UnboundedSender<CoreStream>,
+    reports: Reports,
+    incoming: UnboundedSender<Report>,
+    test_outcomes: UnboundedSender<TestOutcome>,
     rejected: String,
 }
 
 #[tonic::async_trait]
 impl Notifications for FakeNotifications {
-    type StreamStream = ReceiverStream<Result<StreamResponse, Status>>;
+    type ReceiveStream = ReceiverStream<Result<ReceiveResponse, Status>>;
 
-    async fn stream(
+    async fn receive(
         &self,
-        request: Request<Streaming<StreamRequest>>,
-    ) -> Result<Response<Self::StreamStream>, Status> {
+        request: Request<Streaming<ReceiveRequest>>,
+    ) -> Result<Response<Self::ReceiveStream>, Status> {
         let authorization = request.metadata().get("authorization").unwrap();
         let authorization = authorization.to_str().unwrap().to_owned();
         if authorization == self.rejected {
@@ -214,6 +282,7 @@ impl Notifications for FakeNotifications {
         let (responses, outgoing) = mpsc::channel(8);
         let stream = CoreStream {
             authorization,
+            reports: self.reports.clone(),
             requests: request.into_inner(),
             responses,
         };
@@ -221,6 +290,27 @@ impl Notifications for FakeNotifications {
             .send(stream)
             .map_err(|_| Status::aborted("the test has ended"))?;
         Ok(Response::new(ReceiverStream::new(outgoing)))
+    }
+
+    async fn report_outcomes(
+        &self,
+        request: Request<ReportOutcomesRequest>,
+    ) -> Result<Response<ReportOutcomesResponse>, Status> {
+        let ended = |_| Status::unavailable("the test has ended");
+        let request = request.into_inner();
+        for test in request.test_outcomes {
+            self.test_outcomes
+                .send(test)
+                .map_err(|_| Status::unavailable("the test has ended"))?;
+        }
+        if !request.outcomes.is_empty() {
+            let (answer, answered) = oneshot::channel();
+            self.incoming
+                .send((request.outcomes, answer))
+                .map_err(|_| Status::unavailable("the test has ended"))?;
+            answered.await.map_err(ended)?;
+        }
+        Ok(Response::new(ReportOutcomesResponse::default()))
     }
 }
 

@@ -10,7 +10,7 @@ mod receiver;
 use std::{future::Future, num::NonZeroU32, time::Duration};
 
 use egress::Policy;
-use proto::{Notification, Outcome, StreamRequest, outcome::Failure};
+use proto::{Notification, Outcome, ReceiveRequest, outcome::Failure};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
@@ -58,7 +58,7 @@ impl Dispatcher {
         self.shutdown.cancel();
     }
 
-    /// Shuts down with a core that follows the protocol: it has acknowledged all outcomes, and ends
+    /// Shuts down with a core that follows the protocol: it has recorded all outcomes, and ends
     /// the stream once the dispatcher has half-closed it.
     pub(crate) async fn shut_down_with(self, mut stream: CoreStream) {
         self.shut_down();
@@ -87,20 +87,9 @@ pub(crate) fn config(cores: &[&FakeCore]) -> Config {
     }
 }
 
-/// A request that only grants credit.
-pub(crate) fn credit(credit: u32) -> StreamRequest {
-    StreamRequest {
-        credit,
-        ..StreamRequest::default()
-    }
-}
-
-/// The last request of a stream.
-pub(crate) fn draining_request() -> StreamRequest {
-    StreamRequest {
-        draining: true,
-        ..StreamRequest::default()
-    }
+/// A request that grants capacity.
+pub(crate) fn capacity(capacity: u32) -> ReceiveRequest {
+    ReceiveRequest { capacity }
 }
 
 /// A configuration for one core with a limit of notifications in flight.
@@ -125,7 +114,7 @@ pub(crate) async fn attempt_with(configure: impl FnOnce(&mut Config), url: &str)
 
     stream.send(vec![notification(1, url)]).await;
     let outcome = stream.next_outcome().await;
-    stream.acknowledge(&outcome).await;
+    stream.acknowledge(&outcome);
 
     dispatcher.shut_down_with(stream).await;
     Outcome {

@@ -70,8 +70,7 @@ fn an_unsent_reservation_releases_its_capacity_and_its_lease() {
         let reservation = streams.reserve(&notification).unwrap();
         let lease = (notification.id, reservation.lease_token);
         if closes {
-            streams.drain(&stream.stream);
-            assert_eq!(streams.close(&stream.stream), [lease]);
+            streams.close(&stream.stream);
             reservation.send();
         } else {
             drop(reservation);
@@ -138,7 +137,7 @@ fn nothing_is_pre_leased_to_a_stream_that_is_not_read_nor_ahead_of_a_backlog() {
     assert!(streams.reserve(&queued).is_none());
     assert!(streams.reserve(&notification()).is_some());
 
-    let response = proto::StreamResponse::default();
+    let response = proto::ReceiveResponse::default();
     stream.responses.try_send(Ok(response)).unwrap();
 
     assert!(streams.reserve(&notification()).is_none());
@@ -157,4 +156,24 @@ fn reservations_alternate_between_streams() {
         assert_eq!(stream.pre_leased.len(), 2);
         stream.pre_leased.close();
     }
+}
+
+#[test]
+fn an_outcome_frees_its_stream_wherever_it_is_reported() {
+    let (streams, _unsent_leases) = Streams::new();
+    let both = [open(&streams, 1), open(&streams, 1)];
+    let leases = both.each_ref().map(|_| {
+        let notification = notification();
+        let reservation = streams.reserve(&notification).unwrap();
+        let lease = (notification.id, reservation.lease_token);
+        reservation.send();
+        lease
+    });
+
+    let completed = streams.complete(&leases[..1]).unwrap();
+
+    assert!(Arc::ptr_eq(&completed, &both[0].stream));
+    assert!(streams.complete(&leases[..1]).is_none());
+    streams.close(&both[1].stream);
+    assert!(streams.complete(&leases).is_none());
 }

@@ -1,0 +1,103 @@
+//! Takes the reports of dispatchers: records outcomes, refills the capacity that they free, releases
+//! what was not sent, and passes on the outcomes of tests.
+
+use std::sync::Arc;
+
+use tokio::sync::RwLockReadGuard;
+
+use super::{
+    claims::{ClaimResult, PendingClaim},
+    leases::Leases,
+    outcomes::Outcomes,
+    reports::{self, Report},
+    streams::{DispatcherStream, Streams},
+    test_sends::TestSends,
+};
+use crate::error::Error;
+use storage::notifications::AttemptReport;
+
+/// Takes reports.
+pub(in crate::grpc) struct OutcomeReports {
+    pub(in crate::grpc) streams: Arc<Streams>,
+    pub(in crate::grpc) outcomes: Arc<Outcomes>,
+    pub(in crate::grpc) leases: Arc<Leases>,
+    pub(in crate::grpc) test_sends: TestSends,
+}
+
+impl OutcomeReports {
+    /// Records a report. If it fails, the dispatcher reports the same again, which changes nothing
+    /// that is already recorded.
+    pub(super) async fn record(
+        &self,
+        request: proto::ReportOutcomesRequest,
+    ) -> Result<proto::ReportOutcomesResponse, Error> {
+        self.test_sends.complete(request.test_outcomes);
+        let reports: Vec<_> = request
+            .outcomes
+            .iter()
+            .filter_map(reports::report)
+            .collect();
+        // Even before the outcomes are recorded, which may take a while.
+        let leases: Vec<_> = reports.iter().map(Report::lease).collect();
+        let stream = self.streams.complete(&leases);
+        let (mut attempts, mut unsent) = (Vec::new(), Vec::new());
+        for report in reports {
+            match report {
+                Report::Attempt(attempt) => attempts.push(attempt),
+                Report::NotSent(lease) => unsent.push(lease),
+            }
+        }
+        match &stream {
+            Some(stream) => self.record_attempts(&attempts, stream).await?,
+            None => self.outcomes.record(&attempts).await?,
+        }
+        self.leases.release(unsent).await?;
+        Ok(proto::ReportOutcomesResponse {
+            more_due: stream.is_some_and(|stream| stream.expects_more_due()),
+        })
+    }
+
+    /// Records attempts and, if more is expected to be due, sends as many new notifications on their
+    /// stream.
+    async fn record_attempts(
+        &self,
+        attempts: &[AttemptReport],
+        stream: &DispatcherStream,
+    ) -> Result<(), Error> {
+        // Held until what is claimed is sent: the stream ends after that.
+        let _claiming: RwLockReadGuard<'_, ()> = stream.claiming.read().await;
+        // Before the claim: a dispatcher that does not read gets no leases.
+        let permit = stream
+            .responses()
+            .filter(|_| stream.expects_more_due())
+            .and_then(|responses| responses.try_reserve_owned().ok());
+        // Not more than are reported, so that credit is left for what is pre-leased meanwhile.
+        let limit = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
+        let claim = permit
+            .is_some()
+            .then(|| PendingClaim::begin(stream, limit))
+            .flatten();
+        let (Some(permit), Some(claim)) = (permit, claim) else {
+            self.outcomes.record(attempts).await?;
+            // The freed capacity may make due notifications claimable.
+            stream.claim_now.notify_one();
+            return Ok(());
+        };
+        let result = self.outcomes.record_and_claim(attempts, claim).await?;
+        stream.record_expects_more_due(matches!(result, ClaimResult::Claimed { .. }));
+        let ClaimResult::Claimed { batch, may_be_more } = result else {
+            stream.claim_now.notify_one();
+            return Ok(());
+        };
+        drop(permit.send(Ok(proto::ReceiveResponse {
+            notifications: batch.notifications,
+            ..proto::ReceiveResponse::default()
+        })));
+        if may_be_more {
+            stream.claim_now.notify_one();
+        }
+        stream.claim_soon.notify_one();
+        self.outcomes.record_unsendable(&batch.unsendable).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! The connections to cores with a stream: outcomes can be reported to any of them.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use core_client::CoreAddr;
+use proto::{
+    ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
+};
+use tokio::time::timeout;
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    transport::Channel,
+};
+
+/// How long a core may take to record outcomes; then they are reported to another.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An authorized connection to one core. It reconnects when it is lost.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub core: CoreAddr,
+    pub channel: Channel,
+    pub authorization: MetadataValue<Ascii>,
+}
+
+impl Connection {
+    pub(crate) async fn report(
+        &self,
+        request: ReportOutcomesRequest,
+    ) -> Result<ReportOutcomesResponse, Status> {
+        let mut client = NotificationsClient::new(self.channel.clone());
+        let response = timeout(
+            REPORT_TIMEOUT,
+            client.report_outcomes(self.authorized(request)),
+        );
+        match response.await {
+            Ok(response) => response.map(tonic::Response::into_inner),
+            Err(_) => Err(Status::deadline_exceeded(format!(
+                "core recorded nothing within {REPORT_TIMEOUT:?}"
+            ))),
+        }
+    }
+
+    pub(crate) fn authorized<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        let authorization = self.authorization.clone();
+        request
+            .metadata_mut()
+            .insert("authorization", authorization);
+        request
+    }
+}
+
+/// The last connection to each core, shared by all sessions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Connections(Arc<Mutex<Vec<Connection>>>);
+
+impl Connections {
+    /// Replaces the connection to the same core.
+    pub(crate) fn insert(&self, connection: Connection) {
+        let mut connections = self.lock();
+        connections.retain(|open| open.core != connection.core);
+        connections.push(connection);
+    }
+
+    pub(crate) fn remove(&self, core: &CoreAddr) {
+        self.lock().retain(|open| open.core != *core);
+    }
+
+    /// All of them, the one to this core first.
+    pub(crate) fn starting_with(&self, core: &CoreAddr) -> Vec<Connection> {
+        let mut connections = self.lock().clone();
+        connections.sort_by_key(|open| open.core != *core);
+        connections
+    }
+
+    /// A poisoned lock is usable: no code that holds it panics halfway through a change.
+    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

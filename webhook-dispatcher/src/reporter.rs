@@ -1,0 +1,114 @@
+//! Reports the outcomes of one session in batches, one at a time: to its core or, if that fails, to
+//! any other, until one has recorded them.
+
+use core_client::CoreAddr;
+use proto::{Outcome, ReportOutcomesRequest};
+use tokio::{
+    sync::mpsc::UnboundedReceiver,
+    time::{Duration, Instant, sleep, sleep_until},
+};
+
+use crate::{
+    backoff::Backoff,
+    connections::Connections,
+    in_flight::{InFlight, Slot},
+};
+
+/// The most outcomes in one report: core records as many in one transaction, and they stay far below
+/// gRPC's default of 4 MiB.
+const MAX_OUTCOMES: usize = 256;
+
+/// How long to wait for more outcomes, so that they are recorded together.
+const BATCH_WINDOW: Duration = Duration::from_millis(20);
+/// The same while more notifications are due; shorter, because the freed capacity is unused meanwhile.
+const MORE_DUE_BATCH_WINDOW: Duration = Duration::from_millis(5);
+
+/// An outcome to be reported.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub outcome: Outcome,
+    /// Core ignores the outcome after this instant. `None` if it is unknown.
+    pub lease_expires_at: Option<Instant>,
+    #[expect(dead_code, reason = "dropped to free the capacity")]
+    pub slot: Slot,
+}
+
+/// Reports the outcomes of one session.
+pub(crate) struct Reporter {
+    /// The session's core.
+    pub core: CoreAddr,
+    pub connections: Connections,
+    pub in_flight: InFlight,
+}
+
+impl Reporter {
+    /// Runs until no more outcomes can come and all are reported.
+    pub(crate) async fn run(self, mut outcomes: UnboundedReceiver<Completed>) {
+        let mut more_due = false;
+        while let Some(first) = outcomes.recv().await {
+            let window = if more_due {
+                MORE_DUE_BATCH_WINDOW
+            } else {
+                BATCH_WINDOW
+            };
+            let batch = self.batch(first, &mut outcomes, window).await;
+            more_due = self.report(batch).await;
+        }
+    }
+
+    /// Waits for more outcomes until the batch is full, nothing is in flight that could be added, or
+    /// the window has passed.
+    async fn batch(
+        &self,
+        first: Completed,
+        outcomes: &mut UnboundedReceiver<Completed>,
+        window: Duration,
+    ) -> Vec<Completed> {
+        let deadline = Instant::now() + window;
+        let mut batch = vec![first];
+        while batch.len() < MAX_OUTCOMES && batch.len() < self.in_flight.count() {
+            tokio::select! {
+                biased;
+                next = outcomes.recv() => match next {
+                    Some(next) => batch.push(next),
+                    None => break,
+                },
+                () = sleep_until(deadline) => break,
+            }
+        }
+        batch
+    }
+
+    /// Reports until a core has recorded the outcomes or their leases have expired. Returns whether
+    /// more is due.
+    async fn report(&self, mut batch: Vec<Completed>) -> bool {
+        let mut backoff = Backoff::default();
+        while remove_expired(&mut batch) {
+            for connection in self.connections.starting_with(&self.core) {
+                let outcomes = batch.iter().map(|completed| completed.outcome.clone());
+                let request = ReportOutcomesRequest {
+                    outcomes: outcomes.collect(),
+                    ..ReportOutcomesRequest::default()
+                };
+                match connection.report(request).await {
+                    Ok(response) => return response.more_due,
+                    Err(status) => tracing::warn!(
+                        error = &status as &dyn std::error::Error,
+                        core = %connection.core,
+                        count = batch.len(),
+                        "outcomes could not be reported, retrying"
+                    ),
+                }
+            }
+            sleep(backoff.next()).await;
+        }
+        false
+    }
+}
+
+/// Removes outcomes whose lease has expired, which core would ignore. Returns whether any are left.
+fn remove_expired(batch: &mut Vec<Completed>) -> bool {
+    let now = Instant::now();
+    batch.retain(|completed| completed.lease_expires_at.is_none_or(|expiry| now < expiry));
+    !batch.is_empty()
+}
