@@ -7,7 +7,7 @@ use proto::{
     Notification, Outcome, ReceiveRequest, ReceiveResponse, ReportOutcomesRequest, outcome::Failure,
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::{Duration, Instant, sleep, timeout},
 };
@@ -44,6 +44,7 @@ pub(crate) struct CoreSession {
     test_sends: JoinSet<()>,
     outcomes: mpsc::UnboundedSender<Completed>,
     reporter: AbortOnDropHandle<()>,
+    token_rejected: Arc<Notify>,
     connections: Connections,
     backoff: Backoff,
     streams: OpenStreams,
@@ -57,6 +58,8 @@ enum StreamError {
     Open(#[from] OpenError),
     #[error("core ended the stream with an error")]
     Status(#[from] Status),
+    #[error("core rejected the access token of a report")]
+    TokenRejected,
     #[error("core ended the stream")]
     Ended,
     #[error("core did not end the stream within {END_TIMEOUT:?}")]
@@ -75,11 +78,13 @@ impl CoreSession {
         shutdown: CancellationToken,
     ) -> Self {
         let in_flight = InFlight::default();
+        let token_rejected = Arc::default();
         let (outcomes, completed) = mpsc::unbounded_channel();
         let reporter = Reporter {
             core: core.addr().clone(),
             connections: connections.clone(),
             in_flight: in_flight.clone(),
+            token_rejected: Arc::clone(&token_rejected),
         };
         Self {
             core,
@@ -91,6 +96,7 @@ impl CoreSession {
             test_sends: JoinSet::new(),
             outcomes,
             reporter: AbortOnDropHandle::new(tokio::spawn(reporter.run(completed))),
+            token_rejected,
             connections,
             backoff: Backoff::default(),
             streams,
@@ -106,8 +112,10 @@ impl CoreSession {
             let Err(error) = self.run_streams().await else {
                 continue;
             };
-            if let StreamError::Status(status) = &error {
-                self.core.discard_rejected_token(status);
+            match &error {
+                StreamError::Status(status) => self.core.discard_rejected_token(status),
+                StreamError::TokenRejected => self.core.discard_token(),
+                _ => {}
             }
             let wait = self.backoff.next();
             tracing::warn!(
@@ -156,6 +164,7 @@ impl CoreSession {
         let mut replacement = pin!(self.core.replace_at(stream.renew_at));
         let in_flight = self.in_flight.clone();
         let shutdown = self.shutdown.clone();
+        let token_rejected = Arc::clone(&self.token_rejected);
         let ended = loop {
             let grantable = self.grantable();
             tokio::select! {
@@ -175,6 +184,7 @@ impl CoreSession {
                 () = in_flight.ended() => {}
                 Ok(()) = self.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(None),
+                () = token_rejected.notified() => break Err(StreamError::TokenRejected),
                 next = &mut replacement => break Ok(Some(next)),
             }
         };

@@ -1,12 +1,15 @@
 //! Reports the outcomes of one session in batches, one at a time: to its core or, if that fails, to
 //! any other, until one has recorded them.
 
+use std::sync::Arc;
+
 use core_client::CoreAddr;
 use proto::{Outcome, ReportOutcomesRequest};
 use tokio::{
-    sync::mpsc::UnboundedReceiver,
+    sync::{Notify, mpsc::UnboundedReceiver},
     time::{Duration, Instant, sleep, sleep_until},
 };
+use tonic::Code;
 
 use crate::{
     backoff::Backoff,
@@ -39,6 +42,8 @@ pub(crate) struct Reporter {
     pub core: CoreAddr,
     pub connections: Connections,
     pub in_flight: InFlight,
+    /// Signalled when the session's core rejects its access token.
+    pub token_rejected: Arc<Notify>,
 }
 
 impl Reporter {
@@ -92,12 +97,18 @@ impl Reporter {
                 };
                 match connection.report(request).await {
                     Ok(response) => return response.more_due,
-                    Err(status) => tracing::warn!(
-                        error = &status as &dyn std::error::Error,
-                        core = %connection.core,
-                        count = batch.len(),
-                        "outcomes could not be reported, retrying"
-                    ),
+                    Err(status) => {
+                        tracing::warn!(
+                            error = &status as &dyn std::error::Error,
+                            core = %connection.core,
+                            count = batch.len(),
+                            "outcomes could not be reported, retrying"
+                        );
+                        let is_own = connection.core == self.core;
+                        if is_own && status.code() == Code::Unauthenticated {
+                            self.token_rejected.notify_one();
+                        }
+                    }
                 }
             }
             sleep(backoff.next()).await;

@@ -127,8 +127,12 @@ impl StreamOpener {
     /// Discards the token if core rejected it before its expiry.
     pub(crate) fn discard_rejected_token(&mut self, status: &Status) {
         if status.code() == Code::Unauthenticated {
-            self.token = None;
+            self.discard_token();
         }
+    }
+
+    pub(crate) fn discard_token(&mut self) {
+        self.token = None;
     }
 
     async fn open_without_timeout(
