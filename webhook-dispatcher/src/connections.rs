@@ -1,15 +1,12 @@
 //! The connections to cores with a stream: outcomes can be reported to any of them.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use core_client::CoreAddr;
 use proto::{
     ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
 };
-use tokio::time::timeout;
+use tokio::{sync::watch, time::timeout};
 use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
@@ -57,29 +54,23 @@ impl Connection {
 
 /// The last connection to each core, shared by all sessions.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Connections(Arc<Mutex<Vec<Connection>>>);
+pub(crate) struct Connections(watch::Sender<Vec<Connection>>);
 
 impl Connections {
     /// Replaces the connection to the same core.
     pub(crate) fn insert(&self, connection: Connection) {
-        let mut connections = self.lock();
-        connections.retain(|open| open.core != connection.core);
-        connections.push(connection);
+        self.0.send_modify(|connections| {
+            connections.retain(|open| open.core != connection.core);
+            connections.push(connection);
+        });
     }
 
     pub(crate) fn remove(&self, core: &CoreAddr) {
-        self.lock().retain(|open| open.core != *core);
+        self.0
+            .send_modify(|connections| connections.retain(|open| open.core != *core));
     }
 
-    /// All of them, the one to this core first.
-    pub(crate) fn starting_with(&self, core: &CoreAddr) -> Vec<Connection> {
-        let mut connections = self.lock().clone();
-        connections.sort_by_key(|open| open.core != *core);
-        connections
-    }
-
-    /// A poisoned lock is usable: no code that holds it panics halfway through a change.
-    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Vec<Connection>> {
+        self.0.subscribe()
     }
 }

@@ -3,9 +3,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use proto::{
-    Notification, Outcome, ReceiveRequest, ReceiveResponse, ReportOutcomesRequest, outcome::Failure,
-};
+use proto::{Notification, Outcome, ReceiveRequest, ReceiveResponse, outcome::Failure};
 use tokio::{
     sync::{Notify, mpsc, watch},
     task::JoinSet,
@@ -19,7 +17,7 @@ use crate::{
     connections::{Connection, Connections},
     in_flight::InFlight,
     readiness::OpenStreams,
-    reporter::{Completed, Reporter},
+    reporter::{Completed, Reporter, report_test},
     sender::Sender,
     stream_opener::{NotificationStream, OpenError, StreamOpener},
     test_send::send_sample,
@@ -58,8 +56,6 @@ enum StreamError {
     Open(#[from] OpenError),
     #[error("core ended the stream with an error")]
     Status(#[from] Status),
-    #[error("core rejected the access token of a report")]
-    TokenRejected,
     #[error("core ended the stream")]
     Ended,
     #[error("core did not end the stream within {END_TIMEOUT:?}")]
@@ -112,10 +108,8 @@ impl CoreSession {
             let Err(error) = self.run_streams().await else {
                 continue;
             };
-            match &error {
-                StreamError::Status(status) => self.core.discard_rejected_token(status),
-                StreamError::TokenRejected => self.core.discard_token(),
-                _ => {}
+            if let StreamError::Status(status) = &error {
+                self.core.discard_rejected_token(status);
             }
             let wait = self.backoff.next();
             tracing::warn!(
@@ -184,7 +178,14 @@ impl CoreSession {
                 () = in_flight.ended() => {}
                 Ok(()) = self.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(None),
-                () = token_rejected.notified() => break Err(StreamError::TokenRejected),
+                // Core ends the stream too, but later.
+                () = token_rejected.notified() => match self.core.reconnect().await {
+                    Ok(connection) => self.connections.insert(connection),
+                    Err(error) => tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "the access token could not be renewed"
+                    ),
+                },
                 next = &mut replacement => break Ok(Some(next)),
             }
         };
@@ -281,17 +282,11 @@ impl CoreSession {
             return;
         }
         let sender = Arc::clone(&self.sender);
+        let connections = self.connections.clone();
+        let token_rejected = Arc::clone(&self.token_rejected);
         self.test_sends.spawn(async move {
-            let request = ReportOutcomesRequest {
-                test_outcomes: vec![send_sample(&sender, test).await],
-                ..ReportOutcomesRequest::default()
-            };
-            if let Err(status) = connection.report(request).await {
-                tracing::warn!(
-                    error = &status as &dyn std::error::Error,
-                    "a test send could not be reported"
-                );
-            }
+            let outcome = send_sample(&sender, test).await;
+            report_test(outcome, connection, &connections, &token_rejected).await;
         });
     }
 

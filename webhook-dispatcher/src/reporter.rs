@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use core_client::CoreAddr;
-use proto::{Outcome, ReportOutcomesRequest};
+use proto::{Outcome, ReportOutcomesRequest, TestOutcome};
 use tokio::{
     sync::{Notify, mpsc::UnboundedReceiver},
-    time::{Duration, Instant, sleep, sleep_until},
+    time::{Duration, Instant, sleep, sleep_until, timeout},
 };
-use tonic::Code;
+use tonic::{Code, Status};
 
 use crate::{
     backoff::Backoff,
-    connections::Connections,
+    connections::{Connection, Connections},
     in_flight::{InFlight, Slot},
 };
 
@@ -35,6 +35,13 @@ pub(crate) struct Completed {
     #[expect(dead_code, reason = "dropped to free the capacity")]
     pub slot: Slot,
 }
+
+/// How often outcomes are reported at once after a connection changes; then the wait for the next
+/// attempt is not shortened, so that a core that rejects every token is not asked for many.
+const MAX_RENEWALS: u32 = 8;
+
+/// How long a rejected token may take to be replaced, for the outcome of a test.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reports the outcomes of one session.
 pub(crate) struct Reporter {
@@ -87,9 +94,13 @@ impl Reporter {
     /// Reports until a core has recorded the outcomes or their leases have expired. Returns whether
     /// more is due.
     async fn report(&self, mut batch: Vec<Completed>) -> bool {
+        let mut connections = self.connections.subscribe();
         let mut backoff = Backoff::default();
+        let mut renewals = 0;
         while remove_expired(&mut batch) {
-            for connection in self.connections.starting_with(&self.core) {
+            let mut open = connections.borrow_and_update().clone();
+            open.sort_by_key(|connection| connection.core != self.core);
+            for connection in open {
                 let outcomes = batch.iter().map(|completed| completed.outcome.clone());
                 let request = ReportOutcomesRequest {
                     outcomes: outcomes.collect(),
@@ -111,7 +122,13 @@ impl Reporter {
                     }
                 }
             }
-            sleep(backoff.next()).await;
+            tokio::select! {
+                () = sleep(backoff.next()) => {}
+                Ok(()) = connections.changed(), if renewals < MAX_RENEWALS => {
+                    renewals += 1;
+                    backoff.reset();
+                }
+            }
         }
         false
     }
@@ -122,4 +139,40 @@ fn remove_expired(batch: &mut Vec<Completed>) -> bool {
     let now = Instant::now();
     batch.retain(|completed| completed.lease_expires_at.is_none_or(|expiry| now < expiry));
     !batch.is_empty()
+}
+
+/// Reports the outcome of a test to the core that sent it, again with a new token if core rejects the
+/// first.
+pub(crate) async fn report_test(
+    outcome: TestOutcome,
+    connection: Connection,
+    connections: &Connections,
+    token_rejected: &Notify,
+) {
+    let request = ReportOutcomesRequest {
+        test_outcomes: vec![outcome],
+        ..ReportOutcomesRequest::default()
+    };
+    let mut reported = connection.report(request.clone()).await;
+    let is_renewed = |open: &Connection| {
+        open.core == connection.core && open.authorization != connection.authorization
+    };
+    let is_rejected = |status: &Status| status.code() == Code::Unauthenticated;
+    if reported.as_ref().is_err_and(is_rejected) {
+        token_rejected.notify_one();
+        let mut changes = connections.subscribe();
+        let renewed = changes.wait_for(|open| open.iter().any(is_renewed));
+        let renewed = timeout(RENEWAL_TIMEOUT, renewed).await.ok();
+        let renewed =
+            renewed.and_then(|open| open.ok()?.iter().find(|open| is_renewed(open)).cloned());
+        if let Some(renewed) = renewed {
+            reported = renewed.report(request).await;
+        }
+    }
+    if let Err(status) = reported {
+        tracing::warn!(
+            error = &status as &dyn std::error::Error,
+            "a test send could not be reported"
+        );
+    }
 }

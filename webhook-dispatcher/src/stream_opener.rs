@@ -127,18 +127,20 @@ impl StreamOpener {
     /// Discards the token if core rejected it before its expiry.
     pub(crate) fn discard_rejected_token(&mut self, status: &Status) {
         if status.code() == Code::Unauthenticated {
-            self.discard_token();
+            self.token = None;
         }
     }
 
-    pub(crate) fn discard_token(&mut self) {
+    /// Connects with a new token.
+    pub(crate) async fn reconnect(&mut self) -> Result<Connection, OpenError> {
         self.token = None;
+        let connecting = tokio::time::timeout(OPEN_TIMEOUT, self.connect());
+        let (connection, _) = connecting.await.unwrap_or(Err(OpenError::Timeout))?;
+        Ok(connection)
     }
 
-    async fn open_without_timeout(
-        &mut self,
-        first: ReceiveRequest,
-    ) -> Result<NotificationStream, OpenError> {
+    /// Connects, and gets a token if there is none. Returns when it is to be renewed, too.
+    async fn connect(&mut self) -> Result<(Connection, Instant), OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
         let token = match self.token(&channel).await {
             Err(OpenError::Token(status)) => {
@@ -147,19 +149,26 @@ impl StreamOpener {
             }
             token => token?,
         };
+        let connection = Connection {
+            core: self.addr.clone(),
+            channel,
+            authorization: token.authorization,
+        };
+        Ok((connection, token.renew_at))
+    }
 
+    async fn open_without_timeout(
+        &mut self,
+        first: ReceiveRequest,
+    ) -> Result<NotificationStream, OpenError> {
+        let (connection, renew_at) = self.connect().await?;
         // At most one message is buffered, so that capacity is summed up while core is busy.
         let (requests, outgoing) = mpsc::channel(1);
         let outgoing = tokio_stream::StreamExt::chain(
             tokio_stream::once(first),
             ReceiverStream::new(outgoing),
         );
-        let connection = Connection {
-            core: self.addr.clone(),
-            channel: channel.clone(),
-            authorization: token.authorization,
-        };
-        let response = NotificationsClient::new(channel)
+        let response = NotificationsClient::new(connection.channel.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .receive(connection.authorized(outgoing))
             .await
@@ -171,7 +180,7 @@ impl StreamOpener {
             requests,
             responses: response.into_inner(),
             connection,
-            renew_at: token.renew_at,
+            renew_at,
         })
     }
 
