@@ -3,6 +3,7 @@
 
 use std::{pin::pin, sync::Arc};
 
+use core_client::CoreAddr;
 use proto::{Notification, Outcome, ReceiveRequest, ReceiveResponse, outcome::Failure};
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -101,9 +102,9 @@ impl CoreSession {
     }
 
     /// Runs until shutdown; then completes what is in flight and ends once its outcomes are reported
-    /// or their leases have expired.
+    /// or their leases have expired. Returns its core.
     #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.core.addr()))]
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self) -> CoreAddr {
         while !self.shutdown.is_cancelled() {
             let Err(error) = self.run_streams().await else {
                 continue;
@@ -123,7 +124,7 @@ impl CoreSession {
         drop(self.outcomes);
         let _ = self.reporter.await;
         while self.test_sends.join_next().await.is_some() {}
-        self.connections.remove(self.core.addr());
+        self.core.addr().clone()
     }
 
     /// Runs a stream, and those that replace it for a new token, until shutdown.

@@ -102,7 +102,7 @@ impl WebhookDispatcher {
             sessions.update(&addrs.borrow_and_update().clone());
             tokio::select! {
                 Ok(()) = addrs.changed() => {}
-                Some(ended) = sessions.running.join_next() => log_panic(ended),
+                Some(ended) = sessions.running.join_next() => sessions.remove_connection(ended),
                 () = shutdown.cancelled() => {}
             }
         }
@@ -134,7 +134,7 @@ struct CoreSessions {
     connections: Connections,
     /// The cores with a session, and the tokens that end it.
     open_sessions: Vec<(CoreAddr, CancellationToken)>,
-    running: JoinSet<()>,
+    running: JoinSet<CoreAddr>,
     shutdown: CancellationToken,
 }
 
@@ -153,7 +153,7 @@ impl CoreSessions {
             is_current
         });
         for addr in addrs {
-            if self.open_sessions.iter().any(|(open, _)| open == addr) {
+            if self.has_session(addr) {
                 continue;
             }
             let end = self.shutdown.child_token();
@@ -175,7 +175,20 @@ impl CoreSessions {
         }
     }
 
-    /// Waits until all sessions have ended.
+    /// Removes the connection to the core of an ended session, unless the core has returned and has
+    /// another session.
+    fn remove_connection(&self, ended: Result<CoreAddr, JoinError>) {
+        let addr = log_panic(ended);
+        if let Some(addr) = addr.filter(|addr| !self.has_session(addr)) {
+            self.connections.remove(&addr);
+        }
+    }
+
+    fn has_session(&self, addr: &CoreAddr) -> bool {
+        self.open_sessions.iter().any(|(open, _)| open == addr)
+    }
+
+    /// Waits until all sessions have ended. Each may report its outcomes to the cores of the others.
     async fn join(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             log_panic(ended);
@@ -183,8 +196,8 @@ impl CoreSessions {
     }
 }
 
-fn log_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "core session panicked");
-    }
+fn log_panic(ended: Result<CoreAddr, JoinError>) -> Option<CoreAddr> {
+    ended
+        .inspect_err(|error| tracing::error!(%error, "core session panicked"))
+        .ok()
 }

@@ -1,10 +1,17 @@
 //! Several cores of one platform, of which one stops: outcomes of its notifications are reported to
 //! another core, since leases are common to all cores.
 
-use std::{num::NonZeroU32, time::Instant};
+use std::{
+    iter,
+    net::Ipv4Addr,
+    num::NonZeroU32,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
 use crate::harness::{
-    CoreStream, Dispatcher, FakeCore, GatedReceiver, OK, config, notification, responding,
+    CoreStream, Dispatcher, FakeCore, GatedReceiver, NameServer, OK, capacity, config,
+    in_isolated_network, notification, responding,
 };
 
 /// Two cores, a dispatcher, and its streams to them.
@@ -144,4 +151,66 @@ async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     other.reports.acknowledge(&reported);
     drop(unresponsive);
     dispatcher.exited().await;
+}
+
+/// A name server tells which cores there are. Each change is found by the next lookup.
+#[tokio::test]
+async fn a_core_joins_leaves_and_returns_while_notifications_are_in_flight() {
+    in_isolated_network(async {
+        let [first_addr, second_addr] = [2, 3].map(|last| Ipv4Addr::new(127, 0, 0, last));
+        let cores = Arc::new(Mutex::new(vec![first_addr]));
+        let current = Arc::clone(&cores);
+        let answers = iter::repeat_with(move || current.lock().unwrap().clone());
+        let _server = NameServer::start(answers).await;
+        let mut first = FakeCore::start_at((first_addr, 50051).into()).await;
+        let mut second = FakeCore::start_at((second_addr, 50051).into()).await;
+        let mut config = webhook_dispatcher::Config {
+            core_urls: vec!["http://cores.example:50051".parse().unwrap()],
+            max_in_flight: NonZeroU32::new(8).unwrap(),
+            // The receiver responds after two lookups.
+            send_timeout: Duration::from_secs(45),
+            ..config(&[])
+        };
+        config.core.allow_plaintext_core = true;
+        let dispatcher = Dispatcher::start(&config);
+        let mut leaving = first.stream().await;
+        assert_eq!(leaving.next_request().await, Some(capacity(8)));
+
+        *cores.lock().unwrap() = vec![first_addr, second_addr];
+        let mut stream = second.stream().await;
+        assert_eq!(stream.next_request().await, Some(capacity(4)));
+        let mut receiver = GatedReceiver::start().await;
+        leaving.send(vec![notification(1, &receiver.url)]).await;
+        receiver.next_request_arrived().await;
+
+        *cores.lock().unwrap() = vec![second_addr];
+        assert_eq!(leaving.remaining_requests().await, []);
+        drop(leaving);
+        assert_eq!(stream.next_request().await, Some(capacity(4)));
+
+        *cores.lock().unwrap() = vec![first_addr, second_addr];
+        let mut returned = first.stream().await;
+        assert_eq!(returned.next_request().await, Some(capacity(4)));
+        receiver.permits.add_permits(1);
+        let held = returned.next_outcome().await;
+        assert_eq!(held.lease_token, "lease-1");
+        returned.acknowledge(&held);
+
+        // By then, the session that ended with the acknowledgement is gone.
+        for number in 2..6 {
+            let (url, _received) = responding(OK).await;
+            returned.send(vec![notification(number, &url)]).await;
+            let outcome = returned.next_outcome().await;
+            assert_eq!(outcome.lease_token, format!("lease-{number}"));
+            returned.acknowledge(&outcome);
+        }
+
+        dispatcher.shut_down();
+        returned.remaining_requests().await;
+        stream.remaining_requests().await;
+        drop((returned, stream));
+        dispatcher.exited().await;
+        assert!(second.reports.is_empty().await, "each core got its own");
+    })
+    .await;
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -51,6 +52,11 @@ impl FakeCore {
         Self::start_with("", HOUR).await
     }
 
+    /// A core at an address of loopback.
+    pub(crate) async fn start_at(addr: SocketAddr) -> Self {
+        Self::start_on(TcpListener::bind(addr).await.unwrap(), "", HOUR)
+    }
+
     /// A core whose first token has a lifetime in seconds.
     pub(crate) async fn start_with_lifetime(lifetime: u32) -> Self {
         Self::start_with("", lifetime).await
@@ -63,6 +69,10 @@ impl FakeCore {
 
     async fn start_with(token: &'static str, lifetime: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(listener, token, lifetime)
+    }
+
+    fn start_on(listener: TcpListener, token: &'static str, lifetime: u32) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (streams_tx, streams) = mpsc::unbounded_channel();
         let (token_requests_tx, token_requests) = mpsc::unbounded_channel();
