@@ -1,0 +1,89 @@
+//! A closed loop of HTTP/1.1 requests: each connection sends the next request when it has read the
+//! last response.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+type Connection = http1::SendRequest<Full<Bytes>>;
+
+/// Where to send which requests, in turn.
+pub(crate) struct Load {
+    addr: String,
+    requests: Vec<Request<Full<Bytes>>>,
+    connections: usize,
+}
+
+/// The result of one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) requests: f64,
+    /// Per second.
+    pub(crate) rate: f64,
+    /// The 99th percentile of response times, in milliseconds, if it was measured.
+    pub(crate) p99: Option<f64>,
+}
+
+impl Load {
+    pub(crate) fn new(
+        base_url: &str,
+        requests: Vec<Request<Full<Bytes>>>,
+        connections: usize,
+    ) -> Self {
+        Self {
+            addr: base_url.strip_prefix("http://").unwrap().to_owned(),
+            requests,
+            connections,
+        }
+    }
+
+    async fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(&self.addr).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        sender
+    }
+
+    /// Sends requests for a while. Each must succeed.
+    #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
+    pub(crate) async fn run(&self, duration: Duration) -> Sample {
+        let connections = join_all((0..self.connections).map(|_| self.connect())).await;
+        let started = Instant::now();
+        let until = started + duration;
+        let times = join_all(connections.into_iter().enumerate().map(
+            |(index, mut connection)| async move {
+                let mut times = Vec::new();
+                let requests = self.requests.iter().cycle().skip(index);
+                for request in requests {
+                    let sent = Instant::now();
+                    if sent >= until {
+                        break;
+                    }
+                    connection.ready().await.unwrap();
+                    let response = connection.send_request(request.clone()).await.unwrap();
+                    let status = response.status();
+                    let body = response.into_body().collect().await.unwrap().to_bytes();
+                    assert!(status.is_success(), "{status} {body:?}");
+                    times.push(sent.elapsed());
+                }
+                times
+            },
+        ))
+        .await;
+        let elapsed = started.elapsed();
+        let mut times: Vec<_> = times.into_iter().flatten().collect();
+        times.sort_unstable();
+        let requests = times.len() as f64;
+        Sample {
+            requests,
+            rate: requests / elapsed.as_secs_f64(),
+            p99: Some(times[times.len() * 99 / 100].as_secs_f64() * 1000.0),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Measures what requests cost, as ratios to references of the same run: an empty server with the
+//! platform's architecture, and pgbench with a create's rows. Takes minutes; asserts no times.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a panic fails the benchmark and shows where"
+)]
+#![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
+
+mod empty_server;
+mod endpoints;
+mod load;
+mod pgbench;
+mod platform;
+mod table;
+
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/postgres.rs"]
+mod postgres;
+#[path = "../../tests/e2e/harness/postgres_programs.rs"]
+mod postgres_programs;
+#[path = "../../tests/e2e/harness/prerequisites.rs"]
+mod prerequisites;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/program.rs"]
+mod program;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/psql_session.rs"]
+mod psql_session;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/resource_script.rs"]
+mod resource_script;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/server.rs"]
+mod server;
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use self::{
+    empty_server::EmptyServer,
+    endpoints::{Endpoint, create},
+    load::Load,
+    pgbench::Pgbench,
+    platform::Platform,
+    postgres::Postgres,
+    table::{Rates, print_costs, print_ratios},
+};
+
+/// How often each measurement is repeated.
+const ROUNDS: usize = 7;
+/// How long each measurement takes, in each round.
+const DURATION: Duration = Duration::from_millis(1500);
+/// The number of connections, and of requests at once.
+const CONNECTIONS: usize = 32;
+/// The same for creates beside pgbench.
+const PGBENCH_CONNECTIONS: [usize; 2] = [8, 32];
+/// How long the idle platform is observed.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What a rate is compared with.
+const EMPTY_SERVER: &str = "empty server";
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        // `EmptyServer::start` starts this program again.
+        if std::env::args().any(|argument| argument == empty_server::ARGUMENT) {
+            return empty_server::serve().await;
+        }
+        let Some(postgres) = Postgres::start() else {
+            return;
+        };
+        let sqlite = Platform::start("SQLite", None).await;
+        println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);
+        let postgresql = Platform::start("PostgreSQL", Some(&postgres.url())).await;
+        measure_endpoints(&[&sqlite, &postgresql]).await;
+        measure_creates(&postgresql, &postgres).await;
+    });
+}
+
+/// Measures endpoints beside the empty server, in random order.
+async fn measure_endpoints(platforms: &[&Platform]) {
+    let empty_server = EmptyServer::start();
+    let mut loads = vec![(
+        EMPTY_SERVER.to_owned(),
+        empty_server.load(CONNECTIONS),
+        None,
+    )];
+    for platform in platforms {
+        for endpoint in Endpoint::all(platform).await {
+            let name = format!("{}, {}", endpoint.name, platform.database);
+            let load = Load::new(&platform.base_url, endpoint.requests, CONNECTIONS);
+            loads.push((name, load, Some(*platform)));
+        }
+    }
+    let mut rates = Rates::default();
+    let mut costs = BTreeMap::new();
+    for round in 0..ROUNDS {
+        progress("endpoints", round);
+        for index in random_order(loads.len()) {
+            let (name, load, platform) = &loads[index];
+            let before = platform.map(Platform::processor_time);
+            let sample = load.run(DURATION).await;
+            if let (Some(platform), Some(before)) = (platform, before) {
+                let time = platform.processor_time() - before;
+                costs
+                    .entry(name.clone())
+                    .or_insert_with(Vec::new)
+                    .push(time / sample.requests);
+            }
+            rates.add(name, sample);
+        }
+    }
+    print_ratios("endpoint", &rates, EMPTY_SERVER, CONNECTIONS);
+    print_costs(&costs);
+}
+
+/// Measures creates over PostgreSQL beside pgbench, which inserts the same rows in one statement.
+async fn measure_creates(platform: &Platform, postgres: &Postgres) {
+    let pgbench = Pgbench::prepare(postgres);
+    for connections in PGBENCH_CONNECTIONS {
+        let load = Load::new(&platform.base_url, vec![create(platform)], connections);
+        let mut rates = Rates::default();
+        for round in 0..ROUNDS {
+            progress("creates beside pgbench", round);
+            for index in random_order(2) {
+                if index == 0 {
+                    rates.add("create, PostgreSQL", load.run(DURATION).await);
+                } else {
+                    rates.add("pgbench", pgbench.run(connections, DURATION));
+                }
+            }
+        }
+        print_ratios("create", &rates, "pgbench", connections);
+    }
+}
+
+/// So that what a measurement leaves behind affects each other one alike.
+fn random_order(count: usize) -> Vec<usize> {
+    let random = RandomState::new();
+    let mut order: Vec<_> = (0..count).collect();
+    order.sort_by_cached_key(|index| random.hash_one(index));
+    order
+}
+
+fn progress(what: &str, round: usize) {
+    eprintln!("{what}: round {} of {ROUNDS}", round + 1);
+}

@@ -1,0 +1,78 @@
+//! pgbench: inserts the rows of a create in one statement, as fast as PostgreSQL can.
+
+use std::{path::PathBuf, process::Command, time::Duration};
+
+use crate::{load::Sample, postgres::Postgres, postgres_programs};
+
+pub(crate) struct Pgbench {
+    program: PathBuf,
+    directory: String,
+}
+
+impl Pgbench {
+    /// Copies the tables of deliveries and tasks, with their indexes, and the rows of one delivery as
+    /// a template.
+    pub(crate) fn prepare(postgres: &Postgres) -> Self {
+        postgres.sql(
+            "CREATE TABLE template_deliveries AS SELECT * FROM deliveries LIMIT 1;
+             CREATE TABLE template_tasks AS SELECT * FROM tasks
+                 WHERE delivery_id = (SELECT id FROM template_deliveries);
+             CREATE TABLE reference_deliveries (LIKE deliveries INCLUDING ALL);
+             CREATE TABLE reference_tasks (LIKE tasks INCLUDING ALL)",
+        );
+        let deliveries = insert(postgres, "deliveries", &[("id", "gen_random_uuid()")]);
+        let new_delivery = "(SELECT id FROM delivery)";
+        let new_ids = [("id", "gen_random_uuid()"), ("delivery_id", new_delivery)];
+        let tasks = insert(postgres, "tasks", &new_ids);
+        let directory = postgres.directory().to_owned();
+        let script = format!("WITH delivery AS ({deliveries} RETURNING id) {tasks};\n");
+        std::fs::write(format!("{directory}/create.sql"), script).unwrap();
+        Self {
+            program: postgres_programs::find().unwrap().join("pgbench"),
+            directory,
+        }
+    }
+
+    pub(crate) fn run(&self, connections: usize, duration: Duration) -> Sample {
+        // Whole seconds.
+        let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+        let output = Command::new(&self.program)
+            .args(["--no-vacuum", "--protocol=prepared", "--jobs=2"])
+            .arg(format!("--client={connections}"))
+            .arg(format!("--time={seconds}"))
+            .arg(format!("--file={}/create.sql", self.directory))
+            .args(["--host", &self.directory, "--username=delivery", "postgres"])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "pgbench: {errors}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let number = |prefix| {
+            let line = stdout.lines().find_map(|line| line.strip_prefix(prefix));
+            let number = line.unwrap().split_whitespace().next().unwrap();
+            number.parse().unwrap()
+        };
+        Sample {
+            requests: number("number of transactions actually processed: "),
+            rate: number("tps = "),
+            p99: None,
+        }
+    }
+}
+
+/// A statement that inserts the rows of a template, with other values in some columns.
+fn insert(postgres: &Postgres, table: &str, values: &[(&str, &str)]) -> String {
+    let columns = postgres.query(&format!(
+        "SELECT attname FROM pg_attribute WHERE attrelid = '{table}'::regclass
+         AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+    ));
+    let selected: Vec<_> = columns
+        .lines()
+        .map(|column| {
+            let value = values.iter().find(|(name, _)| *name == column);
+            value.map_or(column, |(_, value)| *value)
+        })
+        .collect();
+    let selected = selected.join(", ");
+    format!("INSERT INTO reference_{table} SELECT {selected} FROM template_{table}")
+}

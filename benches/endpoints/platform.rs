@@ -1,0 +1,96 @@
+//! The all-in-one over one of its databases.
+
+use std::{path::Path, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http_body_util::BodyExt;
+use hyper::{Request, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+use crate::{
+    endpoints::{Body, token},
+    server::{Server, reserve_addr},
+};
+
+pub(crate) struct Platform {
+    pub(crate) database: &'static str,
+    pub(crate) base_url: String,
+    /// `Basic` credentials of the demo's shop.
+    pub(crate) credentials: String,
+    /// `Bearer` token of the demo's shop.
+    pub(crate) authorization: String,
+    server: Server,
+    _directory: TempDir,
+}
+
+impl Platform {
+    pub(crate) async fn start(database: &'static str, database_url: Option<&str>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let data_dir = directory.path().to_str().unwrap();
+        let mut arguments = vec![
+            format!("--rest-listen={}", reserve_addr()),
+            format!("--core-listen={}", reserve_addr()),
+            format!("--data-dir={data_dir}"),
+        ];
+        arguments.extend(database_url.map(|url| format!("--database-url={url}")));
+        let program = Path::new(env!("CARGO_BIN_EXE_delivery"));
+        let mut server = Server::new("delivery", program, arguments, ("ready:", 1));
+        server.start().await;
+        let ready = std::fs::read(Path::new(data_dir).join("ready.json")).unwrap();
+        let ready: Value = serde_json::from_slice(&ready).unwrap();
+        let client = &ready["demo_client"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let pair = [&client["api_key"], &client["api_secret"]].map(text);
+        let mut platform = Self {
+            database,
+            base_url: text(&ready["base_url"]),
+            credentials: format!("Basic {}", STANDARD.encode(pair.join(":"))),
+            authorization: String::new(),
+            server,
+            _directory: directory,
+        };
+        let issued = platform.fetch(token(&platform)).await;
+        platform.authorization = format!("Bearer {}", text(&issued["access_token"]));
+        platform
+    }
+
+    /// Sends a request on a connection of its own, and returns the response's JSON.
+    pub(crate) async fn fetch(&self, request: Request<Body>) -> Value {
+        let addr = self.base_url.strip_prefix("http://").unwrap();
+        let stream = TcpStream::connect(addr).await.unwrap();
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let response = sender.send_request(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(status.is_success(), "{status} {body:?}");
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// Processor time of the process in seconds.
+    pub(crate) fn processor_time(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.server.id())).unwrap();
+        // The fields `utime` and `stime`, in ticks of 10 ms.
+        let fields = stat.rsplit(')').next().unwrap();
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        ticks
+            .map(|ticks| ticks.parse::<f64>().unwrap())
+            .sum::<f64>()
+            / 100.0
+    }
+
+    /// Memory, and processor time while nothing is requested.
+    pub(crate) async fn idle_usage(&self, duration: Duration) -> String {
+        let before = self.processor_time();
+        tokio::time::sleep(duration).await;
+        let share = (self.processor_time() - before) / duration.as_secs_f64();
+        let status = format!("/proc/{}/status", self.server.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.unwrap().trim();
+        format!("{resident} resident, {:.1} % of a processor", 100.0 * share)
+    }
+}
