@@ -1,5 +1,5 @@
-//! The load of notifications on PostgreSQL: statements counted in a proxy, and no open transaction
-//! during a request to a receiver.
+//! The load on PostgreSQL: statements counted in a proxy, and no open transaction during a request
+//! to a receiver.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ const HOLD_TIME: Duration = Duration::from_secs(10);
 /// Far longer than logging all attempts takes.
 const LOG_TIMEOUT: Duration = Duration::from_mins(1);
 
+const CREATES: usize = 500;
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.
@@ -80,6 +81,30 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
         "{NOTIFICATIONS} notifications dispatched, recorded and logged in {statements} statements"
     ));
     assert!(statements * 10 <= NOTIFICATIONS, "{statements} statements");
+}
+
+/// The time slot and the price list are read, and one statement inserts the delivery with its tasks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_create_costs_three_round_trips_to_the_database() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let proxy = PostgresProxy::start(postgres.socket()).await;
+    let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
+    let shop = cluster.shop().await;
+
+    let before = proxy.statements();
+    for _ in 0..CREATES {
+        shop.create_delivery().await.unwrap();
+    }
+    let statements = proxy.statements() - before;
+
+    report(&format!(
+        "{CREATES} deliveries created in {statements} statements"
+    ));
+    // The rest is what cores do periodically.
+    assert_eq!(statements / CREATES, 3, "{statements} statements");
 }
 
 /// "No database transaction is open during an HTTP request": while a receiver does not respond, there

@@ -71,13 +71,25 @@ impl Definitions {
         self.applied.increment();
     }
 
+    /// What a request for a value needs. This core invalidates its own values, so if it is the only
+    /// one, a recent value is the current one: only an apply whose outcome its caller does not know
+    /// may be seen later.
+    fn needed(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
+        let needed = if self.storage.is_single_process() {
+            Freshness::Recent
+        } else {
+            freshness
+        };
+        (needed, &self.applied)
+    }
+
     /// The current price list of a store, if it has one.
     pub(super) async fn price_list(
         &self,
         store_id: StoreId,
         freshness: Freshness,
     ) -> Result<Option<Arc<PriceList>>, Error> {
-        let freshness = (freshness, &self.applied);
+        let freshness = self.needed(freshness);
         let read = self.read_price_list(store_id);
         let current = self.price_lists.get(store_id, freshness, read).await?;
         Ok(current.map(|current| current.list))
@@ -112,7 +124,7 @@ impl Definitions {
 
     /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
-        let freshness = (freshness, &self.applied);
+        let freshness = self.needed(freshness);
         self.zones.get((), freshness, self.read_zones()).await
     }
 
@@ -174,7 +186,7 @@ impl Definitions {
         store: &Store,
         freshness: Freshness,
     ) -> Result<Option<CompiledTimeSlot>, Error> {
-        let freshness = (freshness, &self.applied);
+        let freshness = self.needed(freshness);
         let key = (store.id, store.country.clone());
         let read = async {
             let reader = self.storage.reader();

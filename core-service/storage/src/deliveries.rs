@@ -9,8 +9,10 @@ use domain::{
 };
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
-    RelationDef, Select,
+    ActiveValue::Set,
+    ColumnTrait, DbBackend, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait, RelationDef, Select,
+    sea_query::{CommonTableExpression, WithClause},
 };
 
 use super::{
@@ -27,14 +29,24 @@ const DROPOFF: &str = "dropoff";
 const STRAIGHT_LINE: &str = "straight_line";
 const OSRM: &str = "osrm";
 
+/// Inserts a delivery with its tasks: in one statement if the database can, which saves a round trip.
 pub async fn insert(connection: &impl ConnectionTrait, delivery: &Delivery) -> Result<(), Error> {
-    delivery::Entity::insert(delivery_row(delivery))
-        .exec_without_returning(connection)
-        .await?;
     let tasks = [&delivery.pickup, &delivery.dropoff];
-    task::Entity::insert_many(tasks.map(|task| task_row(delivery.store_id, task)))
-        .exec_without_returning(connection)
-        .await?;
+    let tasks = task::Entity::insert_many(tasks.map(|task| task_row(delivery.store_id, task)));
+    let delivery = delivery::Entity::insert(delivery_row(delivery));
+    if connection.get_database_backend() == DbBackend::Postgres {
+        let mut inserted_delivery = CommonTableExpression::new();
+        inserted_delivery
+            .table_name("inserted_delivery")
+            .query(delivery.into_query());
+        let with_delivery = WithClause::new().cte(inserted_delivery).to_owned();
+        connection
+            .execute(&tasks.into_query().with(with_delivery))
+            .await?;
+        return Ok(());
+    }
+    delivery.exec_without_returning(connection).await?;
+    tasks.exec_without_returning(connection).await?;
     Ok(())
 }
 

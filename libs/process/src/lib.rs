@@ -16,3 +16,8 @@ pub mod reloading;
 pub mod secret_file;
 pub mod shutdown;
 pub mod tls;
+
+/// Every program's allocator: with the C library's, requests take up to a third longer
+/// (`docs/benchmarks.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -9,7 +9,11 @@ use std::{
 };
 
 use domain::address::LatLng;
+use moka::sync::Cache;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+
+use crate::{GeocodeResult, Query};
 
 use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
 
@@ -22,6 +26,8 @@ pub(super) struct Index {
     /// All read the same file, even after another file replaces it at its path.
     connections: Vec<Mutex<Connection>>,
     next_connection: AtomicUsize,
+    /// What searches have found, by a hash of the query: a text is personal data.
+    found: Cache<[u8; 32], GeocodeResult>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +74,8 @@ pub(super) struct KnownHouse {
 }
 
 const MAX_CONNECTIONS: usize = 8;
+/// A few megabytes.
+const MAX_REMEMBERED: u64 = 10_000;
 const PRAGMAS: &str =
     "PRAGMA cache_size = -4096; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON;";
 
@@ -91,6 +99,10 @@ const LOWER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude 
     WHERE street = ?1 AND number < ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number DESC, suffix DESC LIMIT 1";
 const UPPER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number > ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number, suffix LIMIT 1";
+
+fn key(query: &Query) -> [u8; 32] {
+    Sha256::digest(format!("{query:?}")).into()
+}
 
 impl Index {
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
@@ -125,7 +137,21 @@ impl Index {
             countries,
             connections: connections.into_iter().map(Mutex::new).collect(),
             next_connection: AtomicUsize::new(0),
+            found: Cache::new(MAX_REMEMBERED),
         })
+    }
+
+    /// Remembers the result of a search if it is an address. Others are large, and anybody can ask
+    /// for any number of them.
+    pub(super) fn remember(&self, query: &Query, result: &GeocodeResult) {
+        if matches!(result, GeocodeResult::Found(_)) {
+            self.found.insert(key(query), result.clone());
+        }
+    }
+
+    /// The result of an earlier search.
+    pub(super) fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
+        self.found.get(&key(query))
     }
 
     /// Reserves a connection for a search.

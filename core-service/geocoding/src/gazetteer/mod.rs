@@ -105,21 +105,27 @@ impl Gazetteer {
 
     /// Searches for an address. Blocks on file reads: do not call from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
+        search_index(&*self.usable_index()?, query)
+    }
+
+    /// As [`Self::search`], and remembers what is found.
+    fn search_and_remember(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self.usable_index()?;
-        let mut best = GeocodeResult::NotFound;
-        for country in &index.countries {
-            let is_included = query
-                .country
-                .as_ref()
-                .is_none_or(|code| code.eq_ignore_ascii_case(country));
-            if is_included {
-                let result = search::search(&index, query, country)?;
-                if is_better(&result, &best) {
-                    best = result;
-                }
-            }
-        }
-        Ok(best)
+        let result = search_index(&index, query)?;
+        index.remember(query, &result);
+        Ok(result)
+    }
+
+    /// What an earlier search of the current index has found. Does not block: `None` also while an
+    /// index is opened.
+    fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
+        let file = fs::metadata(&self.path).ok()?;
+        let index = {
+            let current = self.current.try_lock().ok()?;
+            let is_current = current.last_seen == Some(FileIdentity::of(&file));
+            current.index.clone().filter(|_| is_current)
+        };
+        index?.remembered(query)
     }
 
     /// The current index. If a new file can't be opened, the previous index stays in use.
@@ -171,6 +177,23 @@ impl FileIdentity {
     }
 }
 
+fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {
+    let mut best = GeocodeResult::NotFound;
+    for country in &index.countries {
+        let is_included = query
+            .country
+            .as_ref()
+            .is_none_or(|code| code.eq_ignore_ascii_case(country));
+        if is_included {
+            let result = search::search(index, query, country)?;
+            if is_better(&result, &best) {
+                best = result;
+            }
+        }
+    }
+    Ok(best)
+}
+
 /// Whether a result is better than another: found before partial, then by confidence.
 fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
     let rank = |result: &GeocodeResult| match result {
@@ -187,15 +210,19 @@ fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
     rank(result) > rank(other)
 }
 
-/// Runs the searches of a gazetteer on blocking threads.
+/// Runs the searches of a gazetteer on blocking threads. Shops send the same texts again and again:
+/// what a search of the current index has found is not searched again.
 pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
 
 impl Geocoder for GazetteerGeocoder {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
-        let gazetteer = Arc::clone(&self.0);
-        let query = query.clone();
         async move {
-            let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
+            if let Some(result) = self.0.remembered(query) {
+                return Ok(result);
+            }
+            let (gazetteer, query) = (Arc::clone(&self.0), query.clone());
+            let searched =
+                tokio::task::spawn_blocking(move || gazetteer.search_and_remember(&query)).await;
             match searched {
                 Ok(Ok(result)) => Ok(result),
                 Ok(Err(error)) => Err(Error::Unavailable(Box::new(error))),

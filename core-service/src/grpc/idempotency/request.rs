@@ -27,6 +27,12 @@ const MAX_KEY_LENGTH: usize = 255;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::grpc) struct RequestKey(pub(super) Option<KeyedRequest>);
 
+impl RequestKey {
+    pub(in crate::grpc) fn is_absent(self) -> bool {
+        self.0.is_none()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedRequest {
     pub(super) key: Key,

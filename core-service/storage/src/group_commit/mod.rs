@@ -1,5 +1,6 @@
 //! Group commit: a flush costs the same for one write as for many. Writes that arrive during a
-//! commit share the next one, each in a savepoint, and return when it is on disk.
+//! commit share the next one, and return when it is on disk. If one of them fails, all are rolled
+//! back and run again, each in a savepoint.
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,7 @@ impl GroupCommit {
                 connection: Some(connection),
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
+                savepoints: 0,
             }
             .run(queue),
         );
@@ -144,12 +146,18 @@ impl CommitTimer {
     }
 }
 
+/// How many commits have savepoints after a write has failed: a workload of which many writes fail
+/// does not run twice.
+const COMMITS_WITH_SAVEPOINTS: u32 = 64;
+
 /// Runs writes on one connection, and replaces it after a failure.
 struct Writer {
     url: String,
     connection: Option<DatabaseConnection>,
     commit_timer: CommitTimer,
     failures: Arc<AtomicU64>,
+    /// How many of the next commits have savepoints.
+    savepoints: u32,
 }
 
 impl Writer {
@@ -180,7 +188,7 @@ impl Writer {
     /// Runs the jobs in one transaction and commits it. After an error all are rolled back.
     async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
         self.commit_timer.set(Some(Instant::now()));
-        let result = self.try_to_commit(jobs).await;
+        let result = self.commit_together(jobs).await;
         self.commit_timer.set(None);
         if let Err(error) = &result {
             let mut errors = jobs.iter().filter_map(|job| job.error());
@@ -191,12 +199,30 @@ impl Writer {
         result
     }
 
-    async fn try_to_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+    /// Without savepoints, each of which costs two round trips to the connection's thread, unless a
+    /// job fails or has failed recently.
+    async fn commit_together(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        if self.savepoints == 0 || jobs.len() == 1 {
+            let is_failed = self.try_to_commit(jobs, Savepoints::No).await? == Committed::No;
+            if !is_failed || jobs.len() == 1 {
+                return Ok(());
+            }
+            self.savepoints = COMMITS_WITH_SAVEPOINTS;
+        }
+        self.savepoints -= 1;
+        self.try_to_commit(jobs, Savepoints::Yes).await.map(|_| ())
+    }
+
+    async fn try_to_commit(
+        &mut self,
+        jobs: &mut [Box<dyn Job>],
+        savepoints: Savepoints,
+    ) -> Result<Committed, Error> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => open_sqlite_writer(&self.url).await?,
         };
-        let result = transact(&connection, jobs).await;
+        let result = transact(&connection, jobs, savepoints).await;
         if result.is_ok() {
             self.connection = Some(connection);
             return result;
@@ -211,28 +237,60 @@ impl Writer {
     }
 }
 
-async fn transact(connection: &DatabaseConnection, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
+/// Whether each job of a transaction has a savepoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Savepoints {
+    No,
+    Yes,
+}
+
+/// Whether a transaction was committed. Without savepoints, it is rolled back when a job fails.
+#[derive(PartialEq, Eq)]
+enum Committed {
+    No,
+    Yes,
+}
+
+async fn transact(
+    connection: &DatabaseConnection,
+    jobs: &mut [Box<dyn Job>],
+    savepoints: Savepoints,
+) -> Result<Committed, Error> {
     let options = TransactionOptions {
         sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
         ..TransactionOptions::default()
     };
     let transaction = connection.begin_with_options(options).await?;
     for job in jobs.iter_mut().filter(|job| job.is_caller_waiting()) {
-        let savepoint = transaction.begin().await?;
-        match job.run(&savepoint).await {
-            JobResult::Done => savepoint.commit().await?,
-            JobResult::Failed => savepoint.rollback().await?,
+        let savepoint = match savepoints {
+            Savepoints::No => None,
+            Savepoints::Yes => Some(transaction.begin().await?),
+        };
+        match job.run(savepoint.as_ref().unwrap_or(&transaction)).await {
             JobResult::Broken => return Err(Error::RolledBack),
+            JobResult::Done => {
+                if let Some(savepoint) = savepoint {
+                    savepoint.commit().await?;
+                }
+            }
+            JobResult::Failed => {
+                let Some(savepoint) = savepoint else {
+                    transaction.rollback().await?;
+                    return Ok(Committed::No);
+                };
+                savepoint.rollback().await?;
+            }
         }
     }
-    transaction.commit().await.map_err(Error::from)
+    transaction.commit().await?;
+    Ok(Committed::Yes)
 }
 
 /// The result of a job's work.
 enum JobResult {
     Done,
-    /// The caller's code returned an error of its own or a unique violation: only its savepoint is
-    /// rolled back.
+    /// The caller's code returned an error of its own or a unique violation: what it wrote is rolled
+    /// back.
     Failed,
     /// The work failed otherwise in the database, or panicked: the state of the transaction is
     /// unknown.

@@ -53,3 +53,42 @@ fn an_invalid_index_file_leaves_the_previous_index_in_use() {
         Err(SearchError::NoIndex(_))
     ));
 }
+
+#[test]
+fn what_was_found_is_remembered_until_an_import_and_only_for_the_same_query() {
+    let gazetteer = gazetteer_of("FR", STREET_WITH_GAPS);
+    let query = Query::new("2 rue X, Paris");
+    assert_eq!(gazetteer.remembered(&query), None);
+
+    let result = gazetteer.search_and_remember(&query).unwrap();
+
+    assert!(matches!(result, GeocodeResult::Found(_)));
+    assert_eq!(gazetteer.remembered(&query), Some(result));
+    let near = LatLng::new(48.8, 2.3).ok();
+    for other in [
+        Query::new("2 rue Y, Paris"),
+        Query {
+            near,
+            ..query.clone()
+        },
+        Query {
+            country: Some("FR".to_owned()),
+            ..query.clone()
+        },
+        Query {
+            required: Precision::Locality,
+            ..query.clone()
+        },
+    ] {
+        assert_eq!(gazetteer.remembered(&other), None, "{other:?}");
+    }
+
+    import(&gazetteer, "FR", PARIS);
+    assert_eq!(gazetteer.remembered(&query), None, "before the next search");
+    gazetteer.search_and_remember(&query).unwrap();
+    assert_eq!(
+        gazetteer.remembered(&query),
+        None,
+        "an address that is not found"
+    );
+}
