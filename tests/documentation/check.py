@@ -2,10 +2,11 @@
 
     python3 check.py <path of the program `delivery`>
 
-The platform is started on free ports over a new database. `openapi-spec-validator` validates the
-OpenAPI document; `PyLD` expands and compacts responses and looks up their names in the documentation; `@api-platform/api-doc-parser` (see
-package.json) finds every resource from the entrypoint; `schemathesis` generates valid and invalid
-requests from the OpenAPI document and checks the responses.
+The platform is started on free ports over a new database. `oauthlib` gets the access tokens;
+`openapi-spec-validator` validates the OpenAPI document; `PyLD` expands and compacts responses and looks
+up their names in the documentation; `@api-platform/api-doc-parser` (see package.json) finds every
+resource from the entrypoint; `schemathesis` generates valid and invalid requests from the OpenAPI
+document and checks the responses.
 """
 
 import json

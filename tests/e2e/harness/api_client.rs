@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use delivery::Credentials;
 use http_body_util::{BodyExt, Full};
@@ -12,9 +13,6 @@ use hyper::{
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
-};
-use oauth2::{
-    AuthType, ClientId, ClientSecret, Scope, TokenResponse, TokenUrl, basic::BasicClient,
 };
 use serde_json::Value;
 
@@ -44,23 +42,28 @@ impl ApiClient {
         }
     }
 
-    /// A client with a token that the `oauth2` crate got by the client credentials flow.
+    /// A client with a token for these scopes.
     pub(crate) async fn authorized(
         base_url: &str,
         credentials: &Credentials,
         scopes: &[&str],
     ) -> Self {
         let client = Self::new(base_url);
-        let token = BasicClient::new(ClientId::new(credentials.api_key.clone()))
-            .set_client_secret(ClientSecret::new(credentials.api_secret.clone()))
-            .set_auth_type(AuthType::BasicAuth)
-            .set_token_uri(TokenUrl::new(format!("{base_url}/oauth2/token")).unwrap())
-            .exchange_client_credentials()
-            .add_scopes(scopes.iter().map(|scope| Scope::new((*scope).to_owned())))
-            .request_async(&|request: oauth2::HttpRequest| client.exchange(request))
-            .await
+        let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("grant_type", "client_credentials")
+            .append_pair("scope", &scopes.join(" "))
+            .finish();
+        let request = Request::post(client.url("/oauth2/token"))
+            .header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(basic)))
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::from(form))
             .unwrap();
-        client.with_token(token.access_token().secret())
+        let response = client.http.request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let issued = response.into_body().collect().await.unwrap().to_bytes();
+        let issued: Value = serde_json::from_slice(&issued).unwrap();
+        client.with_token(issued["access_token"].as_str().unwrap())
     }
 
     /// The same client with another token.
@@ -183,18 +186,5 @@ impl ApiClient {
     /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base_url)
-    }
-
-    async fn exchange(
-        &self,
-        request: oauth2::HttpRequest,
-    ) -> Result<oauth2::HttpResponse, hyper_util::client::legacy::Error> {
-        let response = self
-            .http
-            .request(request.map(|body| Full::new(Bytes::from(body))))
-            .await?;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes().to_vec();
-        Ok(oauth2::HttpResponse::from_parts(parts, body))
     }
 }
