@@ -25,6 +25,7 @@ mod events;
 mod examples;
 mod held_bodies;
 mod idempotency;
+mod iris;
 mod journey;
 mod operator;
 mod request_schemas;

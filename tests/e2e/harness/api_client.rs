@@ -49,20 +49,9 @@ impl ApiClient {
         scopes: &[&str],
     ) -> Self {
         let client = Self::new(base_url);
-        let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
-        let form = url::form_urlencoded::Serializer::new(String::new())
-            .append_pair("grant_type", "client_credentials")
-            .append_pair("scope", &scopes.join(" "))
-            .finish();
-        let request = Request::post(client.url("/oauth2/token"))
-            .header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(basic)))
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(Full::from(form))
-            .unwrap();
-        let response = client.http.request(request).await.unwrap();
-        assert_eq!(response.status(), 200);
-        let issued = response.into_body().collect().await.unwrap().to_bytes();
-        let issued: Value = serde_json::from_slice(&issued).unwrap();
+        let scope = scopes.join(" ");
+        let form = [("grant_type", "client_credentials"), ("scope", &scope)];
+        let issued = client.request_token(credentials, &form).await.expect(200);
         client.with_token(issued["access_token"].as_str().unwrap())
     }
 
@@ -132,10 +121,8 @@ impl ApiClient {
     ) -> Response {
         let mut body = url::form_urlencoded::Serializer::new(String::new());
         body.extend_pairs(form);
-        let basic = base64::Engine::encode(
-            &base64::engine::general_purpose::STANDARD,
-            format!("{}:{}", credentials.api_key, credentials.api_secret),
-        );
+        let basic = format!("{}:{}", credentials.api_key, credentials.api_secret);
+        let basic = STANDARD.encode(basic);
         let request = Request::post(self.url("/oauth2/token"))
             .header(AUTHORIZATION, format!("Basic {basic}"))
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
