@@ -116,6 +116,12 @@ impl Documentation {
         &parameter.unwrap_or_else(|| panic!("{template} has no {name}"))["schema"]
     }
 
+    /// The schema of an operation's request body.
+    pub(crate) fn request_body(&self, method: &Method, template: &str, media_type: &str) -> &Value {
+        let method = method.as_str().to_ascii_lowercase();
+        &self.document["paths"][template][method]["requestBody"]["content"][media_type]["schema"]
+    }
+
     /// The documentation of a response.
     fn response(&self, method: &Method, path: &str, status: u16) -> Option<&Value> {
         let method = match *method {

@@ -217,7 +217,8 @@ fn is_of_type(types: &Value, value: &Value) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
+        // 1.0 is an integer.
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
         unknown => panic!("unknown type {unknown}"),
     };
     match types {

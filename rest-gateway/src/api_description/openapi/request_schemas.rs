@@ -81,6 +81,8 @@ pub(super) fn token_request() -> Value {
             "grant_type": {"type": "string", "const": "client_credentials"},
             "scope": {
                 "type": "string",
+                // `scope-token`s of RFC 6749, section 3.3.
+                "pattern": r"^[ !#-\[\]-~]*$",
                 "description": "Scopes, separated by spaces; by default `deliveries`.",
             },
             "client_id": {"type": "string", "description": "The API key, unless sent by HTTP Basic."},

@@ -1,0 +1,87 @@
+//! Parameters in paths and queries.
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::deliveries::draft_with;
+use crate::harness::{Database, Documentation, Mismatches, Platform, iri};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let delivery = client
+        .create_delivery(draft_with("externalReference", &json!("7")))
+        .await;
+    let quote = client
+        .post(
+            "/api/retail_prices/calculate",
+            draft_with("externalReference", &json!(null)),
+        )
+        .await
+        .expect(200);
+    let delivery = iri(&delivery).rsplit('/').next().unwrap();
+    let quote = iri(&quote).rsplit('/').next().unwrap();
+    let upper_case = delivery.to_uppercase();
+    let documentation = Documentation::of(&platform.base_url).await;
+    let mut mismatches = Mismatches::default();
+
+    for (template, name, values) in [
+        (
+            "/api/deliveries/{id}",
+            "id",
+            &[delivery, "assert", &upper_case, "x"][..],
+        ),
+        (
+            "/api/retail_prices/{token}",
+            "token",
+            &[quote, "calculate", "x"],
+        ),
+        ("/api/deliveries", "createdAt[after]", &["", " ", "today"]),
+        (
+            "/api/deliveries",
+            "dropoff.before[before]",
+            &["", " ", "today"],
+        ),
+        ("/api/deliveries", "externalReference", &["", "7", "8"]),
+        ("/api/deliveries", "status", &["", "todo", "TODO", "DONE"]),
+        (
+            "/api/deliveries",
+            "exists[cancelledAt]",
+            &["", "yes", "true", "0"],
+        ),
+        (
+            "/api/deliveries",
+            "itemsPerPage",
+            &["", "0", "1", "100", "101", "1.5", "x"],
+        ),
+        ("/api/events", "after", &["", "-1", "0", "x"]),
+        ("/api/events", "itemsPerPage", &["", "0", "1", "100", "101"]),
+    ] {
+        let schema = documentation.parameter(&Method::GET, template, name);
+        for value in values {
+            let path = if template.ends_with('}') {
+                template.replace(&format!("{{{name}}}"), value)
+            } else {
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                query.append_pair(name, value);
+                format!("{template}?{}", query.finish())
+            };
+            // A number in a URL is its text.
+            let number = value
+                .parse::<Value>()
+                .ok()
+                .filter(|_| schema["type"] == "integer");
+            let instance = number.unwrap_or_else(|| json!(value));
+
+            let errors = documentation.errors(schema, &instance);
+
+            let response = client.get(&path).await;
+            let case = format!("{template} {name}={value:.40}: {errors:?}");
+            mismatches.check_eq(case, response.status == 200, errors.is_empty());
+        }
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
