@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use delivery::Credentials;
 use futures_util::stream;
 use jiff::SignedDuration;
 use proto::{ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient};
-use tonic::{Code, Streaming};
+use serde_json::{Value, json};
+use tonic::{Code, Streaming, transport::Channel};
 
 use crate::harness::{
-    Platform,
+    Database, Platform, Replica, WebhookReceiver, deliver,
     grpc::{self, with_token},
 };
-use delivery::Credentials;
 
 /// The limit within which the stream of a dispatcher that is no longer permitted ends.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,6 +28,24 @@ on_both_databases! {
         assert_ends(stream).await;
     }
 
+    async fn the_stream_of_a_dispatcher_ends_with_its_token(platform: &Platform) {
+        let operator = platform.operator().await;
+        let dispatcher = operator.create_client("", &["notifications"]).await;
+        let mut of_first = open(platform, &dispatcher).await;
+        platform.advance(SignedDuration::from_mins(30));
+        let mut of_second = open(platform, &dispatcher).await;
+
+        platform.advance(SignedDuration::from_mins(30));
+
+        let ended = tokio::time::timeout(END_TIMEOUT, of_first.message()).await;
+        let status = ended.expect("the stream should end").unwrap_err();
+        assert_eq!(
+            (status.code(), status.message()),
+            (Code::Unauthenticated, "the access token has expired; get a new one")
+        );
+        assert_stays_open(&mut of_second).await;
+    }
+
     async fn the_stream_of_a_dispatcher_ends_with_its_secret(platform: &Platform) {
         let operator = platform.operator().await;
         let first = operator.create_client("", &["notifications"]).await;
@@ -40,19 +59,79 @@ on_both_databases! {
         let mut of_third = open(platform, &third).await;
 
         assert_ends(of_second).await;
-        // Checked twice in this time.
-        let open = tokio::time::timeout(Duration::from_secs(5), of_third.message()).await;
-        assert!(open.is_err(), "{open:?}");
+        assert_stays_open(&mut of_third).await;
     }
 }
 
+/// The other core has cached the client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stream_of_a_dispatcher_that_was_disabled_at_another_core_ends() {
+    let Some([first, second]) = Replica::start_two().await else {
+        return;
+    };
+    let operator = first.operator().await;
+    let dispatcher = operator.create_client("", &["notifications"]).await;
+    let stream = open_with(second.connect(&dispatcher, &["notifications"]).await).await;
+
+    operator.disable_client(&dispatcher).await;
+
+    assert_ends(stream).await;
+    first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disabled_dispatcher_sends_nothing() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let receiver = WebhookReceiver::start().await;
+    let webhook = client
+        .create_webhook("delivery.completed", receiver.url())
+        .await;
+    let clients = platform.run_delivery_json(&["clients", "list"]).await;
+    let is_dispatcher = |client: &&Value| client["scopes"] == json!(["notifications"]);
+    let dispatcher = clients.as_array().unwrap().iter().find(is_dispatcher);
+    let dispatcher = dispatcher.unwrap()["id"].as_str().unwrap();
+
+    let disable = ["clients", "disable", dispatcher];
+    platform.run_delivery_json(&disable).await;
+    let test = ["webhooks", "test", webhook["id"].as_str().unwrap()];
+    let is_connected = async || {
+        let tested = platform
+            .run_delivery_as(&platform.operator_client, &test)
+            .await;
+        let errors = String::from_utf8(tested.stderr).unwrap();
+        !errors.starts_with("no webhook dispatcher is connected to this core")
+    };
+    let disconnected = async { while is_connected().await {} };
+    let disconnected = tokio::time::timeout(END_TIMEOUT, disconnected).await;
+    disconnected.expect("the stream should end");
+    // Of the test sends.
+    receiver.received().await;
+    deliver(&client, &platform.courier().await).await;
+    let completed = |page: Value| page["hydra:member"].get(1).cloned();
+    client.wait_until("/api/events", completed).await;
+
+    platform.stop().await;
+    assert_eq!(receiver.received().await.len(), 0);
+}
+
 async fn open(platform: &Platform, dispatcher: &Credentials) -> Streaming<ReceiveResponse> {
-    let (channel, token) = grpc::connect(&platform.core_url, dispatcher, &["notifications"]).await;
+    open_with(grpc::connect(&platform.core_url, dispatcher, &["notifications"]).await).await
+}
+
+async fn open_with((channel, token): (Channel, String)) -> Streaming<ReceiveResponse> {
     let requests = stream::pending::<ReceiveRequest>();
     let responses = NotificationsClient::new(channel)
         .receive(with_token(&token, requests))
         .await;
     responses.unwrap().into_inner()
+}
+
+async fn assert_stays_open(stream: &mut Streaming<ReceiveResponse>) {
+    // Checked twice in this time.
+    let open = tokio::time::timeout(Duration::from_secs(5), stream.message()).await;
+    assert!(open.is_err(), "{open:?}");
 }
 
 async fn assert_ends(mut stream: Streaming<ReceiveResponse>) {
