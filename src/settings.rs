@@ -21,18 +21,20 @@ pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
 /// The settings of the all-in-one.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
-    /// Directory of the database, the master key and ready.json; created if missing
+    /// Directory of the database, the master key and ready.json; created if missing. Example:
+    /// `/var/lib/delivery`
     #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
 
     /// Start without the demo: no demo shop, and webhooks to https hosts on the internet only, rate
-    /// limits, and no gRPC reflection, unless a flag says otherwise
+    /// limits, and no gRPC reflection, unless a flag says otherwise. Default: no. Example:
+    /// `DELIVERY_NO_DEMO=yes`
     ///
     /// The last three also apply with the demo once a listener or the public URL is not on loopback.
     #[arg(long, env = "DELIVERY_NO_DEMO")]
     pub no_demo: bool,
 
-    /// Address of the REST API; port 0 picks a free one
+    /// Address of the REST API; port 0 picks a free one. Example: `0.0.0.0:8080`
     #[arg(
         long,
         env = "DELIVERY_REST_LISTEN",
@@ -44,7 +46,7 @@ pub struct Settings {
     #[command(flatten)]
     pub tls: TlsConfig,
 
-    /// Address of the gRPC API; port 0 picks a free one
+    /// Address of the gRPC API; port 0 picks a free one. Example: `0.0.0.0:50051`
     #[arg(
         long,
         env = "DELIVERY_CORE_LISTEN",
@@ -53,7 +55,8 @@ pub struct Settings {
     )]
     pub core_listen: SocketAddr,
 
-    /// Database instead of the embedded SQLite: postgres://… or sqlite://…
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Default: a file of the data directory.
+    /// Example: `postgres://delivery@db.internal/delivery?sslmode=verify-full`
     ///
     /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
     /// the file in PGPASSFILE, or --database-url-file.
@@ -66,15 +69,16 @@ pub struct Settings {
     )]
     pub database_url: Option<Redacted<String>>,
 
-    /// File with the database URL; only its owner may have access
+    /// File with the database URL, readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/database-url`
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     pub database_url_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub database_verification: DatabaseVerification,
 
-    /// URL at which clients reach the REST API, if it differs from the listen address; used in
-    /// tokens, Location headers and links
+    /// URL at which clients reach the REST API; used in tokens, Location headers and links. Default:
+    /// the listen address. Example: `https://delivery.example`
     #[arg(
         long,
         env = "DELIVERY_PUBLIC_URL",
@@ -83,7 +87,8 @@ pub struct Settings {
     )]
     pub public_url: Option<Url>,
 
-    /// Name of the platform; webhook signatures are in the header X-<NAME>-Signature
+    /// Name of the platform; webhook signatures are in the header X-<NAME>-Signature. Example:
+    /// `Courier`
     #[arg(
         long,
         env = "DELIVERY_PLATFORM_NAME",
@@ -92,7 +97,7 @@ pub struct Settings {
     )]
     pub platform_name: String,
 
-    /// Currency in /api/settings, ISO 4217
+    /// Currency in /api/settings, ISO 4217. Example: `CHF`
     #[arg(
         long,
         env = "DELIVERY_CURRENCY",
@@ -101,7 +106,7 @@ pub struct Settings {
     )]
     pub currency: Currency,
 
-    /// Centre of the platform's maps, in /api/settings
+    /// Centre of the platform's maps, in /api/settings. Example: `50.8466,4.3528`
     #[arg(
         long,
         env = "DELIVERY_MAP_CENTER",
@@ -111,11 +116,12 @@ pub struct Settings {
     )]
     pub map_center: LatLng,
 
-    /// Serve gRPC without TLS on non-loopback addresses; tokens and secrets are then unencrypted
+    /// Serve gRPC without TLS on non-loopback addresses, with unencrypted tokens and secrets. Default:
+    /// no. Example: `DELIVERY_ALLOW_PLAINTEXT=yes`
     #[arg(long, env = "DELIVERY_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 
-    /// Address of /healthz, /readyz and /metrics over HTTP; disabled by default
+    /// Address of /healthz, /readyz and /metrics over HTTP. Default: none. Example: `127.0.0.1:9100`
     #[arg(long, env = "DELIVERY_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
@@ -134,7 +140,8 @@ pub struct Settings {
     #[command(flatten)]
     pub quotas: QuotaConfig,
 
-    /// Serve gRPC reflection; the demo does on loopback
+    /// Serve gRPC reflection. Default: no, but the demo does on loopback. Example:
+    /// `DELIVERY_REFLECTION=yes`
     #[arg(long, env = "DELIVERY_REFLECTION")]
     pub reflection: bool,
 

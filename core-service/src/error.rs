@@ -165,6 +165,10 @@ impl From<Error> for Status {
             Error::DeliveryQuota { .. } => (Code::ResourceExhausted, "TOO_MANY_DELIVERIES"),
             Error::RateLimited { .. } => (Code::ResourceExhausted, "TOO_MANY_REQUESTS"),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
+            // Nothing has been written.
+            Error::Storage(error) if error.is_read_only() => {
+                (Code::Unavailable, proto::NOT_EXECUTED)
+            }
             Error::Storage(
                 storage::Error::Unavailable(_)
                 | storage::Error::SerializationFailure(_)
@@ -172,7 +176,7 @@ impl From<Error> for Status {
                 | storage::Error::WriterStopped
                 | storage::Error::RolledBack,
             ) => (Code::Unavailable, "UNAVAILABLE"),
-            // Nothing has been written: these are needed before a write.
+            // These are needed before a write.
             Error::NoDispatcher | Error::Geocoding(_) | Error::Routing(_) => {
                 (Code::Unavailable, proto::NOT_EXECUTED)
             }

@@ -11,10 +11,12 @@
 
 mod columns;
 mod compatibility;
+mod connect_error;
 mod database_url;
 mod m0001_initial_schema;
 
 pub use compatibility::{Unusable, check, check_writable, is_empty};
+pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
     DatabaseVerification, UnverifiedDatabase, create_sqlite_file, new_sqlite_file,
 };

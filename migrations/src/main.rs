@@ -13,7 +13,8 @@ use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 struct Arguments {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
     /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
-    /// `PGPASSFILE`, or `--database-url-file`.
+    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
+    /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
@@ -24,7 +25,8 @@ struct Arguments {
     )]
     database_url: Option<String>,
 
-    /// File with the database's URL, readable only by its owner.
+    /// File with the database URL, readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/database-url`
     #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
     database_url_file: Option<PathBuf>,
 
@@ -54,9 +56,13 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     arguments.database_verification.check(&url)?;
     migrations::create_sqlite_file(&url);
-    let mut options = ConnectOptions::new(url);
+    let mut options = ConnectOptions::new(&url);
     options.sqlx_logging(false);
-    let database = Database::connect(options).await?;
+    let connected = Database::connect(options).await;
+    let database = connected.map_err(|error| {
+        migrations::explain_connect_error(&url, &error)
+            .map_or_else(|| error.into(), anyhow::Error::msg)
+    })?;
     migrations::check(&database).await?;
 
     let pending = Migrator::get_pending_migrations(&database).await?;

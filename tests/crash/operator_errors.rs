@@ -10,6 +10,7 @@ use crate::{
     cluster::credentials,
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
+    startup_errors::assert_error,
 };
 
 /// A core over SQLite without addresses and dispatchers, and a gateway.
@@ -86,17 +87,6 @@ impl Platform {
     }
 }
 
-#[track_caller]
-fn assert_error(command: &mut Command, message: &str) {
-    let output = program::output(command);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        format!("{message}\n"),
-        "{command:?}"
-    );
-    assert_eq!(output.status.code(), Some(1), "{command:?}");
-}
-
 #[tokio::test]
 async fn an_error_names_its_cause_and_what_mends_it() {
     let platform = Platform::start().await;
@@ -118,14 +108,16 @@ async fn an_error_names_its_cause_and_what_mends_it() {
             "--address=48 Rue de Rivoli, 75004 Paris",
         ],
     ] {
-        assert_error(&mut platform.operator(arguments), &no_addresses);
+        assert_error(&mut platform.operator(arguments), 1, &no_addresses);
     }
     assert_error(
         &mut platform.operator(&["webhooks", "test", &webhook]),
+        1,
         "no webhook dispatcher is connected to this core: start a webhook-dispatcher with this core in its --core-url",
     );
     assert_error(
         &mut platform.operator(&["addresses", "import", empty]),
+        1,
         &format!("{empty} is empty"),
     );
     let gateway_url = &platform.gateway_url;
@@ -133,6 +125,7 @@ async fn an_error_names_its_cause_and_what_mends_it() {
         platform
             .operator(&["stores", "list"])
             .args(["--core-url", gateway_url]),
+        1,
         &format!(
             "{gateway_url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
         ),

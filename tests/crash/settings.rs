@@ -1,7 +1,7 @@
 //! Environment variables: empty ones are unset, booleans have the usual spellings, an error names
 //! the variable, and the help of each flag names it too.
 
-use std::process::Command;
+use std::{net::TcpListener, process::Command};
 
 use clap::{Args as _, CommandFactory as _, error::ErrorKind};
 
@@ -64,6 +64,28 @@ fn an_empty_variable_is_unset() {
     let message = "webhook-dispatcher: no core url given: set --core-url\n";
     assert_eq!((status, printed.as_str()), (Some(1), message));
 
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let occupied = occupied.local_addr().unwrap().to_string();
+    let (status, printed) = errors(
+        program::command(&PROGRAMS.gateway)
+            .env("DELIVERY_REST_LISTEN", &occupied)
+            .env("DELIVERY_PUBLIC_URL", "")
+            .env("DELIVERY_REST_MAX_BODY", "")
+            .env("DELIVERY_REST_TLS_KEY", ""),
+    );
+    assert_eq!(status, Some(1), "{printed}");
+    let cause = format!("rest-gateway: cannot listen on {occupied}");
+    assert!(printed.starts_with(&cause), "{printed}");
+
+    let (status, printed) = errors(
+        program::command(&PROGRAMS.core.with_file_name("migrations"))
+            .arg("--database-url=sqlite:///nowhere/x")
+            .env("DELIVERY_DATABASE_URL_FILE", "")
+            .env("DELIVERY_ALLOW_UNVERIFIED_DATABASE", ""),
+    );
+    assert_eq!(status, Some(1), "{printed}");
+    assert!(printed.contains("the SQLite file /nowhere/x"), "{printed}");
+
     let (status, printed) = errors(
         program::command(&PROGRAMS.delivery)
             .args(["stores", "list", "--data-dir=/nowhere"])
@@ -93,7 +115,7 @@ fn every_program_prints_its_version() {
     }
 }
 
-/// In the help of each flag of the three programs: its environment variable, its default, and an
+/// In the help of each flag: its environment variable, its default, and an
 /// example that the program accepts.
 #[test]
 fn every_flag_names_its_variable_its_default_and_a_valid_example() {
@@ -101,6 +123,7 @@ fn every_flag_names_its_variable_its_default_and_a_valid_example() {
         core_service::Config::augment_args(clap::Command::new("core-service")),
         rest_gateway::Config::command(),
         webhook_dispatcher::Config::command(),
+        delivery::Settings::augment_args(clap::Command::new("delivery")),
     ] {
         let program = command.get_name().to_owned();
         let mut flags = 0;
@@ -135,5 +158,17 @@ fn every_flag_names_its_variable_its_default_and_a_valid_example() {
             flags += 1;
         }
         assert!(flags > 10, "{program}");
+    }
+
+    let migrations = PROGRAMS.core.with_file_name("migrations");
+    let output = program::output(program::command(&migrations).arg("--help"));
+    let help = String::from_utf8(output.stdout).unwrap();
+    let flags = help.split("\n      --").skip(1);
+    let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("dry-run")).collect();
+    assert_eq!(flags.len(), 3, "{help}");
+    for flag in flags {
+        for part in ["Default: ", "Example: `", "[env: DELIVERY_"] {
+            assert!(flag.contains(part), "{part} {flag}");
+        }
     }
 }

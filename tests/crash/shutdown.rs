@@ -182,6 +182,8 @@ async fn a_dispatcher_starts_without_a_core_and_is_ready_once_one_has_started() 
     );
     wait_until_ready(gateway_addr).await;
     for process in [&mut gateway, &mut dispatcher, &mut core] {
-        assert_eq!(process.terminate().await.code(), Some(0));
+        // Sent when the terminal of a process is closed.
+        process.signal("-HUP");
+        assert_eq!(process.wait_for_exit().await.code(), Some(0));
     }
 }

@@ -5,6 +5,7 @@ use std::{
     fs::{self, Permissions},
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
+    path::Path,
     process::Command,
 };
 
@@ -147,6 +148,21 @@ fn a_core_reports_an_unusable_master_key() {
             "core-service: this database belongs to another master key than {other}: name the right file with --master-key-file, or the database that belongs to this key"
         ),
     );
+}
+
+/// It does not create the schema, and so cannot serve with any key.
+#[test]
+fn a_core_reports_a_database_that_was_not_bootstrapped() {
+    let fixture = Fixture::new();
+    let new = fixture.path("new.sqlite");
+    assert_error(
+        fixture
+            .core()
+            .arg(format!("--database-url=sqlite://{new}?mode=rwc")),
+        1,
+        "core-service: cannot open the database: this database has not been bootstrapped: run `core-service bootstrap` with the same database and master key first",
+    );
+    assert!(!Path::new(&new).exists());
 }
 
 #[test]

@@ -134,3 +134,57 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
         .sqlx_logging(false);
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Storage;
+
+    #[tokio::test]
+    async fn an_unusable_sqlite_file_is_explained() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let directory = path.display();
+        std::fs::write(path.join("notes"), "not a database, but long enough").unwrap();
+
+        for (url, expected) in [
+            (
+                format!("sqlite://{directory}/missing/x?mode=rwc"),
+                format!(
+                    "the SQLite file {directory}/missing/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
+                ),
+            ),
+            (
+                format!("sqlite://{directory}/x"),
+                format!(
+                    "the SQLite file {directory}/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
+                ),
+            ),
+            (
+                format!("sqlite://{directory}/notes"),
+                format!(
+                    "the file {directory}/notes is not an SQLite database: name another file, or move this one away"
+                ),
+            ),
+        ] {
+            let error = Storage::connect(&url).await.unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unreachable_postgres_is_named_without_its_password() {
+        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = unused.local_addr().unwrap();
+        drop(unused);
+
+        let url = format!("postgres://delivery:secret@{addr}/delivery");
+        let error = Storage::connect(&url).await.unwrap_err();
+
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "cannot connect to PostgreSQL at {addr} (Connection refused (os error 111)): start it, or correct the database's URL"
+            )
+        );
+    }
+}

@@ -1,6 +1,7 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use sea_orm::{DbErr, RuntimeErr, sqlx};
+use migrations::driver_error;
+use sea_orm::{DbErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -102,15 +103,6 @@ impl From<DbErr> for Error {
         } else {
             Self::Database(error)
         }
-    }
-}
-
-pub(super) fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
-    match error {
-        DbErr::Conn(RuntimeErr::SqlxError(error))
-        | DbErr::Exec(RuntimeErr::SqlxError(error))
-        | DbErr::Query(RuntimeErr::SqlxError(error)) => Some(error),
-        _ => None,
     }
 }
 

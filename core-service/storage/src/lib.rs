@@ -24,7 +24,6 @@ pub mod zones;
 mod backoff;
 mod bucketed_params;
 mod connect;
-mod connect_error;
 mod error;
 #[cfg(any(test, feature = "fixture"))]
 #[expect(

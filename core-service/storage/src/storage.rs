@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _};
 
 use super::{
-    Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, connect_error, deliveries,
+    Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, deliveries,
     group_commit::GroupCommit, schema,
 };
 
@@ -139,9 +139,12 @@ impl Storage {
 }
 
 async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
-    connect::open(url)
-        .await
-        .map_err(|error| connect_error::explain(url, error))
+    connect::open(url).await.map_err(|error| {
+        let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
+            return error;
+        };
+        migrations::explain_connect_error(url, cause).map_or(error, Error::Misconfigured)
+    })
 }
 
 async fn spawned<T, E>(write: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>

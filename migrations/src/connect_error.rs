@@ -3,28 +3,32 @@
 
 use std::{io, str::FromStr as _};
 
-use sea_orm::{
-    DbErr,
+use sea_orm_migration::sea_orm::{
+    DbErr, RuntimeErr,
     sqlx::{self, postgres::PgConnectOptions},
 };
-
-use super::{Error, error::driver_error};
 
 const SQLITE_READONLY: u32 = 8;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_NOTADB: u32 = 26;
 
-/// Replaces a connection error by a message on what to do about it, if there is one.
-pub(super) fn explain(url: &str, error: Error) -> Error {
-    let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
-        return error;
-    };
-    let message = if url.starts_with("sqlite:") {
-        Some(explain_sqlite(url, cause))
+/// The cause of a connection error and what to do about it; `None` if the error itself says it.
+pub fn explain_connect_error(url: &str, error: &DbErr) -> Option<String> {
+    if url.starts_with("sqlite:") {
+        Some(explain_sqlite(url, error))
     } else {
-        driver_error(cause).and_then(|cause| explain_postgres(url, cause))
-    };
-    message.map_or(error, Error::Misconfigured)
+        driver_error(error).and_then(|error| explain_postgres(url, error))
+    }
+}
+
+/// The error of the driver that is the cause.
+pub fn driver_error(error: &DbErr) -> Option<&sqlx::Error> {
+    match error {
+        DbErr::Conn(RuntimeErr::SqlxError(error))
+        | DbErr::Exec(RuntimeErr::SqlxError(error))
+        | DbErr::Query(RuntimeErr::SqlxError(error)) => Some(error),
+        _ => None,
+    }
 }
 
 fn explain_sqlite(url: &str, cause: &DbErr) -> String {
@@ -101,58 +105,4 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         _ => return None,
     };
     Some(message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Storage;
-
-    #[tokio::test]
-    async fn an_unusable_sqlite_file_is_explained() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path();
-        let directory = path.display();
-        std::fs::write(path.join("notes"), "not a database, but long enough").unwrap();
-
-        for (url, expected) in [
-            (
-                format!("sqlite://{directory}/missing/x?mode=rwc"),
-                format!(
-                    "the SQLite file {directory}/missing/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
-                ),
-            ),
-            (
-                format!("sqlite://{directory}/x"),
-                format!(
-                    "the SQLite file {directory}/x cannot be opened: its directory must exist and be writable by this user; append `?mode=rwc` to the URL to create the file"
-                ),
-            ),
-            (
-                format!("sqlite://{directory}/notes"),
-                format!(
-                    "the file {directory}/notes is not an SQLite database: name another file, or move this one away"
-                ),
-            ),
-        ] {
-            let error = Storage::connect(&url).await.unwrap_err();
-            assert_eq!(error.to_string(), expected);
-        }
-    }
-
-    #[tokio::test]
-    async fn an_unreachable_postgres_is_named_without_its_password() {
-        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = unused.local_addr().unwrap();
-        drop(unused);
-
-        let url = format!("postgres://delivery:secret@{addr}/delivery");
-        let error = Storage::connect(&url).await.unwrap_err();
-
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "cannot connect to PostgreSQL at {addr} (Connection refused (os error 111)): start it, or correct the database's URL"
-            )
-        );
-    }
 }
