@@ -224,6 +224,7 @@ async fn assert_new_york_times(platform: &Platform, store_time_zone: Option<&str
 
     for (member, value, expected) in [
         ("before", "2020-04-03 13:00", "2020-04-03T13:00:00-04:00"),
+        ("before", "2000-01-01 00:00", "2000-01-01T00:00:00-05:00"),
         (
             "before",
             "2020-04-03T13:00:00Z",
@@ -249,6 +250,19 @@ async fn assert_new_york_times(platform: &Platform, store_time_zone: Option<&str
         let created_at = &response.json["dropoff"]["createdAt"];
         mismatches.check_eq(value, created_at, &json!("2020-04-02T05:00:00-04:00"));
     }
+    // In 2000 in UTC and in Paris.
+    let draft = draft_with("dropoff.before", json!("2000-01-01T04:59:59Z"));
+    let response = client.post("/api/deliveries", draft).await;
+    mismatches.check_eq(
+        "an instant of 1999",
+        &response.json["violations"],
+        &json!([{
+            "propertyPath": "dropoff.before",
+            "message": "was read as 1999-12-31T23:59:59-05:00[America/New_York]; must be from \
+                        2000-01-01 in America/New_York to ten years from now",
+            "code": "absurd_time",
+        }]),
+    );
 
     mismatches.assert_none();
 }

@@ -31,11 +31,19 @@ pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
     (is_whole && !duration.is_empty()).then(|| (duration, text.len() - rest.len()))
 }
 
-/// The error for a whole text such as `2h` or `1h30`. From 13h to 23h it is a time of day.
+/// The error for a whole text such as `2h`, `1h30` or `2 heures`. `13h` to `23h` are times of day.
 pub(super) fn time_or_duration(text: &str) -> Option<Error> {
     let (hour, rest) = split_digits(text);
-    let minutes = rest.trim_start().strip_prefix(['h', 'H'])?.trim_start();
-    let is_ambiguous = matches!(hour.parse(), Ok(0..=12 | 24))
+    let rest = rest.trim_start();
+    let after = rest.trim_start_matches(char::is_alphabetic);
+    let unit = fold(rest.strip_suffix(after)?);
+    let minutes = after.trim_start();
+    let is_open = match hour.parse() {
+        Ok(0..=12 | 24) if unit.eq_ignore_ascii_case("h") => true,
+        Ok(0..=24) => matches!(first_phrase(&[unit]), Some((PhraseKind::Hour, _))),
+        _ => false,
+    };
+    let is_ambiguous = is_open
         && (minutes.is_empty() || matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59))));
     is_ambiguous.then(|| Error::TimeOrDuration {
         text: text.to_owned(),
