@@ -183,7 +183,7 @@ fn core_config(
         platform: settings.platform.clone(),
         router: settings.router.clone(),
         webhooks: settings.webhooks,
-        quotas: settings.quotas,
+        deliveries: settings.deliveries,
         rate_limits: core_rate_limits(settings),
         egress: egress(settings)?,
         reflection: settings.reflection || settings.has_demo_permissions(),

@@ -21,6 +21,7 @@ async fn main() -> ExitCode {
         Command::Addresses(addresses) => addresses.run().await,
         Command::Zones(zones) => zones.run().await,
         Command::Tasks(tasks) => tasks.run().await,
+        Command::Erase(erase) => erase.run().await,
         Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,
     };

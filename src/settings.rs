@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use core_service::{
-    DatabaseVerification, PlatformConfig, QuotaConfig, RouterConfig, WebhookConfig,
+    DatabaseVerification, DeliveryConfig, PlatformConfig, RouterConfig, WebhookConfig,
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
@@ -138,7 +138,7 @@ pub struct Settings {
     pub webhooks: WebhookConfig,
 
     #[command(flatten)]
-    pub quotas: QuotaConfig,
+    pub deliveries: DeliveryConfig,
 
     /// Serve gRPC reflection. Default: no, but the demo does on loopback. Example:
     /// `DELIVERY_REFLECTION=yes`
@@ -192,7 +192,7 @@ impl Settings {
             platform: PlatformConfig::default(),
             router: RouterConfig::default(),
             webhooks: WebhookConfig::default(),
-            quotas: QuotaConfig::default(),
+            deliveries: DeliveryConfig::default(),
             reflection: false,
             egress: Policy::default(),
             rate_limits: None,

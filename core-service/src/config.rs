@@ -118,7 +118,7 @@ pub struct Config {
     pub rate_limits: RateLimitConfig,
 
     #[command(flatten)]
-    pub quotas: QuotaConfig,
+    pub deliveries: DeliveryConfig,
 
     #[command(flatten)]
     pub egress: Policy,
@@ -146,9 +146,9 @@ pub struct Config {
     pub all_in_one: bool,
 }
 
-/// What a store may use.
+/// How many deliveries a store may create, and when their personal data is erased.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct QuotaConfig {
+pub struct DeliveryConfig {
     /// Deliveries that a store may create in 24 hours, cancelled ones included. Creations at the
     /// same moment may exceed it by their number. Default: unlimited. Example: `5000`.
     #[arg(
@@ -158,6 +158,23 @@ pub struct QuotaConfig {
         value_parser = number::at_least(1_u32, 5000)
     )]
     pub deliveries_per_day: Option<u32>,
+
+    /// Erase the personal data of deliveries (names, telephone numbers, streets, texts) this long
+    /// after their creation and the end of their dropoff, from 7d to 3650d. Default: never. Example:
+    /// `90d`.
+    #[arg(
+        long,
+        env = "DELIVERY_DELIVERY_RETENTION",
+        value_name = "DURATION",
+        value_parser = delivery_retention
+    )]
+    pub delivery_retention: Option<Duration>,
+}
+
+impl DeliveryConfig {
+    pub(crate) fn retention(self) -> Option<SignedDuration> {
+        self.delivery_retention.map(signed)
+    }
 }
 
 /// When failing webhooks are disabled and finished notifications are deleted.
@@ -211,9 +228,19 @@ fn signed(duration: Duration) -> SignedDuration {
 
 /// Parses a duration from 1d to 3650d.
 fn days(text: &str) -> Result<Duration, String> {
+    at_least(1, text)
+}
+
+/// Parses a duration from 7d, for which responses to requests with idempotency keys are stored, to
+/// 3650d.
+fn delivery_retention(text: &str) -> Result<Duration, String> {
+    at_least(7, text)
+}
+
+fn at_least(days: u32, text: &str) -> Result<Duration, String> {
     let duration = duration::parse_up_to(MAX_RETENTION, text)?;
-    if duration < DAY {
-        return Err("shorter than the minimum of 1d".to_owned());
+    if duration < DAY * days {
+        return Err(format!("shorter than the minimum of {days}d"));
     }
     Ok(duration)
 }
@@ -316,7 +343,7 @@ impl Config {
             router: RouterConfig::default(),
             token_lifetime: Duration::from_hours(1),
             rate_limits: RateLimitConfig::off(),
-            quotas: QuotaConfig::default(),
+            deliveries: DeliveryConfig::default(),
             egress: Policy::default(),
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,

@@ -21,7 +21,7 @@ mod startup;
 
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DatabaseVerification, PlatformConfig, QuotaConfig, TlsConfig, WebhookConfig,
+    Config, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
 pub use process::clock::Clock;

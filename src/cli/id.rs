@@ -17,6 +17,11 @@ pub(crate) fn task(text: &str) -> Result<String, String> {
     name(Collection::Tasks, text)
 }
 
+/// Parses the name of a delivery: `deliveries/<id>`.
+pub(crate) fn delivery(text: &str) -> Result<String, String> {
+    name(Collection::Deliveries, text)
+}
+
 /// Parses the name of a webhook: `webhooks/<id>`.
 pub(crate) fn webhook(text: &str) -> Result<String, String> {
     name(Collection::Webhooks, text)

@@ -6,6 +6,7 @@ mod address;
 mod addresses;
 mod clients;
 mod definition;
+mod erase;
 mod errors;
 mod id;
 mod keys;
@@ -75,6 +76,12 @@ pub(crate) enum Command {
     Zones(zones::Zones),
     /// Show and complete tasks
     Tasks(tasks::Tasks),
+    /// Erase the personal data of deliveries for good
+    ///
+    /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
+    /// responses, cached geocodes, and the receivers' responses to notifications. Keeps prices, times,
+    /// weights, packages, references, towns and postcodes.
+    Erase(erase::Erase),
     /// Inspect, test and repair webhooks
     Webhooks(webhooks::Webhooks),
     /// Manage the keys that sign access tokens

@@ -213,6 +213,12 @@ fn a_core_reports_invalid_addresses_and_settings() {
         "error: invalid value 'here' for '--listen <LISTEN>': invalid socket address syntax\n",
     );
     assert_usage_error(
+        fixture
+            .core()
+            .args([&fixture.sqlite(), "--delivery-retention=6d"]),
+        "error: invalid value '6d' for '--delivery-retention <DURATION>': shorter than the minimum of 7d\n",
+    );
+    assert_usage_error(
         &mut fixture.core(),
         "error: the following required arguments were not provided:\n  --database-url <URL>\n",
     );

@@ -28,6 +28,7 @@ mod idempotency;
 mod iris;
 mod journey;
 mod operator;
+mod personal_data;
 mod request_schemas;
 mod rest_tls;
 mod retail_prices;

@@ -49,6 +49,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),
     ("Notifications/Receive", Scope(&["notifications"])),
     ("Notifications/ReportOutcomes", Scope(&["notifications"])),
+    ("PersonalData/EraseDeliveries", Scope(&["admin"])),
     ("PriceLists/ApplyPriceList", Scope(&["admin"])),
     ("PriceLists/CheckPriceList", Scope(&["admin"])),
     ("PriceLists/ExplainPrice", Scope(&["admin"])),

@@ -5,6 +5,9 @@ use crate::id::AddressId;
 /// Mean radius of the earth (IUGG).
 const EARTH_RADIUS_METERS: f64 = 6_371_008.8;
 
+/// The street address of an erased address.
+const ERASED: &str = "(erased)";
+
 /// A point on the earth, WGS 84 degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatLng {
@@ -89,6 +92,23 @@ pub struct Address {
     pub locality: Option<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
+}
+
+impl Address {
+    /// Removes what leads to a person. Keeps the town, the postcode and the country, and the point to
+    /// two decimals, about a kilometre.
+    pub fn erase(&mut self) {
+        let rounded = |degrees: f64| (degrees * 100.0).round() / 100.0;
+        ERASED.clone_into(&mut self.street_address);
+        self.lat_lng = LatLng {
+            latitude: rounded(self.lat_lng.latitude),
+            longitude: rounded(self.lat_lng.longitude),
+        };
+        self.place_name = None;
+        self.contact_name = None;
+        self.telephone = None;
+        self.description = None;
+    }
 }
 
 #[cfg(test)]

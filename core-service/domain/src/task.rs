@@ -52,6 +52,16 @@ pub struct TaskPlan {
     pub metadata: BTreeMap<String, String>,
 }
 
+impl TaskPlan {
+    /// Removes personal data: keeps what accounting needs.
+    pub fn erase(&mut self) {
+        self.address.erase();
+        self.comments.clear();
+        self.tags.clear();
+        self.metadata.clear();
+    }
+}
+
 /// A task of a delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
@@ -63,4 +73,56 @@ pub struct Task {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{address::LatLng, id::AddressId};
+
+    #[test]
+    fn an_erased_plan_keeps_what_accounting_needs() {
+        let text = || "Zoé".to_owned();
+        let address = |street: &str, latitude, longitude, text: Option<String>| Address {
+            id: AddressId(uuid::Uuid::nil()),
+            street_address: street.to_owned(),
+            lat_lng: LatLng::new(latitude, longitude).unwrap(),
+            place_name: text.clone(),
+            contact_name: text.clone(),
+            telephone: text.clone(),
+            description: text,
+            postal_code: Some("1000".to_owned()),
+            locality: Some("Town".to_owned()),
+            country: Some("CL".to_owned()),
+        };
+        let mut plan = TaskPlan {
+            address: address("24 Calle Larga", -33.448_751, 2.331_249, Some(text())),
+            window: TimeWindow {
+                after: Timestamp::UNIX_EPOCH,
+                before: Timestamp::UNIX_EPOCH,
+            },
+            is_time_slot: true,
+            comments: text(),
+            weight: Some(1200),
+            packages: vec![Package {
+                kind: "XL".to_owned(),
+                quantity: 2,
+            }],
+            tags: vec![text()],
+            metadata: [(text(), text())].into(),
+        };
+        let expected = TaskPlan {
+            address: address("(erased)", -33.45, 2.33, None),
+            comments: String::new(),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+            ..plan.clone()
+        };
+
+        plan.erase();
+
+        assert_eq!(plan, expected);
+        plan.erase();
+        assert_eq!(plan, expected, "erased twice");
+    }
 }

@@ -8,6 +8,7 @@ use super::{
     events::{EventRetention, Sequencer},
     idempotency::Idempotency,
     notifications::{AttemptWriter, Leases, NotificationCleanup, UnsentLeases},
+    personal_data::DeliveryRetention,
 };
 
 use crate::lifecycle::Lifecycle;
@@ -16,6 +17,7 @@ use crate::lifecycle::Lifecycle;
 pub(crate) struct Background {
     pub(super) sequencer: Sequencer,
     pub(super) event_retention: EventRetention,
+    pub(super) delivery_retention: DeliveryRetention,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) leases: Arc<Leases>,
     pub(super) unsent_leases: UnsentLeases,
@@ -30,6 +32,7 @@ impl Background {
         let Self {
             sequencer,
             event_retention,
+            delivery_retention,
             idempotency,
             leases,
             unsent_leases,
@@ -46,6 +49,8 @@ impl Background {
         task_tracker.spawn(async move { sequencer.run(&token).await });
         let token = shutdown.clone();
         task_tracker.spawn(async move { event_retention.run(&token).await });
+        let token = shutdown.clone();
+        task_tracker.spawn(async move { delivery_retention.run(&token).await });
         let token = shutdown.clone();
         task_tracker.spawn(async move { idempotency.remove_expired(&token).await });
 

@@ -19,6 +19,7 @@ mod lookup;
 mod messages;
 mod notifications;
 mod pages;
+mod personal_data;
 mod planning;
 mod price_lists;
 mod quotas;

@@ -3,18 +3,20 @@
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
-    notifications_server::NotificationsServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
-    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
+    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
+    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
+    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tonic::service::RoutesBuilder;
 
 use super::{
     addresses::Addresses, api_clients::ApiClients, authentication::Authentication,
-    deliveries::Deliveries, events::Events, notifications::Notifications, price_lists::PriceLists,
-    retail_prices::RetailPrices, signing_keys::SigningKeys, stores::Stores, tasks::Tasks,
-    time_slots::TimeSlots, tokens::Tokens, webhooks::Webhooks, zones::Zones,
+    deliveries::Deliveries, events::Events, notifications::Notifications,
+    personal_data::PersonalData, price_lists::PriceLists, retail_prices::RetailPrices,
+    signing_keys::SigningKeys, stores::Stores, tasks::Tasks, time_slots::TimeSlots, tokens::Tokens,
+    webhooks::Webhooks, zones::Zones,
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.
@@ -28,6 +30,7 @@ pub(crate) struct Services {
     pub(super) deliveries: Deliveries,
     pub(super) events: Events,
     pub(super) notifications: Notifications,
+    pub(super) personal_data: PersonalData,
     pub(super) price_lists: PriceLists,
     pub(super) retail_prices: RetailPrices,
     pub(super) signing_keys: SigningKeys,
@@ -61,6 +64,7 @@ impl Services {
             .add_service(server!(WebhooksServer, webhooks))
             .add_service(server!(ZonesServer, zones))
             .add_service(server!(EventsServer, events))
+            .add_service(server!(PersonalDataServer, personal_data))
             .add_service(server!(NotificationsServer, notifications));
     }
 }

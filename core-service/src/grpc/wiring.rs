@@ -19,6 +19,7 @@ use super::{
         AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReports,
         Outcomes, Pusher, StreamServer, Streams, TestSends, attempt_log,
     },
+    personal_data::{DeliveryRetention, PersonalData},
     planning::Planner,
     price_lists::PriceLists,
     quotas::DeliveryQuota,
@@ -171,6 +172,11 @@ pub(crate) fn wire(
             clock: clock.clone(),
             retention: config.event_retention(),
         },
+        delivery_retention: DeliveryRetention {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            retention: config.deliveries.retention(),
+        },
         idempotency: Arc::clone(&idempotency),
         leases,
         unsent_leases,
@@ -211,7 +217,7 @@ pub(crate) fn wire(
             quotes: Arc::clone(&quotes),
             slots: Arc::clone(&slots),
             outbox: Arc::clone(&outbox),
-            quota: DeliveryQuota(config.quotas.deliveries_per_day),
+            quota: DeliveryQuota(config.deliveries.deliveries_per_day),
         },
         events: Events {
             authenticator: Arc::clone(&authenticator),
@@ -224,6 +230,12 @@ pub(crate) fn wire(
             stream_server,
             outcome_reports,
             task_tracker: lifecycle.task_tracker.clone(),
+        },
+        personal_data: PersonalData {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            idempotency: Arc::clone(&idempotency),
+            country: platform.country.clone(),
         },
         price_lists: PriceLists {
             storage: Arc::clone(&storage),

@@ -57,6 +57,8 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
             .busy_timeout(Duration::from_secs(5))
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
+            // Erased personal data must not stay in free pages.
+            .pragma("secure_delete", "ON")
             .statement_cache_capacity(STATEMENT_CACHE)
     });
     options

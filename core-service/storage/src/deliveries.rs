@@ -282,6 +282,7 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         external_reference: Set(delivery.external_reference.clone()),
         dropoff_before: Set(Some(delivery.dropoff.plan.window.before.into())),
         completed_at: Set(None),
+        erased_at: Set(None),
     }
 }
 

@@ -10,9 +10,15 @@ mod prerequisites;
 
 use std::{sync::Arc, time::Duration};
 
-use domain::{id::StoreId, store::Store};
+use domain::{
+    address::{Address, LatLng},
+    delivery::{Delivery, DeliveryPlan, DistanceSource, Route},
+    id::{AddressId, StoreId},
+    store::Store,
+    task::{Package, TaskPlan, TimeWindow},
+};
 use iso_currency::Currency;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use tempfile::TempDir;
 
 use super::Storage;
@@ -58,4 +64,45 @@ pub fn store(name: &str) -> Store {
         service_area: None,
         created_at: Timestamp::UNIX_EPOCH,
     }
+}
+
+/// A delivery with a value in every field of its tasks.
+pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
+    let task = |latitude, hours| TaskPlan {
+        address: Address {
+            id: AddressId::new(),
+            street_address: "24 Rue de la Paix, 75002 Paris".to_owned(),
+            lat_lng: LatLng::new(latitude, 2.331_249).unwrap(),
+            place_name: Some("Book shop".to_owned()),
+            contact_name: Some("Zoé".to_owned()),
+            telephone: Some("+33612345678".to_owned()),
+            description: Some("Second floor".to_owned()),
+            postal_code: Some("75002".to_owned()),
+            locality: Some("Paris".to_owned()),
+            country: Some("FR".to_owned()),
+        },
+        window: TimeWindow {
+            after: created_at,
+            before: created_at + SignedDuration::from_hours(hours),
+        },
+        is_time_slot: true,
+        comments: "Ring".to_owned(),
+        weight: Some(1200),
+        packages: vec![Package {
+            kind: "XL".to_owned(),
+            quantity: 2,
+        }],
+        tags: vec!["fragile".to_owned()],
+        metadata: [("order".to_owned(), "7".to_owned())].into(),
+    };
+    let plan = DeliveryPlan {
+        pickup: task(48.869_512, 1),
+        dropoff: task(48.856_613, 2),
+        route: Route {
+            distance_meters: 1000,
+            duration_seconds: 240,
+            source: DistanceSource::Osrm,
+        },
+    };
+    Delivery::new(store_id, plan, None, created_at)
 }

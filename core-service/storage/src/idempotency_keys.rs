@@ -109,7 +109,7 @@ pub async fn acquire(
     })
 }
 
-/// Stores the response under a key that was just acquired.
+/// Stores the response under a key that is acquired.
 pub async fn store_response(
     transaction: &impl ConnectionTrait,
     key: Key,
@@ -123,6 +123,42 @@ pub async fn store_response(
         .exec(transaction)
         .await?;
     Ok(())
+}
+
+/// Stored responses to a store's clients that were acquired at or after an instant: those after a
+/// key, in the order of keys, `limit` at most.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    (since, after): (Timestamp, Option<Key>),
+    limit: u64,
+) -> Result<Vec<(Key, Vec<u8>)>, Error> {
+    let position = [Column::ApiClientId, Column::KeyHash];
+    let mut query = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::CreatedAt.gte(Instant::from(since)))
+        .order_by_asc(Column::ApiClientId)
+        .order_by_asc(Column::KeyHash)
+        .limit(limit);
+    if let Some(after) = after {
+        let after = [
+            Expr::value(after.api_client_id.0),
+            Expr::value(after.hash.to_vec()),
+        ];
+        query = query.filter(Expr::tuple(position.map(Expr::col)).gt(Expr::tuple(after)));
+    }
+    let rows = query.all(connection).await?.into_iter();
+    rows.map(|row| {
+        let hash = row.key_hash.try_into();
+        let key = Key {
+            store_id,
+            api_client_id: ApiClientId(row.api_client_id),
+            hash: hash
+                .map_err(|_| Error::inconsistent("idempotency_keys", "the length of a hash"))?,
+        };
+        Ok((key, row.encrypted_response))
+    })
+    .collect()
 }
 
 /// Whether any key was acquired at or before `cutoff`.
@@ -258,5 +294,57 @@ mod tests {
         let reader = storage.reader();
         assert!(!is_any_expired(reader, at(3)).await.unwrap());
         assert!(is_any_expired(reader, at(4)).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_sqlite() {
+        let (_directory, storage) = fixture::sqlite().await;
+        assert_responses_are_listed(&storage).await;
+    }
+
+    #[tokio::test]
+    async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_postgres() {
+        if let Some(storage) = fixture::postgres().await {
+            assert_responses_are_listed(&storage).await;
+        }
+    }
+
+    async fn assert_responses_are_listed(storage: &Arc<Storage>) {
+        let second = SignedDuration::from_secs(1);
+        let client = ApiClientId(uuid::Uuid::max());
+        let of_other_client = |number| Key {
+            api_client_id: client,
+            ..key(number)
+        };
+        let of_other_store = Key {
+            store_id: StoreId(uuid::Uuid::max()),
+            ..key(9)
+        };
+        for (key, now) in [
+            (key(3), NOW),
+            (key(2), NOW + second),
+            (of_other_client(1), NOW),
+            (key(4), NOW - second),
+            (of_other_store, NOW),
+        ] {
+            let result = request(storage, (key, key.hash[0]), now, NOW - second * 2).await;
+            result.unwrap();
+        }
+
+        for limit in [1, 2, 9] {
+            let mut listed = Vec::new();
+            loop {
+                let after = listed.last().map(|(key, _)| *key);
+                let page = list(storage.reader(), key(0).store_id, (NOW, after), limit);
+                let page = page.await.unwrap();
+                assert!(page.len() as u64 <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                listed.extend(page);
+            }
+            let expected = [key(2), key(3), of_other_client(1)];
+            assert_eq!(listed, expected.map(|key| (key, vec![key.hash[0]])));
+        }
     }
 }

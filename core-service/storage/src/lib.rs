@@ -10,6 +10,7 @@ pub mod geocodes;
 pub mod idempotency_keys;
 pub mod notifications;
 pub mod pages;
+pub mod personal_data;
 pub mod price_lists;
 pub mod retail_prices;
 pub mod signing_keys;

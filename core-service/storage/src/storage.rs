@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _};
+use sea_orm::{
+    ConnectionTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _,
+};
 
 use super::{
     Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, deliveries,
@@ -126,6 +128,17 @@ impl Storage {
         let connection = connection.clone();
         spawned(async move { with_retries(|| deliveries::insert(&connection, &delivery)).await })
             .await
+    }
+
+    /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps them
+    /// until it vacuums the table.
+    pub async fn truncate_log(&self) -> Result<(), Error> {
+        if self.is_single_process() {
+            self.reader
+                .execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)")
+                .await?;
+        }
+        Ok(())
     }
 
     /// Waits for the writes in progress and closes the connections.

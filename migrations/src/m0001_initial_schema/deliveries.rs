@@ -34,6 +34,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 optional_instant("completed_at"),
                 instant("created_at"),
                 optional_instant("cancelled_at"),
+                // When its personal data was erased.
+                optional_instant("erased_at"),
             ],
             &["store_id", "id"],
         ),
@@ -104,6 +106,13 @@ pub(super) fn indexes() -> Vec<IndexCreateStatement> {
             "deliveries_by_dropoff",
             "deliveries",
             &["store_id", "dropoff_before"],
+        ),
+        // For retention.
+        partial_index(
+            "deliveries_not_erased",
+            "deliveries",
+            &["dropoff_before"],
+            "erased_at IS NULL",
         ),
         index("tasks_by_delivery", "tasks", &["store_id", "delivery_id"]),
         // The platform's own programs address a task without its store.

@@ -7,7 +7,7 @@ use crate::harness::{Database, Platform, draft, iri};
 
 async fn assert_quota(database: Database) {
     let platform = Platform::start_with(database, |settings| {
-        settings.quotas.deliveries_per_day = Some(2);
+        settings.deliveries.deliveries_per_day = Some(2);
     })
     .await;
     let shop = platform.client().await;

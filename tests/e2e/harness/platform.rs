@@ -47,7 +47,8 @@ pub(crate) struct Platform {
     clock: Clock,
     shutdown: CancellationToken,
     running: JoinHandle<anyhow::Result<()>>,
-    _directory: TempDir,
+    pub(super) directory: TempDir,
+    pub(super) database: Database,
 }
 
 impl Platform {
@@ -61,7 +62,7 @@ impl Platform {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
         let mut settings = Settings {
-            database_url: database.url.map(Into::into),
+            database_url: database.url.clone().map(Into::into),
             ..Settings::on_free_ports(directory.path())
         };
         adjust(&mut settings);
@@ -81,7 +82,8 @@ impl Platform {
             clock,
             running: tokio::spawn(platform.run(shutdown.clone())),
             shutdown,
-            _directory: directory,
+            directory,
+            database,
         };
         // Reads the OpenAPI document, unless another platform of this process already did.
         Documentation::of(&started.base_url).await;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::postgres_programs;
+use super::{Platform, postgres_programs};
 
 /// Runs SQL in a PostgreSQL database, in one transaction, and returns the rows: one a line, the
 /// columns separated by `|`.
@@ -21,4 +21,28 @@ pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "psql: {errors}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Everything in a platform's database: the bytes of `SQLite`'s files, or the rows of `PostgreSQL`'s
+/// tables.
+pub(crate) async fn stored_text(platform: &Platform) -> String {
+    let mut stored = String::new();
+    let Some(url) = &platform.database.url else {
+        for entry in std::fs::read_dir(platform.directory.path()).unwrap() {
+            let entry = entry.unwrap();
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("delivery.sqlite")
+            {
+                stored += &String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap());
+            }
+        }
+        return stored;
+    };
+    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
+    for table in run_sql(url, tables).await.lines() {
+        stored += &run_sql(url, &format!("SELECT t::text FROM {table} t")).await;
+    }
+    stored
 }

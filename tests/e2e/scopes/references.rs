@@ -59,6 +59,7 @@ const REFERENCES: &[(&str, Collection)] = &[
         "Notifications/ReportOutcomes test_outcomes.outcome.name",
         Notifications,
     ),
+    ("PersonalData/EraseDeliveries delivery", Deliveries),
     ("PriceLists/ApplyPriceList store", Stores),
     (
         "PriceLists/ExplainPrice delivery.retail_price",

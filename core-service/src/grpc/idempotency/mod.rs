@@ -4,6 +4,7 @@
 //! [`Idempotency::write`], or with [`Idempotency::write_step`] if it takes several transactions.
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
 
+mod erasing;
 mod request;
 mod steps;
 

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use tonic::{Response, metadata::MetadataValue};
 use uuid::Uuid;
+use zeroize::Zeroizing;
 
 use storage::{
     DatabaseTransaction,
@@ -15,7 +16,7 @@ use storage::{
 use crate::{
     error::Error,
     grpc::caller::Caller,
-    secret_box::{Purpose, SecretBox},
+    secret_box::{self, Purpose, SecretBox},
 };
 
 /// How long a response is stored.
@@ -96,11 +97,10 @@ impl KeyedRequest {
         expired_before(self.now)
     }
 
-    /// Encrypts a response, which can contain secrets. It can be decrypted only with the same API
-    /// client and idempotency key.
+    /// Encrypts a response, which can contain secrets.
     pub(super) fn encrypt(&self, secret_box: &SecretBox, message: &impl prost::Message) -> Vec<u8> {
         let plain = message.encode_to_vec();
-        secret_box.encrypt(Purpose::StoredResponse, &self.context(), &plain)
+        encrypt(secret_box, self.key, &plain)
     }
 
     /// Decrypts a stored response. Fails if it belongs to another request.
@@ -115,11 +115,7 @@ impl KeyedRequest {
         if stored.request_hash != self.hash {
             return Err(Error::IdempotencyKeyReused);
         }
-        let plain = secret_box.decrypt(
-            Purpose::StoredResponse,
-            &self.context(),
-            &stored.encrypted_response,
-        )?;
+        let plain = decrypt(secret_box, self.key, &stored.encrypted_response)?;
         let message = M::decode(plain.as_slice());
         Ok(message.map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?)
     }
@@ -134,10 +130,6 @@ impl KeyedRequest {
     {
         Ok(replayed(self.decrypt(secret_box, stored)?))
     }
-
-    fn context(&self) -> Vec<u8> {
-        [self.key.api_client_id.0.as_bytes(), &self.key.hash[..]].concat()
-    }
 }
 
 /// Marks a response as a replay.
@@ -148,6 +140,23 @@ pub(super) fn replayed<M>(message: M) -> Response<M> {
         .metadata_mut()
         .insert(proto::IDEMPOTENT_REPLAYED, replayed);
     response
+}
+
+pub(super) fn encrypt(secret_box: &SecretBox, key: Key, plain: &[u8]) -> Vec<u8> {
+    secret_box.encrypt(Purpose::StoredResponse, &context(key), plain)
+}
+
+pub(super) fn decrypt(
+    secret_box: &SecretBox,
+    key: Key,
+    encrypted: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, secret_box::Error> {
+    secret_box.decrypt(Purpose::StoredResponse, &context(key), encrypted)
+}
+
+/// A response can be decrypted only with the same API client and idempotency key.
+fn context(key: Key) -> Vec<u8> {
+    [key.api_client_id.0.as_bytes(), &key.hash[..]].concat()
 }
 
 pub(super) fn expired_before(now: Timestamp) -> Timestamp {

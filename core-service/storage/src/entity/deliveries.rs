@@ -30,6 +30,8 @@ pub(crate) mod delivery {
         /// Copied from the tasks for the filters of lists, as is `completed_at`.
         pub dropoff_before: Option<Instant>,
         pub completed_at: Option<Instant>,
+        /// When its personal data was erased.
+        pub erased_at: Option<Instant>,
     }
 
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]

@@ -36,6 +36,12 @@ pub struct AddressJson {
     country: Option<String>,
 }
 
+impl AddressJson {
+    pub(crate) fn has_telephone(&self, telephone: &str) -> bool {
+        self.telephone.as_deref() == Some(telephone)
+    }
+}
+
 impl From<Address> for AddressJson {
     fn from(address: Address) -> Self {
         Self {

@@ -1,0 +1,241 @@
+//! Personal data of deliveries: erased by an operator, or after the retention.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    api_client::Scope,
+    id::{DeliveryId, StoreId, TaskId},
+    store::Country,
+    telephone,
+    violation::Violations,
+};
+use jiff::SignedDuration;
+use process::clock::Clock;
+use proto::{erase_deliveries_request::Selection, iri::Collection};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+use super::{caller::Caller, idempotency::Idempotency, messages};
+use storage::{
+    Storage,
+    personal_data::{self, Position},
+};
+
+use crate::error::Error;
+
+/// The tasks that a call searches for a telephone number, and the most of them that it erases: each
+/// reads the store's notifications and stored responses.
+const SEARCHED_TASKS: u64 = 2000;
+const MAX_FOUND: usize = 10;
+
+/// How often to look for deliveries past their retention, and the most that one transaction erases.
+const INTERVAL: Duration = Duration::from_mins(10);
+const BATCH: u64 = 50;
+
+pub(super) struct PersonalData {
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    pub(super) idempotency: Arc<Idempotency>,
+    /// The platform's.
+    pub(super) country: Country,
+}
+
+/// Deliveries to erase, and where the search continues.
+type Found = (Vec<(StoreId, DeliveryId)>, Option<Position>);
+
+#[tonic::async_trait]
+impl proto::personal_data_server::PersonalData for PersonalData {
+    async fn erase_deliveries(
+        &self,
+        request: Request<proto::EraseDeliveriesRequest>,
+    ) -> Result<Response<proto::EraseDeliveriesResponse>, Status> {
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
+
+        let request = request.into_inner();
+        let (found, next) = self.find(&request).await?;
+        if !request.dry_run && !found.is_empty() {
+            for delivery in &found {
+                self.erase(*delivery).await?;
+                let client = Collection::ApiClients.name(caller.id);
+                let delivery = Collection::Deliveries.name(delivery.1);
+                tracing::info!(client, delivery, "personal data erased");
+            }
+            self.storage.truncate_log().await.map_err(Error::from)?;
+        }
+
+        Ok(Response::new(proto::EraseDeliveriesResponse {
+            deliveries: found
+                .into_iter()
+                .map(|(_, id)| Collection::Deliveries.name(id))
+                .collect(),
+            next_page_token: next.map(encode).unwrap_or_default(),
+        }))
+    }
+}
+
+impl PersonalData {
+    async fn find(&self, request: &proto::EraseDeliveriesRequest) -> Result<Found, Error> {
+        match &request.selection {
+            Some(Selection::Delivery(name)) => {
+                let not_found = || Error::NotFound { name: name.clone() };
+                let id = Collection::Deliveries.id(name).map(DeliveryId);
+                let id = id.ok_or_else(not_found)?;
+                let store = personal_data::find_store(self.storage.reader(), id).await?;
+                Ok((vec![(store.ok_or_else(not_found)?, id)], None))
+            }
+            Some(Selection::Telephone(number)) => {
+                let mut violations = Violations::new();
+                let parsed = telephone::parse(number, self.country.as_str());
+                let number = violations
+                    .check("telephone", "INVALID_TELEPHONE", parsed)
+                    .flatten();
+                let after = decode(&request.page_token, &mut violations);
+                match number {
+                    Some(number) if violations.is_empty() => self.search(&number, after).await,
+                    _ => Err(required_or(violations)),
+                }
+            }
+            None => Err(required_or(Violations::new())),
+        }
+    }
+
+    async fn search(&self, number: &str, after: Option<Position>) -> Result<Found, Error> {
+        let reader = self.storage.reader();
+        let (mut tasks, mut next) =
+            personal_data::search_telephone(reader, number, after, SEARCHED_TASKS).await?;
+        if tasks.len() > MAX_FOUND {
+            tasks.truncate(MAX_FOUND);
+            next = tasks.last().map(|(position, _)| *position);
+        }
+        let mut found = Vec::new();
+        for (position, id) in tasks {
+            let delivery = (position.store_id, id);
+            if !found.contains(&delivery) {
+                found.push(delivery);
+            }
+        }
+        Ok((found, next))
+    }
+
+    async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
+        let now = self.clock.now();
+        self.storage
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let delivery = (store_id, id);
+                    let points = personal_data::erase(transaction, delivery, now).await?;
+                    personal_data::delete_geocodes(transaction, &points).await?;
+                    personal_data::erase_response_bodies(transaction, delivery).await?;
+                    Ok::<_, Error>(())
+                })
+            })
+            .await?;
+        let reader = self.storage.reader();
+        let delivery = storage::deliveries::find(reader, store_id, id).await?;
+        let store = storage::stores::find(reader, store_id).await?;
+        if let (Some(delivery), Some(store)) = (delivery, store) {
+            let erased = messages::delivery(&delivery, &store);
+            self.idempotency
+                .erase_responses(store_id, &erased, delivery.created_at)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn required_or(mut violations: Violations) -> Error {
+    if violations.is_empty() {
+        violations.add(
+            "telephone",
+            "REQUIRED",
+            "is required, unless delivery is given",
+        );
+    }
+    Error::Invalid(violations)
+}
+
+fn encode(position: Position) -> String {
+    format!("{}/{}", position.store_id.0, position.task_id.0)
+}
+
+/// None for the first page.
+fn decode(token: &str, violations: &mut Violations) -> Option<Position> {
+    if token.is_empty() {
+        return None;
+    }
+    let position = token.split_once('/').and_then(|(store_id, task_id)| {
+        Some(Position {
+            store_id: StoreId(store_id.parse().ok()?),
+            task_id: TaskId(task_id.parse().ok()?),
+        })
+    });
+    violations.check(
+        "page_token",
+        "INVALID_CURSOR",
+        position.ok_or("is not a token of this search"),
+    )
+}
+
+/// Erases deliveries past their retention.
+pub(super) struct DeliveryRetention {
+    pub(super) storage: Arc<Storage>,
+    pub(super) clock: Clock,
+    /// `None`: never.
+    pub(super) retention: Option<SignedDuration>,
+}
+
+impl DeliveryRetention {
+    /// Erases deliveries past their retention until shutdown. Stored responses expire before; the
+    /// receivers' responses and cached geocodes have retentions of their own.
+    pub(super) async fn run(&self, shutdown: &CancellationToken) {
+        let Some(retention) = self.retention else {
+            return;
+        };
+        let mut changes = self.clock.manual_changes();
+        loop {
+            if let Err(error) = self.erase_overdue(retention, shutdown).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot erase deliveries past their retention"
+                );
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(INTERVAL) => {}
+                () = changes.next() => {}
+            }
+        }
+    }
+
+    async fn erase_overdue(
+        &self,
+        retention: SignedDuration,
+        shutdown: &CancellationToken,
+    ) -> Result<(), Error> {
+        let now = self.clock.now();
+        let Ok(cutoff) = now.checked_sub(retention) else {
+            return Ok(());
+        };
+        while !shutdown.is_cancelled() {
+            let reader = self.storage.reader();
+            let overdue: Arc<[_]> = personal_data::find_overdue(reader, cutoff, BATCH)
+                .await?
+                .into();
+            if overdue.is_empty() {
+                return Ok(());
+            }
+            self.storage
+                .write(move |transaction| {
+                    let overdue = Arc::clone(&overdue);
+                    Box::pin(async move {
+                        for delivery in &*overdue {
+                            personal_data::erase(transaction, *delivery, now).await?;
+                        }
+                        Ok::<_, Error>(())
+                    })
+                })
+                .await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! Erases the personal data of deliveries, and finds deliveries to erase.
+
+#[cfg(test)]
+mod tests;
+
+use domain::{
+    address::LatLng,
+    id::{DeliveryId, StoreId, TaskId},
+    task::Task,
+};
+use jiff::Timestamp;
+use sea_orm::{
+    ActiveValue::Set,
+    ColumnTrait, DerivePartialModel, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+    sea_query::{Expr, ExprTrait as _},
+};
+use uuid::Uuid;
+
+use crate::{
+    ConnectionTrait, Error,
+    entity::{
+        attempt, delivery, geocode,
+        instant::Instant,
+        json::{AddressJson, MetadataJson, TagsJson},
+        notification, store, task,
+    },
+};
+
+/// A task that a search has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub store_id: StoreId,
+    pub task_id: TaskId,
+}
+
+/// Erases a delivery's tasks. Returns the points of their addresses.
+pub async fn erase(
+    transaction: &impl ConnectionTrait,
+    (store_id, id): (StoreId, DeliveryId),
+    now: Timestamp,
+) -> Result<Vec<LatLng>, Error> {
+    // First, to lock the delivery: a concurrent cancellation, whose response has its addresses, is
+    // stored before this continues, or reads the erased tasks.
+    delivery::Entity::update_many()
+        .col_expr(delivery::Column::ErasedAt, Instant::from(now).into())
+        .filter(delivery::Column::StoreId.eq(store_id.0))
+        .filter(delivery::Column::Id.eq(id.0))
+        .exec(transaction)
+        .await?;
+    let rows = task::Entity::find()
+        .filter(task::Column::StoreId.eq(store_id.0))
+        .filter(task::Column::DeliveryId.eq(id.0))
+        .all(transaction)
+        .await?;
+    let mut points = Vec::new();
+    for row in rows {
+        let task_id = row.id;
+        let mut plan = Task::try_from(row)?.plan;
+        points.push(plan.address.lat_lng);
+        plan.erase();
+        let row = task::ActiveModel {
+            store_id: Set(store_id.0),
+            id: Set(task_id),
+            address: Set(plan.address.into()),
+            comments: Set(plan.comments),
+            tags: Set(TagsJson(plan.tags)),
+            metadata: Set(MetadataJson(plan.metadata)),
+            ..Default::default()
+        };
+        task::Entity::update(row)
+            .validate()?
+            .exec_without_returning(transaction)
+            .await?;
+    }
+    Ok(points)
+}
+
+/// Erases the receivers' responses to a delivery's notifications: they may repeat its data.
+pub async fn erase_response_bodies(
+    transaction: &impl ConnectionTrait,
+    (store_id, id): (StoreId, DeliveryId),
+) -> Result<(), Error> {
+    let notifications = notification::Entity::find()
+        .select_only()
+        .column(notification::Column::Id)
+        .filter(notification::Column::StoreId.eq(store_id.0))
+        .filter(notification::Column::DeliveryId.eq(id.0))
+        .into_query();
+    attempt::Entity::update_many()
+        .col_expr(attempt::Column::ResponseBody, "".into())
+        .filter(attempt::Column::StoreId.eq(store_id.0))
+        .filter(attempt::Column::NotificationId.in_subquery(notifications))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Deletes the cached geocodes of these points.
+pub async fn delete_geocodes(
+    transaction: &impl ConnectionTrait,
+    points: &[LatLng],
+) -> Result<(), Error> {
+    let coordinate =
+        |name: &str| Expr::cust(format!("CAST(place ->> '{name}' AS DOUBLE PRECISION)"));
+    for point in points {
+        geocode::Entity::delete_many()
+            .filter(coordinate("latitude").eq(point.latitude()))
+            .filter(coordinate("longitude").eq(point.longitude()))
+            .exec(transaction)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The store of a delivery.
+pub async fn find_store(
+    connection: &impl ConnectionTrait,
+    id: DeliveryId,
+) -> Result<Option<StoreId>, Error> {
+    // The primary key of deliveries begins with the store.
+    let stores = store::Entity::find()
+        .select_only()
+        .column(store::Column::Id)
+        .into_query();
+    let found: Option<Uuid> = delivery::Entity::find()
+        .select_only()
+        .column(delivery::Column::StoreId)
+        .filter(delivery::Column::StoreId.in_subquery(stores))
+        .filter(delivery::Column::Id.eq(id.0))
+        .into_tuple()
+        .one(connection)
+        .await?;
+    Ok(found.map(StoreId))
+}
+
+/// The columns of a task that a search reads.
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "task::Entity")]
+struct SearchedTask {
+    store_id: Uuid,
+    id: Uuid,
+    delivery_id: Uuid,
+    address: AddressJson,
+}
+
+/// Searches the next tasks of all stores, `limit` at most, for a telephone number (E.164). Returns the
+/// deliveries found, each with the position of its task, and the last position unless it was the last
+/// task.
+pub async fn search_telephone(
+    connection: &impl ConnectionTrait,
+    telephone: &str,
+    after: Option<Position>,
+    limit: u64,
+) -> Result<(Vec<(Position, DeliveryId)>, Option<Position>), Error> {
+    let key = || [task::Column::StoreId, task::Column::Id].map(Expr::col);
+    let mut query = task::Entity::find()
+        .order_by_asc(task::Column::StoreId)
+        .order_by_asc(task::Column::Id)
+        .limit(limit);
+    if let Some(after) = after {
+        let position = [after.store_id.0, after.task_id.0].map(Expr::value);
+        query = query.filter(Expr::tuple(key()).gt(Expr::tuple(position)));
+    }
+    let tasks: Vec<SearchedTask> = query.into_partial_model().all(connection).await?;
+    let position = |task: &SearchedTask| Position {
+        store_id: StoreId(task.store_id),
+        task_id: TaskId(task.id),
+    };
+    let last = tasks.last().filter(|_| tasks.len() as u64 == limit);
+    let last = last.map(position);
+    let found = tasks
+        .iter()
+        .filter(|task| task.address.has_telephone(telephone))
+        .map(|task| (position(task), DeliveryId(task.delivery_id)))
+        .collect();
+    Ok((found, last))
+}
+
+/// Deliveries of all stores that were created, and whose dropoff ended, at or before an instant, and
+/// that are not erased.
+pub async fn find_overdue(
+    connection: &impl ConnectionTrait,
+    cutoff: Timestamp,
+    limit: u64,
+) -> Result<Vec<(StoreId, DeliveryId)>, Error> {
+    let cutoff = Instant::from(cutoff);
+    let found: Vec<(Uuid, Uuid)> = delivery::Entity::find()
+        .select_only()
+        .columns([delivery::Column::StoreId, delivery::Column::Id])
+        .filter(delivery::Column::ErasedAt.is_null())
+        .filter(delivery::Column::DropoffBefore.lte(cutoff))
+        .filter(delivery::Column::CreatedAt.lte(cutoff))
+        .order_by_asc(delivery::Column::DropoffBefore)
+        .limit(limit)
+        .into_tuple()
+        .all(connection)
+        .await?;
+    let found = found.into_iter();
+    Ok(found
+        .map(|(store_id, id)| (StoreId(store_id), DeliveryId(id)))
+        .collect())
+}

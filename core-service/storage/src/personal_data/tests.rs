@@ -1,0 +1,305 @@
+//! Erased deliveries, and searches for them, on both databases.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    delivery::Delivery,
+    id::{NotificationId, WebhookId},
+    notification::{Failure, Outcome},
+    task::TaskPlan,
+};
+use geocoding::{GeocodeMatch, GeocodeResult, PersistentCache as _, Precision};
+use jiff::SignedDuration;
+use process::clock::Clock;
+
+use super::*;
+use crate::{
+    Storage, deliveries, fixture,
+    geocodes::GeocodeCache,
+    notifications::{AttemptReport, RecordedAttempt, insert_attempts},
+    stores,
+};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+const TELEPHONE: &str = "+33612345678";
+
+/// Runs a test on both databases.
+macro_rules! on_both_databases {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test]
+            async fn sqlite() {
+                let (_directory, storage) = crate::fixture::sqlite().await;
+                super::$name(storage).await;
+            }
+
+            #[tokio::test]
+            async fn postgres() {
+                if let Some(storage) = crate::fixture::postgres().await {
+                    super::$name(storage).await;
+                }
+            }
+        }
+    )+};
+}
+
+on_both_databases!(
+    an_erased_delivery_keeps_what_accounting_needs,
+    a_search_reads_the_tasks_of_all_stores_in_pages,
+    a_delivery_is_overdue_once_it_and_its_dropoff_are_old,
+    a_delivery_is_found_in_its_store,
+    responses_to_its_own_notifications_are_erased,
+    cached_geocodes_of_its_points_are_deleted,
+);
+
+fn hours(hours: i64) -> Timestamp {
+    NOW + SignedDuration::from_hours(hours)
+}
+
+/// Creates a store.
+async fn create_store(storage: &Storage) -> StoreId {
+    let store = fixture::store("Shop");
+    let id = store.id;
+    let insert = storage.write(move |transaction| {
+        let store = store.clone();
+        Box::pin(async move { stores::insert(transaction, &store).await })
+    });
+    insert.await.unwrap();
+    id
+}
+
+async fn insert(storage: &Storage, delivery: &Delivery) {
+    storage.insert_delivery(delivery.clone()).await.unwrap();
+}
+
+async fn erase_one(storage: &Storage, delivery: &Delivery) -> Vec<LatLng> {
+    let id = (delivery.store_id, delivery.id);
+    let erased = storage
+        .write(move |transaction| Box::pin(async move { erase(transaction, id, hours(3)).await }));
+    erased.await.unwrap()
+}
+
+async fn an_erased_delivery_keeps_what_accounting_needs(storage: Arc<Storage>) {
+    let store_id = create_store(&storage).await;
+    let [delivery, other] = [(); 2].map(|()| fixture::delivery(store_id, NOW));
+    for delivery in [&delivery, &other] {
+        insert(&storage, delivery).await;
+    }
+
+    let mut points = erase_one(&storage, &delivery).await;
+
+    points.sort_by(|a, b| a.latitude().total_cmp(&b.latitude()));
+    let plans = [&delivery.dropoff.plan, &delivery.pickup.plan];
+    assert_eq!(points, plans.map(|plan| plan.address.lat_lng));
+    let mut expected = delivery.clone();
+    let erased = |plan: &mut TaskPlan, latitude| {
+        plan.address.street_address = "(erased)".to_owned();
+        plan.address.lat_lng = LatLng::new(latitude, 2.33).unwrap();
+        plan.address.place_name = None;
+        plan.address.contact_name = None;
+        plan.address.telephone = None;
+        plan.address.description = None;
+        plan.comments.clear();
+        plan.tags.clear();
+        plan.metadata.clear();
+    };
+    erased(&mut expected.pickup.plan, 48.87);
+    erased(&mut expected.dropoff.plan, 48.86);
+    let find = async |delivery: &Delivery| {
+        let found = deliveries::find(storage.reader(), store_id, delivery.id).await;
+        found.unwrap().unwrap()
+    };
+    assert_eq!(find(&delivery).await, expected);
+    assert_eq!(find(&other).await, other);
+    erase_one(&storage, &delivery).await;
+    assert_eq!(find(&delivery).await, expected, "erased twice");
+}
+
+async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) {
+    let mut expected = Vec::new();
+    for _ in 0..2 {
+        let store_id = create_store(&storage).await;
+        let mut delivery = fixture::delivery(store_id, NOW);
+        delivery.pickup.plan.address.telephone = None;
+        insert(&storage, &delivery).await;
+        expected.push((store_id, delivery.dropoff.id, delivery.id));
+        delivery = fixture::delivery(store_id, NOW);
+        delivery.dropoff.plan.address.telephone = Some("+33612345679".to_owned());
+        insert(&storage, &delivery).await;
+        expected.push((store_id, delivery.pickup.id, delivery.id));
+    }
+    expected.sort();
+
+    for limit in [1, 3, 4, 8, 9] {
+        let mut found = Vec::new();
+        let mut after = None;
+        let mut pages = 0;
+        loop {
+            let page = search_telephone(storage.reader(), TELEPHONE, after, limit);
+            let (tasks, last) = page.await.unwrap();
+            pages += 1;
+            found.extend(
+                tasks.into_iter().map(|(position, delivery_id)| {
+                    (position.store_id, position.task_id, delivery_id)
+                }),
+            );
+            after = last;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "{limit}");
+        assert_eq!(pages, 8 / limit + 1, "{limit}");
+    }
+}
+
+/// Their dropoffs end 2 hours after they are created.
+async fn a_delivery_is_overdue_once_it_and_its_dropoff_are_old(storage: Arc<Storage>) {
+    let store_id = create_store(&storage).await;
+    let mut backdated = fixture::delivery(store_id, hours(5));
+    backdated.dropoff.plan.window.before = hours(-10);
+    let deliveries = [
+        fixture::delivery(store_id, hours(1)),
+        fixture::delivery(store_id, NOW),
+        backdated,
+    ];
+    for delivery in &deliveries {
+        insert(&storage, delivery).await;
+    }
+    let [second, first, backdated] = deliveries.map(|delivery| (store_id, delivery.id));
+    let overdue = async |cutoff, limit| {
+        let found = find_overdue(storage.reader(), cutoff, limit).await;
+        found.unwrap()
+    };
+
+    assert_eq!(overdue(hours(2) - Duration::from_micros(1), 9).await, []);
+    assert_eq!(overdue(hours(2), 9).await, [first]);
+    assert_eq!(overdue(hours(5), 9).await, [backdated, first, second]);
+    assert_eq!(overdue(hours(5), 1).await, [backdated]);
+    let write = storage
+        .write(move |transaction| Box::pin(async move { erase(transaction, first, NOW).await }));
+    write.await.unwrap();
+    assert_eq!(overdue(hours(5), 9).await, [backdated, second]);
+}
+
+async fn a_delivery_is_found_in_its_store(storage: Arc<Storage>) {
+    create_store(&storage).await;
+    let store_id = create_store(&storage).await;
+    let delivery = fixture::delivery(store_id, NOW);
+    insert(&storage, &delivery).await;
+
+    let find = async |id| find_store(storage.reader(), id).await.unwrap();
+    assert_eq!(find(delivery.id).await, Some(store_id));
+    assert_eq!(find(DeliveryId::new()).await, None);
+}
+
+async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
+    let [store_id, other_store] = [(); 2].map(|()| StoreId::new());
+    let [delivery_id, other_delivery] = [(); 2].map(|()| DeliveryId::new());
+    let rows = [
+        (store_id, delivery_id),
+        (store_id, other_delivery),
+        (other_store, delivery_id),
+    ];
+    let notifications = rows.map(|row| (row, NotificationId::new()));
+    let write = storage.write(move |transaction| {
+        Box::pin(async move {
+            for ((store_id, delivery_id), id) in notifications {
+                let row = notification::ActiveModel {
+                    store_id: Set(store_id.0),
+                    id: Set(id.0),
+                    event_id: Set(Uuid::now_v7()),
+                    webhook_id: Set(WebhookId::new().0),
+                    event: Set("delivery.completed".to_owned()),
+                    delivery_id: Set(delivery_id.0),
+                    state: Set("pending".to_owned()),
+                    attempts: Set(1),
+                    attempts_at_resend: Set(0),
+                    due_at: Set(NOW.into()),
+                    lease_token: Set(None),
+                    lease_expires_at: Set(None),
+                    created_at: Set(NOW.into()),
+                    finished_at: Set(None),
+                };
+                notification::Entity::insert(row)
+                    .exec_without_returning(transaction)
+                    .await?;
+                let report = AttemptReport {
+                    id,
+                    lease_token: Uuid::nil(),
+                    outcome: Outcome::Failed {
+                        failure: Failure::Status,
+                        status: Some(500),
+                        retry_after: None,
+                    },
+                    status: Some(500),
+                    duration: Duration::ZERO,
+                    response_body: "for Zoé".to_owned(),
+                    jitter: 0,
+                };
+                let attempt = RecordedAttempt {
+                    store_id,
+                    number: 1,
+                    recorded_at: NOW,
+                    report,
+                };
+                insert_attempts(transaction, &[attempt]).await?;
+            }
+            erase_response_bodies(transaction, (store_id, delivery_id)).await
+        })
+    });
+    write.await.unwrap();
+
+    let mut bodies = Vec::new();
+    for ((store_id, _), id) in notifications {
+        let attempt = attempt::Entity::find_by_id((store_id.0, id.0, 1));
+        let attempt = attempt.one(storage.reader()).await.unwrap();
+        bodies.push(attempt.unwrap().response_body);
+    }
+    assert_eq!(bodies, ["", "for Zoé", "for Zoé"]);
+}
+
+async fn cached_geocodes_of_its_points_are_deleted(storage: Arc<Storage>) {
+    let cache = GeocodeCache {
+        storage: Arc::clone(&storage),
+        clock: Clock::manual(NOW),
+    };
+    let point = LatLng::new(48.853_123, 2.369_876).unwrap();
+    let results = [
+        found(point),
+        found(point),
+        found(LatLng::new(48.853_123, 2.369_877).unwrap()),
+        found(LatLng::new(48.853_124, 2.369_876).unwrap()),
+        GeocodeResult::NotFound,
+    ];
+    for (key, result) in (0..).zip(&results) {
+        let day = Duration::from_hours(24);
+        cache.put([key; 32], result.clone(), day).await;
+    }
+
+    let deleted = storage.write(move |transaction| {
+        Box::pin(async move { delete_geocodes(transaction, &[point]).await })
+    });
+    deleted.await.unwrap();
+
+    let mut left = Vec::new();
+    for (key, result) in (0..).zip(results) {
+        let cached = cache.get([key; 32]).await;
+        assert!(cached.is_none() || cached == Some(result));
+        left.extend(cached.map(|_| key));
+    }
+    assert_eq!(left, [2, 3, 4]);
+}
+
+fn found(point: LatLng) -> GeocodeResult {
+    GeocodeResult::Found(GeocodeMatch {
+        formatted: "24 Rue de la Paix, 75002 Paris".to_owned(),
+        postal_code: None,
+        locality: None,
+        country: None,
+        lat_lng: point,
+        precision: Precision::House,
+        confidence: 0.9,
+        reasons: Vec::new(),
+    })
+}

@@ -1,0 +1,97 @@
+//! `delivery erase`: erases the personal data of deliveries.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use proto::{
+    EraseDeliveriesRequest, erase_deliveries_request::Selection, iri,
+    personal_data_client::PersonalDataClient,
+};
+use serde::Serialize;
+
+use crate::cli::{
+    access::Access,
+    errors::call_error,
+    id,
+    output::{self, Resource},
+};
+
+/// How many calls search between two lines of progress.
+const CALLS_PER_LINE: usize = 100;
+
+#[derive(Args, Debug)]
+pub(crate) struct Erase {
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Only list the deliveries
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct SelectionArgs {
+    /// IRI (/api/deliveries/<id>) or ID of a delivery
+    #[arg(long, value_name = "ID", value_parser = id::delivery)]
+    delivery: Option<String>,
+    /// Telephone number, international or of the platform's country: erases every delivery that has a
+    /// task for it
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    telephone: Option<String>,
+}
+
+impl Erase {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let core = self.access.connect("admin").await?;
+        let mut client = PersonalDataClient::new(core.channel.clone());
+        let SelectionArgs {
+            delivery,
+            telephone,
+        } = self.selection;
+        let selection = delivery
+            .map(Selection::Delivery)
+            .or(telephone.map(Selection::Telephone));
+
+        let mut erased = BTreeSet::new();
+        let mut page_token = String::new();
+        for calls in 1.. {
+            // Without an idempotency key: erasing again changes nothing.
+            let request = core.request(EraseDeliveriesRequest {
+                selection: selection.clone(),
+                dry_run: self.dry_run,
+                page_token,
+            });
+            let response = client.erase_deliveries(request).await;
+            let response = response.map_err(|status| call_error(&status))?.into_inner();
+            erased.extend(response.deliveries);
+            page_token = response.next_page_token;
+            if page_token.is_empty() {
+                break;
+            }
+            if calls % CALLS_PER_LINE == 0 {
+                eprintln!("searching: {} deliveries found", erased.len());
+            }
+        }
+        let rows: Vec<_> = erased
+            .iter()
+            .map(|name| Row {
+                delivery: iri::of(name),
+            })
+            .collect();
+        output::many(self.access.json, &rows)
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// IRI.
+    delivery: String,
+}
+
+impl Resource for Row {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![("delivery", self.delivery.clone())]
+    }
+}
