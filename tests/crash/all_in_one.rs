@@ -138,7 +138,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
             .await
     }
 
-    fn ready(&self) -> Value {
+    pub(crate) fn ready(&self) -> Value {
         let ready = self.data_dir.join("ready.json");
         serde_json::from_str(&self.run(&["cat", ready.to_str().unwrap()])).unwrap()
     }

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 
 mod all_in_one;
+mod audit;
 mod caller;
 mod cluster;
 mod disk;

@@ -31,12 +31,13 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let country = self.country.as_str().to_owned();
         let stats = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
 
         tracing::info!(%stats, "addresses imported");
+        caller.audit("ImportAddresses", "addresses");
         Ok(Response::new(import_response(stats)))
     }
 

@@ -61,6 +61,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                 })
             })
             .await?;
+        caller.audit("CreateApiClient", &created.get_ref().name);
         Ok(created)
     }
 
@@ -108,6 +109,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                 Ok(())
             })
             .await?;
+        caller.audit("DisableApiClient", &request.name);
         Ok(disabled)
     }
 
@@ -159,6 +161,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                 })
             })
             .await?;
+        caller.audit("RotateApiClientSecret", &request.name);
         Ok(rotated)
     }
 

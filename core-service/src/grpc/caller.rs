@@ -9,9 +9,13 @@ use domain::{
     store::Store,
 };
 
+use proto::iri::Collection;
 use tonic::Request;
 
 use crate::error::{Error, Unauthenticated};
+
+/// The target of the audit log.
+pub(super) const AUDIT: &str = "audit";
 
 /// An API client with a valid token.
 #[derive(Debug)]
@@ -59,6 +63,15 @@ impl Caller {
 
     pub(super) fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(scope)
+    }
+
+    /// Logs what an operator has done: the rpc and the resource it changed. Nothing for a shop's own
+    /// changes.
+    pub(super) fn audit(&self, rpc: &'static str, resource: &str) {
+        if self.has(Scope::Admin) {
+            let client = Collection::ApiClients.name(self.id);
+            tracing::info!(target: AUDIT, client, rpc, resource);
+        }
     }
 
     /// The store the client belongs to.

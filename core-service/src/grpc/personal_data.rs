@@ -56,9 +56,7 @@ impl proto::personal_data_server::PersonalData for PersonalData {
         if !request.dry_run && !found.is_empty() {
             for delivery in &found {
                 self.erase(*delivery).await?;
-                let client = Collection::ApiClients.name(caller.id);
-                let delivery = Collection::Deliveries.name(delivery.1);
-                tracing::info!(client, delivery, "personal data erased");
+                caller.audit("EraseDeliveries", &Collection::Deliveries.name(delivery.1));
             }
             self.storage.truncate_log().await.map_err(Error::from)?;
         }

@@ -73,7 +73,9 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             })
             .await;
         self.definitions.invalidate();
-        Ok(applied?)
+        let applied = applied?;
+        caller.audit("ApplyPriceList", &request.store);
+        Ok(applied)
     }
 
     async fn check_price_list(

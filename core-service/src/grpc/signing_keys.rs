@@ -66,6 +66,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
                 })
             })
             .await?;
+        caller.audit("RotateSigningKey", &created.get_ref().name);
         self.key_ring.load().await?;
         Ok(created)
     }
@@ -81,6 +82,10 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         let request_key =
             self.idempotency
                 .read_key(&caller, "RevokeSigningKeys", request.idempotency)?;
+        let revoked_keys = match &revoked {
+            Revoked::All => "all".to_owned(),
+            Revoked::Key(id) => Collection::SigningKeys.name(id),
+        };
         let now = self.clock.now();
         let new_key = self.key_ring.generate(now)?;
         let left = self
@@ -90,6 +95,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
                 Box::pin(async move { revoke(transaction, &revoked, new_key, now).await })
             })
             .await?;
+        caller.audit("RevokeSigningKeys", &revoked_keys);
         self.key_ring.load().await?;
         self.authenticator.invalidate();
         Ok(left)

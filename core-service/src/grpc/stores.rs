@@ -125,6 +125,7 @@ impl proto::stores_server::Stores for Stores {
                 })
             })
             .await?;
+        caller.audit("CreateStore", &created.get_ref().name);
         Ok(created)
     }
 
@@ -201,7 +202,9 @@ impl proto::stores_server::Stores for Stores {
             .await;
         // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        Ok(updated?)
+        let updated = updated?;
+        caller.audit("UpdateStore", &updated.get_ref().name);
+        Ok(updated)
     }
 }
 

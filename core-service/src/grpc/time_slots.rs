@@ -133,7 +133,9 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             })
             .await;
         self.definitions.invalidate();
-        Ok(applied?)
+        let applied = applied?;
+        caller.audit("ApplyTimeSlot", &request.store);
+        Ok(applied)
     }
 
     async fn check_time_slot(

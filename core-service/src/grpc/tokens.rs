@@ -6,7 +6,7 @@ use domain::api_secrets::SecretHash;
 use process::clock::Clock;
 use tonic::{Request, Response, Status};
 
-use super::key_ring::KeyRing;
+use super::{caller::AUDIT, key_ring::KeyRing};
 
 use storage::Storage;
 
@@ -14,6 +14,9 @@ use crate::{
     error::{Error, Unauthenticated},
     rate_limits::RateLimits,
 };
+
+/// The characters of an API key that are logged: all of a valid one.
+const MAX_LOGGED_KEY: usize = 40;
 
 pub(super) struct Tokens {
     pub(super) storage: Arc<Storage>,
@@ -35,7 +38,14 @@ impl proto::tokens_server::Tokens for Tokens {
         self.rate_limits
             .check_credentials(&request.api_key, &request.api_secret)?;
 
-        let invalid = || Error::Unauthenticated(Unauthenticated::InvalidClient);
+        let refused = |reason: &str| {
+            let api_key: String = request.api_key.chars().take(MAX_LOGGED_KEY).collect();
+            tracing::info!(target: AUDIT, rpc = "IssueToken", ?api_key, "refused: {reason}");
+        };
+        let invalid = || {
+            refused("wrong key or secret");
+            Error::Unauthenticated(Unauthenticated::InvalidClient)
+        };
         let client = storage::api_clients::find_by_key(self.storage.reader(), &request.api_key)
             .await
             .map_err(Error::from)?;
@@ -47,11 +57,12 @@ impl proto::tokens_server::Tokens for Tokens {
         let secret = client
             .accept(&request.api_secret, now)
             .ok_or_else(invalid)?;
-        let scopes = client
-            .grant(&request.scopes)
-            .map_err(|error| Error::InvalidScope {
+        let scopes = client.grant(&request.scopes).map_err(|error| {
+            refused("scope not permitted");
+            Error::InvalidScope {
                 message: error.to_string(),
-            })?;
+            }
+        })?;
 
         let token = self
             .key_ring

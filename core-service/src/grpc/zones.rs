@@ -54,7 +54,11 @@ impl proto::zones_server::Zones for Zones {
                 {
                     attempts += 1;
                 }
-                applied => return Ok(applied?),
+                applied => {
+                    let applied = applied?;
+                    caller.audit("ApplyZones", "zones");
+                    return Ok(applied);
+                }
             }
         }
     }

@@ -176,3 +176,29 @@ fn key_hash(operation: &str, key: &str) -> [u8; 32] {
         .finalize()
         .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::id::ApiClientId;
+
+    use super::*;
+
+    #[test]
+    fn a_response_can_be_decrypted_only_under_its_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key")).unwrap();
+        let key = |client: u128, hash| Key {
+            store_id: StoreId(Uuid::nil()),
+            api_client_id: ApiClientId(Uuid::from_u128(client)),
+            hash: [hash; 32],
+        };
+
+        let encrypted = encrypt(&secret_box, key(1, 1), b"response");
+
+        let decrypted = |key| decrypt(&secret_box, key, &encrypted).map(|plain| plain.to_vec());
+        assert_eq!(decrypted(key(1, 1)).unwrap(), b"response");
+        for other in [key(2, 1), key(1, 2)] {
+            assert!(decrypted(other).is_err(), "{other:?}");
+        }
+    }
+}

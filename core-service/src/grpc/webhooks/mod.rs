@@ -136,6 +136,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
             return Err(Error::NotFound { name }.into());
         }
 
+        caller.audit("DeleteWebhook", &name);
         Ok(Response::new(proto::DeleteWebhookResponse {}))
     }
 
@@ -144,7 +145,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.enable(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.enable(&caller, request).await?;
+        caller.audit("EnableWebhook", &name);
+        Ok(reply)
     }
 
     async fn disable_webhook(
@@ -152,7 +157,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.disable(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.disable(&caller, request).await?;
+        caller.audit("DisableWebhook", &name);
+        Ok(reply)
     }
 
     async fn rotate_webhook_secret(
@@ -160,7 +169,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::RotateWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.rotate(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.rotate(&caller, request).await?;
+        caller.audit("RotateWebhookSecret", &name);
+        Ok(reply)
     }
 
     async fn confirm_webhook_secret(
@@ -168,7 +181,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::ConfirmWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.confirm(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.confirm(&caller, request).await?;
+        caller.audit("ConfirmWebhookSecret", &name);
+        Ok(reply)
     }
 
     async fn test_webhook(
@@ -177,7 +194,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     ) -> Result<Response<proto::WebhookTest>, Status> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
-        Ok(Response::new(self.test(&caller, &name).await?))
+        let tested = self.test(&caller, &name).await?;
+        caller.audit("TestWebhook", &name);
+        Ok(Response::new(tested))
     }
 
     async fn list_webhook_notifications(
@@ -205,7 +224,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::ResendWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.resend(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.resend(&caller, request).await?;
+        caller.audit("ResendWebhookNotification", &name);
+        Ok(reply)
     }
 
     async fn recover_webhook(
@@ -213,7 +236,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::RecoverWebhookRequest>,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
         let caller = Caller::of(&request)?;
-        Ok(self.recover(&caller, request.into_inner()).await?)
+        let request = request.into_inner();
+        let name = request.name.clone();
+        let reply = self.recover(&caller, request).await?;
+        caller.audit("RecoverWebhook", &name);
+        Ok(reply)
     }
 }
 

@@ -1,0 +1,137 @@
+//! The audit log: what operators did, and refused token requests.
+
+use delivery::Credentials;
+use serde_json::{Value, json};
+
+use crate::{all_in_one::AllInOne, api_client::ApiClient, cluster::credentials, program};
+
+const TIME_SLOT: &str = r#"
+name = "Midday"
+opening_hours = ["Mo-Su 12:00-14:00"]
+interval = "2 days"
+"#;
+
+/// The shop's own changes are not in it, nor what an operator reads.
+#[tokio::test]
+async fn the_audit_log_names_who_did_what_to_what() {
+    let platform = AllInOne::start().await;
+    let ready = platform.ready();
+    let base_url = ready["base_url"].as_str().unwrap();
+    let shop = credentials(&ready["demo_client"]);
+    let shop = ApiClient::authorized(base_url, &shop, &["deliveries", "tasks"]).await;
+    let draft = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:1/" });
+    let webhook = shop.post("/api/webhooks", draft).await.expect(201);
+    let task = json!({ "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" });
+    let delivery = shop
+        .post("/api/deliveries", json!({ "dropoff": task }))
+        .await
+        .expect(201);
+    let run = |arguments: &[&str]| {
+        let output = platform.operator(&[arguments, &["--json"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        program::parse(&output)
+    };
+    let id = |created: &Value| created["id"].as_str().unwrap().to_owned();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let definition = |file: &str| format!("{examples}/{file}");
+    let slots = platform.directory.path().join("slots.toml");
+    std::fs::write(&slots, TIME_SLOT).unwrap();
+
+    let clients = run(&["clients", "list"]);
+    let store = id(&run(&["stores", "create", "--name=Shop"]));
+    let of_store = format!("--store={store}");
+    run(&["stores", "set", &store, "--name=Book shop"]);
+    run(&["zones", "apply", &definition("zones.geojson")]);
+    run(&["prices", "apply", &of_store, &definition("prices.toml")]);
+    run(&["time-slots", "apply", &of_store, slots.to_str().unwrap()]);
+    let create = [
+        "clients",
+        "create",
+        &of_store,
+        "--name=Till",
+        "--scopes=tasks",
+    ];
+    let client = id(&run(&create));
+    run(&["clients", "rotate-secret", &client]);
+    run(&["clients", "disable", &client]);
+    let webhook = id(&webhook);
+    for command in ["disable", "enable", "rotate-secret", "confirm-secret"] {
+        run(&["webhooks", command, &webhook]);
+    }
+    run(&["erase", "--delivery", &id(&delivery)]);
+    let key = id(&run(&["keys", "rotate"]));
+    run(&["keys", "revoke", &key]);
+    run(&["stores", "list"]);
+    platform.server.wait_for_line("RevokeSigningKeys").await;
+    let operator_key = &ready["operator_client"]["api_key"];
+    let is_operator = |client: &&Value| client["api_key"] == *operator_key;
+    let operator = id(clients
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(is_operator)
+        .unwrap());
+    let expected = [
+        ("CreateStore", format!("stores/{store}")),
+        ("UpdateStore", format!("stores/{store}")),
+        ("ApplyZones", "zones".to_owned()),
+        ("ApplyPriceList", format!("stores/{store}")),
+        ("ApplyTimeSlot", format!("stores/{store}")),
+        ("CreateApiClient", format!("api_apps/{client}")),
+        ("RotateApiClientSecret", format!("api_apps/{client}")),
+        ("DisableApiClient", format!("api_apps/{client}")),
+        ("DisableWebhook", format!("webhooks/{webhook}")),
+        ("EnableWebhook", format!("webhooks/{webhook}")),
+        ("RotateWebhookSecret", format!("webhooks/{webhook}")),
+        ("ConfirmWebhookSecret", format!("webhooks/{webhook}")),
+        ("EraseDeliveries", format!("deliveries/{}", id(&delivery))),
+        ("RotateSigningKey", format!("signing_keys/{key}")),
+        ("RevokeSigningKeys", format!("signing_keys/{key}")),
+    ];
+    let expected = expected.map(|(rpc, resource)| {
+        format!("client=\"api_apps/{operator}\" rpc=\"{rpc}\" resource=\"{resource}\"")
+    });
+    assert_eq!(audited(&platform), expected);
+}
+
+#[tokio::test]
+async fn the_audit_log_has_refused_token_requests() {
+    let platform = AllInOne::start().await;
+    let ready = platform.ready();
+    let base_url = ready["base_url"].as_str().unwrap();
+    let shop = credentials(&ready["demo_client"]);
+    let anonymous = ApiClient::new(base_url);
+    let grant = ("grant_type", "client_credentials");
+    let unknown = Credentials {
+        api_key: format!("a\nb{}", "c".repeat(40)),
+        api_secret: "wrong".to_owned(),
+    };
+    anonymous.request_token(&unknown, &[grant]).await;
+    let refused = anonymous
+        .request_token(&shop, &[grant, ("scope", "admin")])
+        .await;
+    assert_eq!(refused.status, 400, "{}", refused.json);
+
+    platform.server.wait_for_line("not permitted").await;
+    let refused = |reason: &str, api_key: &str| {
+        format!("refused: {reason} rpc=\"IssueToken\" api_key={api_key:?}")
+    };
+    let start = format!("a\nb{}", "c".repeat(37));
+    let expected = [
+        refused("wrong key or secret", &start),
+        refused("scope not permitted", &shop.api_key),
+    ];
+    assert_eq!(audited(&platform), expected);
+    for secret in ["demo_client", "operator_client"] {
+        let secret = ready[secret]["api_secret"].as_str().unwrap();
+        let output = platform.server.output();
+        assert!(!output.iter().any(|line| line.contains(secret)));
+    }
+}
+
+/// The lines of the audit log, without their times.
+fn audited(platform: &AllInOne) -> Vec<String> {
+    let output = platform.server.output().into_iter();
+    let audited = output.filter_map(|line| Some(line.split_once(" INFO audit: ")?.1.to_owned()));
+    audited.collect()
+}
