@@ -303,3 +303,29 @@ fn found(point: LatLng) -> GeocodeResult {
         reasons: Vec::new(),
     })
 }
+
+#[tokio::test]
+async fn no_file_of_sqlite_keeps_what_is_erased() {
+    let (directory, storage) = fixture::sqlite().await;
+    let store_id = create_store(&storage).await;
+    let mut delivery = fixture::delivery(store_id, NOW);
+    let mark = "Xyzzy";
+    // On overflow pages, which become free.
+    delivery.pickup.plan.comments = mark.repeat(2000);
+    insert(&storage, &delivery).await;
+    let is_stored = || {
+        let entries = std::fs::read_dir(directory.path()).unwrap();
+        entries.flatten().any(|entry| {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            bytes
+                .windows(mark.len())
+                .any(|part| part == mark.as_bytes())
+        })
+    };
+    assert!(is_stored());
+
+    erase_one(&storage, &delivery).await;
+    storage.truncate_log().await.unwrap();
+
+    assert!(!is_stored());
+}
