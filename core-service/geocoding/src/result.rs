@@ -4,7 +4,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 
-use domain::address::LatLng;
+use domain::{address::LatLng, id::StoreId};
 
 /// An address to look up.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Query {
     pub near: Option<LatLng>,
     /// The lowest precision that is acceptable.
     pub required: Precision,
+    /// For which store: stores share an external geocoder. The result does not depend on it.
+    pub store_id: Option<StoreId>,
 }
 
 impl Query {
@@ -27,6 +29,7 @@ impl Query {
             country: None,
             near: None,
             required: Precision::Interpolated,
+            store_id: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     address::Address,
     coverage::Coverage,
-    id::AddressId,
+    id::{AddressId, StoreId},
     store::{Country, Store},
     telephone,
     violation::Violations,
@@ -20,6 +20,14 @@ use super::{
 };
 
 use crate::error::Error;
+
+/// The store that an address is for, and where it delivers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreArea<'a> {
+    /// `None`: for no store.
+    pub(super) id: Option<StoreId>,
+    pub(super) coverage: &'a Coverage,
+}
 
 /// Adds points to requested addresses.
 pub(super) struct AddressGeocoder {
@@ -36,14 +44,14 @@ impl AddressGeocoder {
     pub(super) async fn pickup_address(
         &self,
         caller: &Caller,
-        coverage: &Coverage,
+        store: StoreArea<'_>,
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         let draft = draft.unwrap_or_default();
         if draft.has_place() {
             return self
-                .geocode_in_area("pickup.address", draft, coverage, violations)
+                .geocode_in_area("pickup.address", draft, store, violations)
                 .await;
         }
         if draft.has_postal_part() && !violations.has_violation_in("pickup.address") {
@@ -71,13 +79,13 @@ impl AddressGeocoder {
 
     pub(super) async fn dropoff_address(
         &self,
-        coverage: &Coverage,
+        store: StoreArea<'_>,
         draft: Option<AddressDraft>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         if let Some(draft) = draft.filter(AddressDraft::has_place) {
             return self
-                .geocode_in_area("dropoff.address", draft, coverage, violations)
+                .geocode_in_area("dropoff.address", draft, store, violations)
                 .await;
         }
         if !violations.has_violation_in("dropoff.address") {
@@ -95,18 +103,20 @@ impl AddressGeocoder {
         &self,
         field: &str,
         draft: AddressDraft,
-        coverage: &Coverage,
+        store: StoreArea<'_>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         let is_point = draft.lat_lng.is_some();
-        let Some(address) = self.geocode(field, draft, coverage, violations).await? else {
+        let Some(address) = self.geocode(field, draft, store, violations).await? else {
             return Ok(None);
         };
         let point = address.lat_lng;
         let (field, rejection) = if is_point {
-            (format!("{field}.lat_lng"), coverage.rejection(point))
+            (format!("{field}.lat_lng"), store.coverage.rejection(point))
         } else {
-            let rejection = coverage.rejection_of_address(&address.street_address, point);
+            let rejection = store
+                .coverage
+                .rejection_of_address(&address.street_address, point);
             (field.to_owned(), rejection)
         };
         let Some(rejection) = rejection else {
@@ -132,7 +142,11 @@ impl AddressGeocoder {
                 Some(store) => self.definitions.coverage(store, Freshness::Current).await?,
                 None => Coverage::UNKNOWN,
             };
-            return self.geocode(FIELD, draft, &coverage, violations).await;
+            let area = StoreArea {
+                id: store.map(|store| store.id),
+                coverage: &coverage,
+            };
+            return self.geocode(FIELD, draft, area, violations).await;
         }
         if !violations.has_violation_in(FIELD) {
             violations.add(FIELD, "REQUIRED", "must have a text or a point");
@@ -146,7 +160,7 @@ impl AddressGeocoder {
         &self,
         field: &str,
         draft: AddressDraft,
-        coverage: &Coverage,
+        store: StoreArea<'_>,
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         let address = |lat_lng| Address {
@@ -162,7 +176,7 @@ impl AddressGeocoder {
             country: draft.country.clone(),
         };
         if let Some(lat_lng) = draft.lat_lng {
-            if let Some(swapped) = coverage.swapped_coordinates(lat_lng) {
+            if let Some(swapped) = store.coverage.swapped_coordinates(lat_lng) {
                 violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
                 return Ok(None);
             }
@@ -183,7 +197,7 @@ impl AddressGeocoder {
             .collect::<Vec<_>>()
             .join(", ");
         let country = draft.country.clone();
-        match self.search(text.clone(), country, coverage).await? {
+        match self.search(text.clone(), country, store).await? {
             GeocodeResult::Found(found) => Ok(Some(Address {
                 street_address: found.formatted,
                 postal_code: found.postal_code,
@@ -213,11 +227,12 @@ impl AddressGeocoder {
         &self,
         text: String,
         country: Option<String>,
-        coverage: &Coverage,
+        store: StoreArea<'_>,
     ) -> Result<GeocodeResult, Error> {
         let query = Query {
             country,
-            near: coverage.search_center(),
+            near: store.coverage.search_center(),
+            store_id: store.id,
             required: self.required_precision,
             ..Query::new(text)
         };

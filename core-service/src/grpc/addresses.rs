@@ -8,8 +8,11 @@ use proto::SkippedLines;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
-    address_geocoder::AddressGeocoder, caller::Caller, definitions::Definitions,
-    freshness::Freshness, import, lookup, messages,
+    address_geocoder::{AddressGeocoder, StoreArea},
+    caller::Caller,
+    definitions::Definitions,
+    freshness::Freshness,
+    import, lookup, messages,
 };
 
 use storage::Storage;
@@ -58,21 +61,21 @@ impl proto::addresses_server::Addresses for Addresses {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations).into());
         }
-        let coverage = match request.store {
+        let (id, coverage) = match request.store {
             Some(name) => {
                 let store = lookup::store(&self.storage, &name).await?;
-                self.definitions
-                    .coverage(&store, Freshness::Current)
-                    .await?
+                let coverage = self.definitions.coverage(&store, Freshness::Current);
+                (Some(store.id), coverage.await?)
             }
-            None => Coverage::UNKNOWN,
+            None => (None, Coverage::UNKNOWN),
+        };
+        let area = StoreArea {
+            id,
+            coverage: &coverage,
         };
         let country = country.map(|country| country.as_str().to_owned());
 
-        let result = self
-            .geocoder
-            .search(request.text, country, &coverage)
-            .await?;
+        let result = self.geocoder.search(request.text, country, area).await?;
         Ok(Response::new(search_response(result, &coverage)))
     }
 }

@@ -18,7 +18,7 @@ use jiff::Zoned;
 use process::clock::Clock;
 
 use super::{
-    address_geocoder::AddressGeocoder,
+    address_geocoder::{AddressGeocoder, StoreArea},
     caller::Caller,
     definitions::Definitions,
     freshness::Freshness,
@@ -115,13 +115,17 @@ impl Planner {
             availability.and_then(|availability| availability.booking(dropoff.times.slot));
 
         let coverage = self.definitions.coverage(store, freshness).await?;
+        let area = StoreArea {
+            id: Some(store.id),
+            coverage: &coverage,
+        };
         let from = self
             .geocoder
-            .pickup_address(caller, &coverage, pickup.address, &mut violations)
+            .pickup_address(caller, area, pickup.address, &mut violations)
             .await?;
         let to = self
             .geocoder
-            .dropoff_address(&coverage, dropoff.address, &mut violations)
+            .dropoff_address(area, dropoff.address, &mut violations)
             .await?;
         let route = match (&from, &to) {
             (Some(from), Some(to)) => match lookup.quote() {

@@ -6,6 +6,7 @@ mod nominatim;
 mod pelias;
 mod photon;
 mod place;
+mod queues;
 mod request;
 mod selection;
 #[cfg(test)]
@@ -19,7 +20,10 @@ use governor::{
     clock::{Clock as _, DefaultClock},
 };
 use http::StatusCode;
-use tokio::time::Instant;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout, timeout_at},
+};
 use url::Url;
 
 use super::{
@@ -27,6 +31,7 @@ use super::{
     spec::{HttpGeocoderSpec, Protocol},
 };
 use place::Place;
+use queues::{Queue, Queues};
 use request::{GeocodeRequest, RequestPolicy};
 use selection::Selection;
 use upstream::{Client, Limits};
@@ -40,6 +45,9 @@ pub struct HttpGeocoder {
     timeout: Duration,
     client: Client,
     rate_limiter: DefaultDirectRateLimiter,
+    /// Whose turn it is to wait for the rate limiter: requests of different stores, in their order.
+    rate_limit_turn: Mutex<()>,
+    queues: Queues,
 }
 
 /// Upper limit of a response body.
@@ -84,6 +92,8 @@ impl HttpGeocoder {
                 max_response_bytes: MAX_RESPONSE_BYTES,
             })?,
             rate_limiter: RateLimiter::direct(rate),
+            rate_limit_turn: Mutex::new(()),
+            queues: Queues::new(options.concurrency.get().into()),
         })
     }
 
@@ -105,8 +115,14 @@ impl HttpGeocoder {
         let Some(request) = self.policy.request(query) else {
             return Ok(GeocodeResult::NotFound);
         };
-        let deadline = Instant::now() + self.timeout;
-        let places = self.places(&request, deadline).await?;
+        let now = Instant::now();
+        let deadline = now + self.timeout;
+        let queue = &*self.queues.of(query.store_id);
+        let place = timeout_at(now + self.timeout / 2, queue.places.acquire()).await;
+        let Ok(Ok(_place)) = place else {
+            return Err(upstream::Error::Busy.into());
+        };
+        let places = self.places(&request, queue, deadline).await?;
         match selection::select(places, query, &request.countries) {
             Selection::Result(result) => Ok(result),
             Selection::IfNoOtherTown {
@@ -114,7 +130,7 @@ impl HttpGeocoder {
                 postcode,
                 towns,
             } => {
-                let other_town = self.other_town(&found, towns, query, request, deadline);
+                let other_town = self.other_town(&found, towns, (query, request), queue, deadline);
                 let Some(town) = other_town.await? else {
                     return Ok(GeocodeResult::Found(found));
                 };
@@ -134,8 +150,8 @@ impl HttpGeocoder {
         &self,
         found: &GeocodeMatch,
         towns: Vec<String>,
-        query: &Query,
-        mut request: GeocodeRequest,
+        (query, mut request): (&Query, GeocodeRequest),
+        queue: &Queue,
         deadline: Instant,
     ) -> Result<Option<String>, Failure> {
         let near = Some(found.lat_lng);
@@ -148,7 +164,7 @@ impl HttpGeocoder {
         for town in towns {
             query.text.clone_from(&town);
             request.text.clone_from(&town);
-            let places = self.places(&request, deadline).await?;
+            let places = self.places(&request, queue, deadline).await?;
             let has_town = selection::has_town_of(found, places, &query, &request.countries);
             if let Some(is_same) = has_town {
                 return Ok((!is_same).then_some(town));
@@ -161,9 +177,10 @@ impl HttpGeocoder {
     async fn places(
         &self,
         request: &GeocodeRequest,
+        queue: &Queue,
         deadline: Instant,
     ) -> Result<Vec<Place>, Failure> {
-        self.wait_for_rate_limit().await?;
+        self.wait_for_rate_limit(queue).await?;
         let response = self
             .client
             .get_with_deadline(&self.url(request), deadline)
@@ -187,21 +204,20 @@ impl HttpGeocoder {
         })
     }
 
-    /// Waits until the rate limit permits a request.
-    async fn wait_for_rate_limit(&self) -> Result<(), Failure> {
-        let clock = DefaultClock::default();
-        // Leaves half of the timeout for the request.
-        let max_wait = MAX_RATE_LIMIT_WAIT.min(self.timeout / 2);
-        let mut waited = Duration::ZERO;
-        while let Err(not_until) = self.rate_limiter.check() {
-            let wait = not_until.wait_time_from(clock.now());
-            waited += wait;
-            if waited > max_wait {
-                return Err(Failure::RateLimited);
+    /// Waits until the rate limit permits a request: stores take turns.
+    async fn wait_for_rate_limit(&self, queue: &Queue) -> Result<(), Failure> {
+        let permitted = async {
+            let _turn_in_store = queue.rate_limit.lock().await;
+            let _turn = self.rate_limit_turn.lock().await;
+            let clock = DefaultClock::default();
+            while let Err(not_until) = self.rate_limiter.check() {
+                tokio::time::sleep(not_until.wait_time_from(clock.now())).await;
             }
-            tokio::time::sleep(wait).await;
-        }
-        Ok(())
+        };
+        // Leaves half of the timeout for the request.
+        timeout(MAX_RATE_LIMIT_WAIT.min(self.timeout / 2), permitted)
+            .await
+            .map_err(|_| Failure::RateLimited)
     }
 
     fn url(&self, request: &GeocodeRequest) -> Url {

@@ -1,6 +1,6 @@
 //! The clients against a server on loopback with the documented responses of each protocol.
 
-use domain::address::LatLng;
+use domain::{address::LatLng, id::StoreId};
 use futures_util::future::join_all;
 use upstream::test_server::{Reply, TestServer};
 
@@ -380,6 +380,71 @@ fn geocoders_with_different_settings_have_different_cache_scopes() {
     cache_scopes.dedup();
 
     assert_eq!(cache_scopes.len(), count);
+}
+
+/// A query of a store.
+fn query_of(store_id: StoreId, text: &str) -> Query {
+    Query {
+        store_id: Some(store_id),
+        ..Query::new(text)
+    }
+}
+
+#[tokio::test]
+async fn a_store_with_many_queries_leaves_a_turn_of_the_rate_limit_to_another() {
+    let server = TestServer::start(|_, _| Reply::Text(200, "[]".to_owned())).await;
+    let geocoder = geocoder(Protocol::Nominatim, &server.url, "rate=2&timeout=4s");
+    let [busy, other] = [(); 2].map(|()| StoreId::new());
+    let query = query_of(busy, TEXT);
+    let busy_queries = join_all((0..100).map(|_| geocoder.search(&query)));
+    let query = query_of(other, TEXT);
+    let other_query = async {
+        // The first of the others waits for the rate limit.
+        while server.targets().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        geocoder.search(&query).await
+    };
+
+    let (busy_results, other_result) = tokio::join!(busy_queries, other_query);
+
+    assert!(other_result.is_ok(), "{other_result:?}");
+    assert!(busy_results.iter().any(Result::is_err));
+}
+
+#[tokio::test]
+async fn a_store_whose_queries_get_no_response_leaves_places_to_another() {
+    let server = TestServer::start(|target, _| {
+        if target.contains("slow") {
+            Reply::Hang
+        } else {
+            Reply::Text(200, "[]".to_owned())
+        }
+    })
+    .await;
+    for concurrency in [2, 5] {
+        let options = format!("rate=1000&timeout=2s&concurrency={concurrency}");
+        let geocoder = geocoder(Protocol::Nominatim, &server.url, &options);
+        let [busy, other] = [(); 2].map(|()| StoreId::new());
+        let query = query_of(busy, "slow");
+        let before = server.targets().len();
+        let busy_queries = join_all((0..20).map(|_| geocoder.search(&query)));
+        let query = query_of(other, TEXT);
+        let other_query = async {
+            let half = usize::div_ceil(concurrency, 2);
+            while server.targets().len() < before + half {
+                tokio::task::yield_now().await;
+            }
+            let result = geocoder.search(&query).await;
+            (result, server.targets().len() - before - half)
+        };
+
+        let (busy_results, (other_result, others)) = tokio::join!(busy_queries, other_query);
+
+        assert!(other_result.is_ok(), "{other_result:?}");
+        assert_eq!(others, 1);
+        assert!(busy_results.iter().all(Result::is_err));
+    }
 }
 
 #[tokio::test]

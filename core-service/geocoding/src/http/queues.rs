@@ -1,0 +1,47 @@
+//! Shares a service among stores: requests of one store wait for each other, not in the way of others.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::id::StoreId;
+use moka::sync::Cache;
+use tokio::sync::{Mutex, Semaphore};
+
+/// How long the queue of a store without requests is kept.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The queues of stores.
+#[derive(Debug)]
+pub(super) struct Queues {
+    /// `None`: requests for no store.
+    queues: Cache<Option<StoreId>, Arc<Queue>>,
+    requests_per_store: usize,
+}
+
+/// The requests of one store.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// Those that may use the service: half of its capacity, so that others find a place.
+    pub(super) places: Semaphore,
+    /// One of them at a time waits for the service's rate limit beside those of other stores.
+    pub(super) rate_limit: Mutex<()>,
+}
+
+impl Queues {
+    /// For a service with this limit of concurrent requests.
+    pub(super) fn new(concurrency: usize) -> Self {
+        Self {
+            queues: Cache::builder().time_to_idle(IDLE_TIMEOUT).build(),
+            requests_per_store: concurrency.div_ceil(2),
+        }
+    }
+
+    /// The queue of a store.
+    pub(super) fn of(&self, store_id: Option<StoreId>) -> Arc<Queue> {
+        self.queues.get_with(store_id, || {
+            Arc::new(Queue {
+                places: Semaphore::new(self.requests_per_store),
+                rate_limit: Mutex::new(()),
+            })
+        })
+    }
+}
