@@ -148,3 +148,18 @@ pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), E
         })
         .await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_of_credentials_is_not_shown() {
+        let credentials = Credentials {
+            api_key: "key".to_owned(),
+            api_secret: "secret".to_owned(),
+        };
+        let expected = r#"Credentials { api_key: "key", .. }"#;
+        assert_eq!(format!("{credentials:?}"), expected);
+    }
+}

@@ -211,6 +211,7 @@ mod tests {
 
         let decrypted = secret_box.decrypt(Purpose::WebhookSecret, b"row 1", &encrypted);
         assert_eq!(*decrypted.unwrap(), b"secret");
+        assert_eq!(format!("{secret_box:?}"), "SecretBox");
         assert!(
             secret_box
                 .decrypt(Purpose::RetailPrice, b"row 1", &encrypted)

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::iri;
 use crate::harness::{
-    ApiClient, Platform, Response, WebhookReceiver,
+    ApiClient, Database, Platform, Response, WebhookReceiver,
     assertions::{assert_error, json_ld},
+    deliver, run_sql,
 };
 
 /// The object of every sample: a delivery that does not exist.
@@ -164,4 +165,82 @@ async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("no dispatcher has connected within 10 s");
+}
+
+/// Else a shop could find out which names exist in the platform's network.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shop_cannot_tell_a_denied_host_from_an_unknown_one_but_an_operator_can() {
+    let Some(database) = Database::postgres() else {
+        return;
+    };
+    let database_url = database.url.clone().unwrap();
+    let platform = Platform::start_with(database, |settings| {
+        settings.egress.denied_networks = ["127.0.0.0/8", "::1/128"]
+            .map(|network| network.parse().unwrap())
+            .into();
+    })
+    .await;
+    let client = platform.client().await;
+    let mut outcomes = Vec::new();
+    for (url, failure) in [
+        ("http://localhost/", "address_refused"),
+        ("http://missing.invalid/", "dns"),
+    ] {
+        let unknown = "http://unknown.invalid/";
+        let webhook = client.create_webhook("delivery.completed", unknown).await;
+        // As if the name were resolved to a denied address.
+        let set_url = format!("UPDATE webhooks SET url = '{url}' WHERE url = '{unknown}'");
+        run_sql(&database_url, &set_url).await;
+        let mut test = send_test(&client, &webhook).await.expect(200);
+        for member in ["webhook", "url", "webhookId", "milliseconds"] {
+            assert!(!test[member].take().is_null(), "{member}");
+        }
+        outcomes.push(test);
+        let id = webhook["id"].as_str().unwrap();
+        let tested = platform
+            .run_delivery_as(
+                &platform.operator_client,
+                &["webhooks", "test", id, "--json"],
+            )
+            .await;
+        let tested: Value = serde_json::from_slice(&tested.stdout).unwrap();
+        assert_eq!(tested["failure"], failure);
+    }
+    deliver(&client, &platform.courier().await).await;
+    for webhook in client.get("/api/webhooks").await.expect(200)["hydra:member"]
+        .as_array()
+        .unwrap()
+    {
+        let path = format!("{}/notifications", iri(webhook));
+        let first = |page: Value| page["hydra:member"].get(0).cloned();
+        let notification = client.wait_until(&path, first).await;
+        let failure = |read: Value| read["attempts"][0]["failure"].as_str().map(str::to_owned);
+        assert_eq!(client.wait_until(iri(&notification), failure).await, "dns");
+    }
+
+    assert_eq!(outcomes[0], outcomes[1]);
+    let detail = "the host name has no address on the public internet";
+    assert_eq!(
+        outcomes[0],
+        json!({
+            "@context": "/api/contexts/WebhookTest",
+            "@type": "WebhookTest",
+            "webhook": null,
+            "url": null,
+            "webhookId": null,
+            "event": "delivery.completed",
+            "object": SAMPLE_DELIVERY,
+            "delivered": false,
+            "failure": "dns",
+            "failureDetail": detail,
+            "dnsMilliseconds": null,
+            "connectMilliseconds": null,
+            "tlsMilliseconds": null,
+            "tlsVersion": null,
+            "milliseconds": null,
+            "statusCode": null,
+            "answer": "",
+        })
+    );
+    platform.stop().await;
 }

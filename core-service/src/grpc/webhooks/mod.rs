@@ -10,7 +10,9 @@ mod test_send;
 
 use std::sync::Arc;
 
-use domain::{api_client::Scope, id::WebhookId, store::Store, webhook::Webhook};
+use domain::{
+    api_client::Scope, id::WebhookId, notification::Failure, store::Store, webhook::Webhook,
+};
 use jiff::SignedDuration;
 use process::clock::Clock;
 use proto::iri::Collection;
@@ -194,7 +196,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     ) -> Result<Response<proto::WebhookTest>, Status> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
-        let tested = self.test(&caller, &name).await?;
+        let mut tested = self.test(&caller, &name).await?;
+        if !caller.has(Scope::Admin) && merge_host_failures(&mut tested.failure) {
+            NO_ADDRESS.clone_into(&mut tested.detail);
+            tested.dns = None;
+        }
         caller.audit("TestWebhook", &name);
         Ok(Response::new(tested))
     }
@@ -205,9 +211,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
-        Ok(Response::new(
-            self.list_notifications(&caller, request).await?,
-        ))
+        let mut list = self.list_notifications(&caller, request).await?;
+        hide_host_failures(&caller, &mut list.notifications);
+        Ok(Response::new(list))
     }
 
     async fn get_webhook_notification(
@@ -216,7 +222,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     ) -> Result<Response<proto::WebhookNotification>, Status> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
-        Ok(Response::new(self.get_notification(&caller, &name).await?))
+        let mut notification = self.get_notification(&caller, &name).await?;
+        hide_host_failures(&caller, [&mut notification]);
+        Ok(Response::new(notification))
     }
 
     async fn resend_webhook_notification(
@@ -226,7 +234,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         let caller = Caller::of(&request)?;
         let request = request.into_inner();
         let name = request.name.clone();
-        let reply = self.resend(&caller, request).await?;
+        let mut reply = self.resend(&caller, request).await?;
+        hide_host_failures(&caller, [reply.get_mut()]);
         caller.audit("ResendWebhookNotification", &name);
         Ok(reply)
     }
@@ -241,6 +250,36 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         let reply = self.recover(&caller, request).await?;
         caller.audit("RecoverWebhook", &name);
         Ok(reply)
+    }
+}
+
+/// What a shop reads of a host name that is unknown, and of one that has a denied address. To tell them
+/// apart would show which names exist in the platform's network.
+const NO_ADDRESS: &str = "the host name has no address on the public internet";
+
+/// Whether the failure is one of those that a shop cannot tell apart, which then have the same name.
+fn merge_host_failures(failure: &mut String) -> bool {
+    let is_host_failure = [Failure::Dns, Failure::AddressRefused]
+        .map(Failure::as_str)
+        .contains(&failure.as_str());
+    if is_host_failure {
+        Failure::Dns.as_str().clone_into(failure);
+    }
+    is_host_failure
+}
+
+/// Merges the failures of attempts, for a shop.
+fn hide_host_failures<'a>(
+    caller: &Caller,
+    notifications: impl IntoIterator<Item = &'a mut proto::WebhookNotification>,
+) {
+    if !caller.has(Scope::Admin) {
+        let attempts = notifications
+            .into_iter()
+            .flat_map(|notification| &mut notification.attempts);
+        for attempt in attempts {
+            merge_host_failures(&mut attempt.failure);
+        }
     }
 }
 

@@ -135,8 +135,8 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
 const MILLISECONDS: Field =
     Field::new("milliseconds", Integer).description("The duration of the request.");
 const FAILURE: Field = Field::new("failure", Text).nullable().description(
-    "`dns`, `address_refused`, `connect`, `tls`, `timeout`, `status`, `protocol`, `secret` or \
-     `unknown`; null if delivered.",
+    "`dns` (the host name has no address on the public internet), `connect`, `tls`, `timeout`, \
+     `status`, `protocol`, `secret` or `unknown`; null if delivered.",
 );
 const STATUS_CODE: Field = Field::new("statusCode", Integer)
     .nullable()
