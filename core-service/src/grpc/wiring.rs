@@ -13,7 +13,7 @@ use super::{
     background::Background,
     definitions::Definitions,
     deliveries::Deliveries,
-    events::{EventFeed, EventRetention, Events, Sequencer},
+    events::{EventFeed, EventRetention, Events, Sequencer, StreamLimit},
     idempotency::Idempotency,
     notifications::{
         AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReports,
@@ -223,6 +223,7 @@ pub(crate) fn wire(
             authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             feed,
+            stream_limit: StreamLimit::default(),
             task_tracker: lifecycle.task_tracker.clone(),
         },
         notifications: Notifications {

@@ -80,6 +80,36 @@ on_both_databases! {
         }
     }
 
+    async fn a_client_has_32_streams_at_most(platform: &Platform) {
+        let operator = platform.operator().await;
+        let [program, other] = [
+            operator.create_client("", &["tasks:all"]).await,
+            operator.create_client("", &["tasks:all"]).await,
+        ];
+        let (channel, token) = grpc::connect(&platform.core_url, &program, &["tasks:all"]).await;
+        let open = async || Watch::open_with((channel.clone(), token.clone()), None).await;
+        let mut watches = Vec::new();
+        for _ in 0..32 {
+            watches.push(open().await.unwrap());
+        }
+
+        let rejected = open().await.err().unwrap();
+
+        assert_eq!(
+            (rejected.code(), rejected.message()),
+            (
+                Code::ResourceExhausted,
+                "this client has 32 event streams open at this core: close one first"
+            )
+        );
+        let connection = grpc::connect(&platform.core_url, &other, &["tasks:all"]).await;
+        Watch::open_with(connection, None).await.unwrap();
+        watches.pop();
+        // Core notices shortly that it is closed.
+        let reopened = async { while open().await.is_err() {} };
+        tokio::time::timeout(TIMEOUT, reopened).await.expect("a closed stream leaves its place");
+    }
+
     async fn a_shop_may_not_watch_all_stores(platform: &Platform) {
         let (channel, _) = platform.connect(&["admin"]).await;
         let shop = platform.client().await;

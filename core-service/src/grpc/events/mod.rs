@@ -4,6 +4,7 @@ mod list;
 mod messages;
 mod retention;
 mod sequencer;
+mod stream_limit;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};
@@ -15,7 +16,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::EventFeed};
+pub(super) use self::{
+    retention::EventRetention, sequencer::Sequencer, stream_limit::StreamLimit, watch::EventFeed,
+};
 use super::{authenticator::Authenticator, caller::Caller};
 
 type ResponseStream =
@@ -25,6 +28,7 @@ pub(super) struct Events {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) feed: Arc<EventFeed>,
+    pub(super) stream_limit: StreamLimit,
     /// Tracks the streams, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
@@ -60,12 +64,14 @@ impl proto::events_server::Events for Events {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
+        let open_stream = self.stream_limit.open(caller.id)?;
 
         let after = self.feed.start(request.into_inner().after_position).await?;
 
         let (responses, stream) = mpsc::channel(4);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
         self.task_tracker.spawn(async move {
+            let _open_stream = open_stream;
             let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));
             if let Err(error) = feed.serve(revoked, after, &responses).await {
                 // Fails if the caller has disconnected.
