@@ -65,6 +65,8 @@ pub(crate) struct Access {
 /// A connected core, with an access token.
 pub(crate) struct Core {
     pub(crate) channel: Channel,
+    /// Without a timeout of calls: for uploads, which may take minutes.
+    pub(crate) upload_channel: Channel,
     /// Of the command's write, if it has one.
     pub(super) idempotency_key: String,
     bearer: MetadataValue<Ascii>,
@@ -85,7 +87,7 @@ impl Access {
                 }
             };
             let error = match issue_token(channel.clone(), &credentials, scope).await {
-                Ok(token) => return self.core(channel, &token),
+                Ok(token) => return self.core([channel, cores.channel(&core)], &token),
                 Err(status) if is_from_core(&status) => return Err(token_error(&status)),
                 Err(status) => match cores.wrong_protocol(&core, &status).await {
                     Some(wrong_protocol) => wrong_protocol.into(),
@@ -97,13 +99,14 @@ impl Access {
         Err(last_error.context("no core has an address")?)
     }
 
-    fn core(&self, channel: Channel, token: &str) -> anyhow::Result<Core> {
+    fn core(&self, [channel, upload_channel]: [Channel; 2], token: &str) -> anyhow::Result<Core> {
         let bearer = format!("Bearer {token}")
             .parse()
             .context("core returned an invalid access token")?;
         let given = self.idempotency_key.clone();
         Ok(Core {
             channel,
+            upload_channel,
             idempotency_key: given.unwrap_or_else(random::token::<16>),
             bearer,
         })

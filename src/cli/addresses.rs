@@ -70,7 +70,7 @@ impl Addresses {
                 let upload =
                     tokio::task::spawn_blocking(move || upload(files, country.as_ref(), &chunks));
                 let request = core.request(ReceiverStream::new(receiver));
-                let imported = AddressesClient::new(core.channel.clone())
+                let imported = AddressesClient::new(core.upload_channel.clone())
                     .import_addresses(request)
                     .await;
                 // An unreadable file also makes core's call fail: report the file's error first.

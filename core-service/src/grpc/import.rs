@@ -4,15 +4,20 @@
 use std::{
     io::{self, Read},
     path::Path,
+    time::Duration,
 };
 
 use bytes::{Buf, Bytes};
 use domain::{store::Country, violation::Violations};
+use futures_util::{Stream, TryStreamExt as _};
 use geocoding::gazetteer::{Import, ImportError, ImportStats};
-use tokio::sync::mpsc;
-use tonic::Streaming;
+use tokio::{sync::mpsc, time::timeout};
+use tonic::{Status, Streaming};
 
 use crate::error::Error;
+
+/// How long a message of the stream may take to arrive, so that an abandoned import ends.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Capacity of the channel; while it is full, the stream is not read.
 const QUEUED_CHUNKS: usize = 8;
@@ -38,7 +43,7 @@ pub(super) async fn run(
     let target = target.to_owned();
     let parser = tokio::task::spawn_blocking(move || read(&target, receiver));
 
-    forward(&mut stream, &country, sender).await?;
+    forward(&mut stream, &country, sender, MESSAGE_TIMEOUT).await?;
     let result = parser
         .await
         .map_err(|error| Error::Bug(format!("an import of addresses panicked: {error}")))?;
@@ -47,13 +52,17 @@ pub(super) async fn run(
 
 /// Forwards the stream until it ends or the reader stops.
 async fn forward(
-    stream: &mut Streaming<proto::ImportAddressesRequest>,
+    stream: &mut (impl Stream<Item = Result<proto::ImportAddressesRequest, Status>> + Unpin),
     country: &str,
     sender: mpsc::Sender<Chunk>,
+    message_timeout: Duration,
 ) -> Result<(), Error> {
     loop {
-        let incomplete = |_| invalid("content", "INCOMPLETE", "the stream ended early".to_owned());
-        let Some(message) = stream.message().await.map_err(incomplete)? else {
+        let incomplete = |reason: &str| invalid("content", "INCOMPLETE", reason.to_owned());
+        let message = timeout(message_timeout, stream.try_next())
+            .await
+            .map_err(|_| incomplete("the stream stopped: no message arrived in time"))?;
+        let Some(message) = message.map_err(|_| incomplete("the stream ended early"))? else {
             // The reader reports a missing end.
             return Ok(());
         };
@@ -181,4 +190,30 @@ fn invalid(field: &str, reason: &'static str, description: String) -> Error {
     let mut violations = Violations::new();
     violations.add(field, reason, description);
     Error::Invalid(violations)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_that_stops_ends_the_import() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let first = proto::ImportAddressesRequest {
+            content: b"a line".to_vec(),
+            ..proto::ImportAddressesRequest::default()
+        };
+        let mut stream = stream::iter([Ok(first)]).chain(stream::pending());
+
+        let forwarded = forward(&mut stream, "FR", sender, Duration::from_millis(1)).await;
+
+        let Err(Error::Invalid(violations)) = forwarded else {
+            panic!("{forwarded:?}");
+        };
+        assert!(violations.has_violation_in("content"));
+        assert!(matches!(receiver.recv().await, Some(Chunk::Content(_))));
+        assert!(receiver.recv().await.is_none());
+    }
 }
