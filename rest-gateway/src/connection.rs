@@ -114,6 +114,8 @@ impl ConnectionHandler {
                 result = connection.as_mut() => break result,
                 () = self.closing.cancelled(), if !is_closing => {}
                 () = activity.idle_for(self.idle_timeout), if !is_closing => {}
+                // A peer that does not read its responses would keep its connection open forever.
+                () = activity.idle_for(self.idle_timeout), if is_closing => return,
                 // hyper's header timeout starts once the HTTP version is known; a client that
                 // sends less than that would keep its connection open forever.
                 () = activity.no_request_within(self.read_timeout) => return,

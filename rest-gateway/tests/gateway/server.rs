@@ -94,6 +94,23 @@ async fn slow_senders_do_not_count_against_the_concurrency_limit() {
 }
 
 #[tokio::test]
+async fn a_peer_that_never_reads_its_responses_loses_its_connection() {
+    let platform = Platform::start_with(|config| {
+        config.max_connections = 1;
+        config.idle_timeout = Duration::from_millis(100);
+    })
+    .await;
+    let mut silent = TcpStream::connect(platform.gateway.addr).await.unwrap();
+    // Their responses are far larger than the buffers of both sockets.
+    let requests = b"GET /api/docs.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1000);
+    silent.write_all(&requests).await.unwrap();
+
+    let next = tokio::time::timeout(Duration::from_secs(30), platform.client.get("/healthz")).await;
+
+    assert_eq!(next.expect("a place becomes free").status, 200);
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_well_formed_http_is_400() {
     let platform = Platform::start().await;
 
