@@ -20,8 +20,9 @@ use tokio::{
 /// Limit for a readiness check; probes have short timeouts, often one second.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// Limit for reading a request head, including idle time between requests.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Limit for a connection, which serves one request. Peers that do not send their request or do not
+/// read its response must not keep probes out.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of connections; probes need few.
 const MAX_CONNECTIONS: usize = 64;
@@ -46,6 +47,7 @@ pub struct HealthListener {
     listener: TcpListener,
     addr: SocketAddr,
     metrics: Option<Metrics>,
+    connection_timeout: Duration,
 }
 
 impl HealthListener {
@@ -57,6 +59,7 @@ impl HealthListener {
             listener,
             addr,
             metrics: None,
+            connection_timeout: CONNECTION_TIMEOUT,
         })
     }
 
@@ -82,8 +85,12 @@ impl HealthListener {
                 Ok((stream, _)) => {
                     let readiness = Arc::clone(&readiness);
                     let metrics = self.metrics.clone();
+                    let limit = self.connection_timeout;
                     tokio::spawn(async move {
-                        serve(stream, readiness, metrics).await;
+                        let served = serve(stream, readiness, metrics);
+                        if timeout(limit, served).await.is_err() {
+                            tracing::debug!("connection closed: its request took too long");
+                        }
                         drop(permit);
                     });
                 }
@@ -108,7 +115,7 @@ async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Optio
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(READ_TIMEOUT)
+        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
@@ -216,6 +223,38 @@ mod tests {
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let status = head.lines().next().unwrap();
         (status.to_owned(), body.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_connection_serves_one_request() {
+        let request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz";
+
+        let (status, body) = fetch(listener().await, FixedReadiness(Ok(())), request).await;
+
+        assert_eq!((&*status, &*body), ("HTTP/1.1 200 OK", "ok\n"));
+    }
+
+    #[tokio::test]
+    async fn peers_that_send_nothing_lose_their_connections() {
+        let mut listener = listener().await;
+        listener.connection_timeout = Duration::from_millis(50);
+        let addr = listener.addr();
+        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+        let mut silent = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            silent.push(TcpStream::connect(addr).await.unwrap());
+        }
+
+        let mut probe = TcpStream::connect(addr).await.unwrap();
+        probe
+            .write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            .await
+            .unwrap();
+        let mut response = String::new();
+        probe.read_to_string(&mut response).await.unwrap();
+
+        assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+        running.abort();
     }
 
     #[tokio::test]
