@@ -80,7 +80,8 @@ pub(crate) enum Command {
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
     /// responses, cached geocodes, and the receivers' responses to notifications. Keeps prices, times,
-    /// weights, packages, references, towns and postcodes.
+    /// weights, packages, references, towns and postcodes. A delivery that is still to be made loses its
+    /// addresses too.
     Erase(erase::Erase),
     /// Inspect, test and repair webhooks
     Webhooks(webhooks::Webhooks),

@@ -116,6 +116,8 @@ impl PersonalData {
     }
 
     async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
+        // First: an interrupted search for a telephone number finds the delivery again.
+        self.erase_responses(store_id, id).await?;
         let now = self.clock.now();
         self.storage
             .write(move |transaction| {
@@ -128,16 +130,24 @@ impl PersonalData {
                 })
             })
             .await?;
+        // A cancellation may have stored a response in the meantime.
+        self.erase_responses(store_id, id).await
+    }
+
+    async fn erase_responses(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
         let reader = self.storage.reader();
         let delivery = storage::deliveries::find(reader, store_id, id).await?;
         let store = storage::stores::find(reader, store_id).await?;
-        if let (Some(delivery), Some(store)) = (delivery, store) {
-            let erased = messages::delivery(&delivery, &store);
-            self.idempotency
-                .erase_responses(store_id, &erased, delivery.created_at)
-                .await?;
+        let (Some(mut delivery), Some(store)) = (delivery, store) else {
+            return Ok(());
+        };
+        for task in [&mut delivery.pickup, &mut delivery.dropoff] {
+            task.plan.erase();
         }
-        Ok(())
+        let erased = messages::delivery(&delivery, &store);
+        self.idempotency
+            .erase_responses(store_id, &erased, delivery.created_at)
+            .await
     }
 }
 
