@@ -3,13 +3,9 @@
 
 mod dictionary;
 mod duration;
-mod english;
-mod french;
-mod german;
-mod italian;
 mod normalizer;
 mod phrase;
-mod spanish;
+mod phrases;
 mod words;
 
 use super::context::Context;

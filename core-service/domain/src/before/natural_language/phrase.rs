@@ -1,8 +1,5 @@
 //! Phrases and their meaning.
 
-/// The phrases of a language, folded, with one space between words.
-pub(super) type Phrases = &'static [(&'static str, PhraseKind)];
-
 /// What a phrase means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhraseKind {

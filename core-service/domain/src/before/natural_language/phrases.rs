@@ -1,0 +1,136 @@
+//! The phrases of all languages by their meaning: English, French, German, Spanish and Italian, in
+//! this order. English has only those that the strict grammar lacks; so months named as in English
+//! are absent.
+
+use super::phrase::{
+    AFTERNOON, DAY_AFTER_TOMORROW, DAY_BEFORE_YESTERDAY, EVENING, MORNING, NIGHT, PhraseKind,
+};
+use PhraseKind::{
+    Ago, AgoOrBefore, AgoPrefix, And, At, Before, BeforeAt, Evening, Filler,
+    FillerUnlessAfterDuration, FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix,
+    Number, OClock, Replacement, TomorrowOrMorning, Unit, Within, WithinOrBefore, WithinOrBeforeAt,
+};
+
+macro_rules! phrases {
+    ($($kind:expr => $phrases:literal;)+) => {
+        &[$(($kind, $phrases)),+]
+    };
+}
+
+/// Each phrase is folded, with one space between words. Only a number may have a second meaning.
+pub(super) const PHRASES: &[(PhraseKind, &str)] = phrases! {
+    Filler => "the";
+    Filler => "le, la, les, du, de, ce, cette";
+    Filler => "spatestens, den, dem, der, des";
+    Filler => "para, para el, el, los, del, este, esta";
+    Filler => "per, per il, il, lo, di, questo, questa";
+    FillerUnlessAfterDuration => "at, on";
+    FillerUnlessAfterNumber => "am";
+    And => "and, et, und, y, e";
+
+    Before => "by, before, bis, vor dem, antes de, antes del, entro il, prima di, prima del";
+    BeforeAt => "avant, jusqu'a, bis um, antes de las, antes de la, entro le, prima delle";
+    At => "pour, à, um, spatestens um, a las, a la, para las, alle, all', per le";
+    In => "in, dans, en, tra, fra";
+    Within => "within, innerhalb von, dentro de, entro";
+    WithinOrBefore => "d'ici";
+    WithinOrBeforeAt => "d'ici à";
+    FromNow => "from now";
+    Ago => "ago, fa";
+    AgoPrefix => "il y a, hace";
+    AgoOrBefore => "vor";
+    NextSuffix => "prochain, prochaine, que viene, prossimo, prossima";
+    LastSuffix => "dernier, derniere, passe, passee, pasado, pasada, scorso, scorsa";
+    Replacement("next") => "nachsten, nachster, nachste, nachstes, kommenden, proximo, proxima";
+    Replacement("this") => "diesen, diese, dieser";
+    Replacement("last") => "letzten, letzte, letzter";
+    Replacement("this week") => "cette semaine, esta semana, questa settimana";
+
+    Replacement("now") => "maintenant, jetzt, ahora, adesso";
+    Replacement("today") => "aujourd'hui, heute, hoy, oggi";
+    Replacement("tomorrow") => "demain, manana, domani";
+    Replacement("yesterday") => "hier, gestern, ayer, ieri";
+    TomorrowOrMorning => "morgen";
+    DAY_AFTER_TOMORROW => "day after tomorrow, the day after tomorrow, apres-demain, apres demain";
+    DAY_AFTER_TOMORROW => "ubermorgen, pasado manana, dopodomani";
+    DAY_BEFORE_YESTERDAY => "avant-hier, vorgestern, anteayer, l'altro ieri";
+
+    Replacement("noon") => "midi, mittag, mittags, mediodia, al mediodia, mezzogiorno, a mezzogiorno";
+    Replacement("midnight") => "minuit, mitternacht, medianoche, mezzanotte, a mezzanotte";
+    Replacement("23:59") => "end of day, the end of day, end of the day";
+    Replacement("23:59") => "fin de journee, fin de la journee, la fin de journee";
+    Replacement("23:59") => "ende des tages, tagesende, fin del dia, final del dia, al final del dia";
+    Replacement("23:59") => "fine giornata, fine della giornata";
+    MORNING => "morning, this morning, in the morning";
+    MORNING => "matin, le matin, du matin, ce matin, dans la matinee";
+    MORNING => "fruh, morgens, am morgen, vormittag, vormittags, am vormittag";
+    MORNING => "por la manana, de la manana, esta manana";
+    MORNING => "mattina, di mattina, del mattino, questa mattina, stamattina";
+    AFTERNOON => "afternoon, this afternoon, in the afternoon";
+    AFTERNOON => "apres-midi, l'apres-midi, de l'apres-midi, dans l'apres-midi, cet apres-midi";
+    AFTERNOON => "nachmittag, nachmittags, am nachmittag";
+    AFTERNOON => "tarde, por la tarde, de la tarde, esta tarde";
+    AFTERNOON => "pomeriggio, di pomeriggio, del pomeriggio, nel pomeriggio, questo pomeriggio";
+    EVENING => "evening, in the evening, soir, le soir, du soir, dans la soiree";
+    EVENING => "abend, abends, am abend, sera, di sera, della sera";
+    NIGHT => "night, at night, nacht, nachts, noche, por la noche, de la noche, notte, di notte";
+    Evening(20) => "this evening, d'ici ce soir, ce soir, heute abend, questa sera, stasera";
+    Evening(22) => "tonight, cette nuit, heute nacht, esta noche, stanotte";
+
+    OClock => "o'clock, uhr";
+    Hour => "heure, heures, hora, horas, ora, ore";
+    Unit("second") => "second";
+    Unit("seconds") => "seconds, sec, secs, seconde, secondes, sekunde, sekunden";
+    Unit("seconds") => "segundo, segundos, secondo, secondi";
+    Unit("minutes") => "minute, minutes, min, mins, mn, minuten, minuto, minutos, minuti";
+    Unit("hours") => "hour, hours, stunde, stunden, std";
+    Unit("day") => "day, tag, dia, giorno";
+    Unit("days") => "days, jour, jours, tage, tagen, dias, giorni";
+    Unit("week") => "week, semaine, woche, semana, settimana";
+    Unit("weeks") => "weeks, semaines, wochen, semanas, settimane";
+    Unit("fortnights") => "fortnight, fortnights";
+    Unit("months") => "month, months, mois, monat, monate, monaten, mes, meses, mese, mesi";
+    Unit("years") => "year, years, an, ans, annee, annees, jahr, jahre, jahren, ano, anos, anno, anni";
+    Replacement("1 hour") => "un'ora";
+    Replacement("30 minutes") => "half an hour, une demi-heure, une demi heure";
+    Replacement("30 minutes") => "einer halben stunde, media hora, mezz'ora";
+    Replacement("15 minutes") => "quarter of an hour, un quart d'heure";
+    Replacement("15 minutes") => "einer viertelstunde, un cuarto de hora, un quarto d'ora";
+
+    Replacement("monday") => "lundi, montag, lunes, lunedi";
+    Replacement("tuesday") => "mardi, dienstag, martes, martedi";
+    Replacement("wednesday") => "mercredi, mittwoch, miercoles, mercoledi";
+    Replacement("thursday") => "jeudi, donnerstag, jueves, giovedi";
+    Replacement("friday") => "vendredi, freitag, viernes, venerdi";
+    Replacement("saturday") => "samedi, samstag, sonnabend, sabado, sabato";
+    Replacement("sunday") => "dimanche, sonntag, domingo, domenica";
+    Replacement("january") => "janvier, januar, janner, enero, gennaio";
+    Replacement("february") => "fevrier, februar, febrero, febbraio";
+    Replacement("march") => "mars, marz, marzo";
+    Replacement("april") => "avril, abril, aprile";
+    Replacement("may") => "mai, mayo, maggio";
+    Replacement("june") => "juin, juni, junio, giugno";
+    Replacement("july") => "juillet, juli, julio, luglio";
+    Replacement("august") => "aout, agosto";
+    Replacement("september") => "septembre, septiembre, setiembre, settembre";
+    Replacement("october") => "octobre, oktober, octubre, ottobre";
+    Replacement("november") => "novembre, noviembre";
+    Replacement("december") => "decembre, dezember, diciembre, dicembre";
+
+    Number("1") => "a, an, one, un, une, ein, eine, einem, einer, einen, una, uno";
+    Number("2") => "two, deux, zwei, dos, due";
+    Number("3") => "three, trois, drei, tres, tre";
+    Number("4") => "four, quatre, vier, cuatro, quattro";
+    Number("5") => "five, cinq, funf, cinco, cinque";
+    Number("6") => "six, sechs, seis, sei";
+    Number("7") => "seven, sept, sieben, siete, sette";
+    Number("8") => "eight, huit, acht, ocho, otto";
+    Number("9") => "nine, neuf, neun, nueve, nove";
+    Number("10") => "ten, dix, zehn, diez, dieci";
+    Number("11") => "eleven, onze, elf, once, undici";
+    Number("12") => "twelve, douze, zwolf, doce, dodici";
+    Number("15") => "fifteen, quinze, funfzehn, quince, quindici";
+    Number("20") => "twenty, vingt, zwanzig, veinte, venti";
+    Number("30") => "thirty, trente, dreissig, treinta, trenta";
+    Number("45") => "forty-five, quarante-cinq, funfundvierzig";
+};
