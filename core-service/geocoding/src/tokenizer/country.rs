@@ -1,6 +1,6 @@
 //! The address conventions of a country.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, Language, SPANISH};
 
@@ -10,7 +10,7 @@ pub(crate) struct Country {
     code: &'static str,
     /// Its names in the languages of the platform and its own, normalized as by [`super::key`].
     names: &'static [&'static str],
-    languages: &'static [&'static Language],
+    languages: &'static [&'static LazyLock<Language>],
     /// `24 Rue de la Paix` rather than `Hauptstraße 24`.
     number_first: bool,
     /// `75002 Paris` rather than `London SW1A 2AA`.
@@ -39,7 +39,7 @@ macro_rules! countries {
     (postcode_last) => { false };
 }
 
-const COUNTRIES: &[Country] = countries! {
+static COUNTRIES: &[Country] = countries! {
     "AT" ["austria", "osterreich", "autriche", "oostenrijk", "at"], [&GERMAN], number_last, postcode_first, Some(4), 3;
     "BE" ["belgium", "belgie", "belgique", "belgien", "belgica", "belgio", "be"], [&FRENCH, &DUTCH], number_last, postcode_first, Some(4), 4;
     "CA" ["canada", "kanada", "ca"], [&ENGLISH, &FRENCH], number_first, postcode_last, None, 5;
@@ -65,7 +65,7 @@ const COUNTRIES: &[Country] = countries! {
 };
 
 /// The conventions of any other country.
-const DEFAULT: Country = Country {
+static DEFAULT: Country = Country {
     code: "",
     names: &[],
     languages: &[&ENGLISH],
@@ -197,11 +197,17 @@ impl Country {
 
     /// Expands an abbreviation.
     pub(super) fn expand(&self, word: &str) -> String {
-        let mut groups = self.languages.iter().flat_map(|language| language.synonyms);
+        let mut groups = self
+            .languages
+            .iter()
+            .flat_map(|language| &language.synonyms);
         if let Some(group) = groups.find(|group| group.contains(&word)) {
             return group[0].to_owned();
         }
-        let mut suffixes = self.languages.iter().flat_map(|language| language.suffixes);
+        let mut suffixes = self
+            .languages
+            .iter()
+            .flat_map(|language| &language.suffixes);
         let expanded = suffixes.find_map(|(short, long)| {
             let stem = word.strip_suffix(short)?;
             (stem.chars().count() >= 3).then(|| format!("{stem}{long}"))

@@ -72,15 +72,15 @@ fn the_tables_of_languages_are_normalized() {
     for (country, language) in Country::languages() {
         let synonyms = language.synonyms.iter().map(|group| &group[0]);
         let lists = [
-            language.street_types,
-            language.titles,
-            language.indoor_words,
-            language.number_suffixes,
+            &language.street_types,
+            &language.titles,
+            &language.indoor_words,
+            &language.number_suffixes,
         ];
         for word in lists.into_iter().flatten().chain(synonyms) {
             assert_eq!(country.expand(&fold(word)), *word, "{}", country.code());
         }
-        for region in language.regions {
+        for region in &language.regions {
             assert_eq!(key(region, country), **region, "{}", country.code());
         }
     }
