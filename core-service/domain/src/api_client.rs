@@ -6,43 +6,27 @@ use crate::{
     address::Address,
     api_secrets::{ApiSecrets, ValidSecret},
     id::{ApiClientId, StoreId},
+    named::{UnknownName, named},
 };
 
-/// A permission of a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Create, read and cancel own deliveries; create and read quotes; read time slots and the own
-    /// store.
-    Deliveries,
-    /// Read own tasks.
-    Tasks,
-    /// Read and complete any task.
-    TasksAll,
-    /// Open a dispatcher stream.
-    Notifications,
-    /// Run all operator commands.
-    Admin,
+named! {
+    /// A permission of a token.
+    pub enum Scope("scope", " ") {
+        /// Create, read and cancel own deliveries; create and read quotes; read time slots and the
+        /// own store.
+        Deliveries = "deliveries",
+        /// Read own tasks.
+        Tasks = "tasks",
+        /// Read and complete any task.
+        TasksAll = "tasks:all",
+        /// Open a dispatcher stream.
+        Notifications = "notifications",
+        /// Run all operator commands.
+        Admin = "admin",
+    }
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] = [
-        Self::Deliveries,
-        Self::Tasks,
-        Self::TasksAll,
-        Self::Notifications,
-        Self::Admin,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deliveries => "deliveries",
-            Self::Tasks => "tasks",
-            Self::TasksAll => "tasks:all",
-            Self::Notifications => "notifications",
-            Self::Admin => "admin",
-        }
-    }
-
     /// Whether a client with this scope must belong to a store, whose resources the scope covers.
     /// The other scopes are internal: they cover all stores, so that a client with one of them must
     /// not belong to a store.
@@ -54,21 +38,6 @@ impl Scope {
 impl std::fmt::Display for Scope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no scope {0:?}; the scopes are {known}", known = Scopes::new(Scope::ALL))]
-pub struct UnknownScope(String);
-
-impl std::str::FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| UnknownScope(text.chars().take(64).collect()))
     }
 }
 
@@ -88,7 +57,7 @@ impl Scopes {
     }
 
     /// Reads a space-separated list (RFC 6749 §3.3).
-    pub fn parse(text: &str) -> Result<Self, UnknownScope> {
+    pub fn parse(text: &str) -> Result<Self, UnknownName> {
         text.split_ascii_whitespace()
             .map(str::parse)
             .collect::<Result<Vec<_>, _>>()

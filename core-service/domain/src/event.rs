@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::{
     delivery::DeliveryEvent,
     id::{DeliveryId, EventId, StoreId, WebhookId},
+    named::named,
 };
 
 /// An event of the event log.
@@ -32,30 +33,15 @@ pub enum Object {
 /// The platform disabled a webhook because of its receiver. Webhooks cannot subscribe to it.
 pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
-/// The name of an event that webhooks can subscribe to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventName {
-    /// Both tasks are done (specification, "Events").
-    DeliveryCompleted,
-    /// The pickup is done.
-    DeliveryPicked,
-    /// The delivery was cancelled.
-    DeliveryCancelled,
-}
-
-impl EventName {
-    pub const ALL: [Self; 3] = [
-        Self::DeliveryCompleted,
-        Self::DeliveryPicked,
-        Self::DeliveryCancelled,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DeliveryCompleted => "delivery.completed",
-            Self::DeliveryPicked => "delivery.picked",
-            Self::DeliveryCancelled => "delivery.cancelled",
-        }
+named! {
+    /// The name of an event that webhooks can subscribe to.
+    pub enum EventName("event", ", ") {
+        /// Both tasks are done (specification, "Events").
+        DeliveryCompleted = "delivery.completed",
+        /// The pickup is done.
+        DeliveryPicked = "delivery.picked",
+        /// The delivery was cancelled.
+        DeliveryCancelled = "delivery.cancelled",
     }
 }
 
@@ -66,24 +52,6 @@ impl From<DeliveryEvent> for EventName {
             DeliveryEvent::Completed => Self::DeliveryCompleted,
             DeliveryEvent::Cancelled => Self::DeliveryCancelled,
         }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no event {0:?}; the events are {known}",
-    known = EventName::ALL.map(EventName::as_str).join(", ")
-)]
-pub struct UnknownEvent(String);
-
-impl std::str::FromStr for EventName {
-    type Err = UnknownEvent;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|event| event.as_str() == text)
-            .ok_or_else(|| UnknownEvent(text.chars().take(64).collect()))
     }
 }
 

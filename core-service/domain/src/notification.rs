@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::named::named;
+
 /// Delays between attempts, before jitter.
 const RETRY_SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_secs(5),
@@ -21,43 +23,27 @@ pub const MAX_ATTEMPTS: u32 = 100;
 /// Upper limit of a receiver's `Retry-After`.
 const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
-/// Why an attempt failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The host's name could not be resolved.
-    Dns,
-    /// The host has an address that may not be called.
-    AddressRefused,
-    /// No connection could be established.
-    Connect,
-    /// The TLS handshake failed, or the certificate is not valid for the host.
-    Tls,
-    /// The attempt exceeded its timeout.
-    Timeout,
-    /// The status is not 2xx.
-    Status,
-    /// The response is not HTTP, or is incomplete.
-    Protocol,
-    /// The webhook's secret can't be decrypted; no request was sent.
-    Secret,
-    /// A kind of failure from a newer dispatcher.
-    Unknown,
-}
-
-impl Failure {
-    /// The name in the database and in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::AddressRefused => "address_refused",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Status => "status",
-            Self::Protocol => "protocol",
-            Self::Secret => "secret",
-            Self::Unknown => "unknown",
-        }
+named! {
+    /// Why an attempt failed.
+    pub enum Failure("failure", ", ") {
+        /// The host's name could not be resolved.
+        Dns = "dns",
+        /// The host has an address that may not be called.
+        AddressRefused = "address_refused",
+        /// No connection could be established.
+        Connect = "connect",
+        /// The TLS handshake failed, or the certificate is not valid for the host.
+        Tls = "tls",
+        /// The attempt exceeded its timeout.
+        Timeout = "timeout",
+        /// The status is not 2xx.
+        Status = "status",
+        /// The response is not HTTP, or is incomplete.
+        Protocol = "protocol",
+        /// The webhook's secret can't be decrypted; no request was sent.
+        Secret = "secret",
+        /// A kind of failure from a newer dispatcher.
+        Unknown = "unknown",
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     event::EventName,
     id::{ApiClientId, StoreId, WebhookId},
+    named::named,
 };
 
 #[derive(Clone, Debug)]
@@ -116,33 +117,24 @@ pub struct Disabled {
     pub reason: DisabledReason,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisabledReason {
-    /// Disabled by its API client.
-    Client,
-    /// Disabled by the platform's operator.
-    Operator,
-    /// The receiver answered 410.
-    Gone,
-    /// Every attempt failed for too long.
-    Failing,
+named! {
+    /// Why a webhook was disabled.
+    pub enum DisabledReason("reason", ", ") {
+        /// Disabled by its API client.
+        Client = "client",
+        /// Disabled by the platform's operator.
+        Operator = "operator",
+        /// The receiver answered 410.
+        Gone = "gone",
+        /// Every attempt failed for too long.
+        Failing = "failing",
+    }
 }
 
 impl DisabledReason {
-    const ALL: [Self; 4] = [Self::Client, Self::Operator, Self::Gone, Self::Failing];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Operator => "operator",
-            Self::Gone => "gone",
-            Self::Failing => "failing",
-        }
-    }
-
     /// The inverse of [`Self::as_str`].
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+        name.parse().ok()
     }
 }
 

@@ -1,0 +1,63 @@
+//! Enums whose values have names, in the database and in the API.
+
+/// A name that no value has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {kind} {name:?}; the {kind}s are {known}")]
+pub struct UnknownName {
+    kind: &'static str,
+    name: String,
+    known: String,
+}
+
+impl UnknownName {
+    const MAX_CHARACTERS: usize = 64;
+
+    pub(crate) fn new(kind: &'static str, name: &str, known: String) -> Self {
+        Self {
+            kind,
+            name: name.chars().take(Self::MAX_CHARACTERS).collect(),
+            known,
+        }
+    }
+}
+
+/// Defines an enum with [`std::str::FromStr`] and `as_str`. Its kind and the separator of its names
+/// are for the error.
+macro_rules! named {
+    (
+        $(#[$doc:meta])*
+        pub enum $type:ident($kind:literal, $separator:literal) {
+            $($(#[$value_doc:meta])* $value:ident = $name:literal,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $($(#[$value_doc])* $value,)+
+        }
+
+        impl $type {
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::named::UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let mut all = Self::ALL.into_iter();
+                all.find(|value| value.as_str() == text).ok_or_else(|| {
+                    let known = Self::ALL.map(Self::as_str).join($separator);
+                    $crate::named::UnknownName::new($kind, text, known)
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use named;
