@@ -1,7 +1,9 @@
 //! The amount that a matching rule adds, in whole minor units, with overflow checks.
 
+use toml::{Spanned, de::DeValue};
+
 use super::{
-    definition::{Measure, PriceTable, RulePrice, Strategy},
+    definition::{Fields, Measure, Strategy},
     totals::Totals,
 };
 
@@ -45,104 +47,109 @@ pub(super) enum ChargeError {
 const ONE_HUNDRED_PERCENT: i128 = 10_000;
 
 impl Charge {
-    /// Checks the price of a rule. An error has a span in the definition, or `None` for the whole
-    /// price.
-    pub(super) fn from_definition(
-        price: &RulePrice,
+    /// Reads the price of a rule: a fixed amount, or a table of one of the other forms.
+    pub(super) fn read(
+        rule: &mut Fields<'_, '_>,
         strategy: Strategy,
         is_package: impl Fn(&str) -> bool,
-    ) -> Result<Self, (Option<std::ops::Range<usize>>, String)> {
-        let table = match price {
-            RulePrice::Fixed(amount) if *amount < 0 && strategy == Strategy::First => {
-                return Err((
-                    None,
-                    format!("{amount} is not a price: it must not be negative"),
-                ));
+    ) -> Option<Self> {
+        let price = rule.require_value("price")?;
+        let span = price.span();
+        match price.get_ref() {
+            DeValue::Integer(_) => {
+                let amount = rule.value(price)?;
+                if amount < 0 && strategy == Strategy::First {
+                    let message = format!("{amount} is not a price: it must not be negative");
+                    return rule.reject(span, message);
+                }
+                Some(Self::Fixed(amount))
             }
-            RulePrice::Fixed(amount) => return Ok(Self::Fixed(*amount)),
-            RulePrice::Table(table) => &**table,
-        };
-        match table {
-            PriceTable {
-                step: Some(measure),
-                every: Some(every),
-                amount: Some(amount),
-                above,
-                per_package: None,
-                from: None,
-                then: None,
-                percent: None,
-            } => {
-                let above_value = above.as_ref().map_or(0, |above| *above.get_ref());
+            DeValue::Table(_) => {
+                let mut table = rule.fields(price, "price")?;
+                Self::read_table(&mut table, strategy, is_package)
+            }
+            _ => rule.reject(
+                span,
+                "a price is a whole number of minor units (499 is 4.99), or a table",
+            ),
+        }
+    }
+
+    fn read_table(
+        table: &mut Fields<'_, '_>,
+        strategy: Strategy,
+        is_package: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let mistakes_before = table.mistake_count();
+        let given = table.table.len();
+        let step = table.optional("step");
+        let every: Option<Spanned<i64>> = table.optional("every");
+        let above: Option<Spanned<i64>> = table.optional("above");
+        let per_package: Option<Spanned<String>> = table.optional("per_package");
+        let from: Option<Spanned<i64>> = table.optional("from");
+        let then = table.optional("then");
+        let amount = table.optional("amount");
+        let percent: Option<Spanned<i64>> = table.optional("percent");
+        table.end("step, amount, every, above, per_package, from, then, percent");
+        // With a value missing, the form of the price is unknown.
+        if table.mistake_count() > mistakes_before {
+            return None;
+        }
+
+        let has_above = usize::from(above.is_some());
+        let discount = from.zip(then);
+        let has_discount = usize::from(discount.is_some());
+        match (step.zip(every), per_package, percent, amount) {
+            (Some((measure, every)), None, None, Some(amount)) if given == 3 + has_above => {
                 if *every.get_ref() <= 0 {
-                    return Err((Some(every.span()), "a step must be above 0".into()));
+                    return table.reject(every.span(), "a step must be above 0");
                 }
-                if above_value < 0 {
-                    let span = above.as_ref().map(toml::Spanned::span);
-                    return Err((span, "`above` must not be negative".into()));
+                if let Some(above) = above.as_ref().filter(|above| *above.get_ref() < 0) {
+                    return table.reject(above.span(), "`above` must not be negative");
                 }
-                Ok(Self::Step {
-                    measure: *measure,
-                    amount: *amount,
-                    every: *every.get_ref(),
-                    above: above_value,
+                Some(Self::Step {
+                    measure,
+                    amount,
+                    every: every.into_inner(),
+                    above: above.map_or(0, Spanned::into_inner),
                 })
             }
-            PriceTable {
-                per_package: Some(kind),
-                amount: Some(amount),
-                from,
-                then,
-                step: None,
-                every: None,
-                above: None,
-                percent: None,
-            } if from.is_some() == then.is_some() => {
+            (None, Some(kind), None, Some(amount)) if given == 2 + 2 * has_discount => {
                 if !is_package(kind.get_ref()) {
-                    let unknown = format!(
+                    let message = format!(
                         "unknown package \"{}\": add it to [packages]",
                         kind.get_ref()
                     );
-                    return Err((Some(kind.span()), unknown));
+                    return table.reject(kind.span(), message);
                 }
-                if let Some(from) = from.as_ref().filter(|from| *from.get_ref() < 1) {
-                    return Err((Some(from.span()), "`from` must be at least 1".into()));
+                if let Some((from, _)) = discount.as_ref().filter(|(from, _)| *from.get_ref() < 1) {
+                    return table.reject(from.span(), "`from` must be at least 1");
                 }
-                Ok(Self::Package {
-                    kind: kind.get_ref().clone(),
-                    amount: *amount,
-                    discount: from.as_ref().zip(*then).map(|(from, then)| Discount {
-                        from: *from.get_ref(),
+                Some(Self::Package {
+                    kind: kind.into_inner(),
+                    amount,
+                    discount: discount.map(|(from, then)| Discount {
+                        from: from.into_inner(),
                         then,
                     }),
                 })
             }
-            PriceTable {
-                percent: Some(percent),
-                amount: None,
-                step: None,
-                every: None,
-                above: None,
-                per_package: None,
-                from: None,
-                then: None,
-            } => {
+            (None, None, Some(percent), None) if given == 1 => {
                 if strategy == Strategy::First {
                     let message =
                         "percent needs strategy = \"sum\": in \"first\" there is no subtotal";
-                    return Err((Some(percent.span()), message.into()));
+                    return table.reject(percent.span(), message);
                 }
                 if *percent.get_ref() < 0 {
-                    return Err((Some(percent.span()), "percent must not be negative".into()));
+                    return table.reject(percent.span(), "percent must not be negative");
                 }
-                Ok(Self::Percent(*percent.get_ref()))
+                Some(Self::Percent(percent.into_inner()))
             }
-            _ => Err((
-                None,
+            _ => table.reject(
+                table.span.clone(),
                 "a price is a number of minor units, or one of { step, amount, every, above }, \
-                 { per_package, amount, from, then } and { percent }"
-                    .into(),
-            )),
+                 { per_package, amount, from, then } and { percent }",
+            ),
         }
     }
 
@@ -213,7 +220,9 @@ mod tests {
     #[test]
     fn a_fixed_price_of_one_rule_may_be_zero_but_not_negative() {
         let fixed = |amount, strategy| {
-            Charge::from_definition(&RulePrice::Fixed(amount), strategy, |_| true).is_ok()
+            let (text, mut mistakes) = (format!("price = {amount}"), Vec::new());
+            let mut rule = Fields::of_definition(&text, &mut mistakes).unwrap();
+            Charge::read(&mut rule, strategy, |_| true) == Some(Charge::Fixed(amount))
         };
         assert!(fixed(0, Strategy::First) && fixed(-1, Strategy::Sum));
         assert!(!fixed(-1, Strategy::First));

@@ -9,14 +9,14 @@ use std::{
 use cel::Env;
 use iso_currency::Currency;
 use jiff::SignedDuration;
-use toml::Spanned;
+use toml::{Spanned, de::DeValue};
 
 use super::{
     calculation::Rule,
     charge::Charge,
     check::KnownNames,
     condition::Condition,
-    definition::{self, Definition, MAX_MISTAKES, Strategy},
+    definition::{Fields, Strategy, Target},
     functions, lints,
     list::PriceList,
     sample_inputs::SampleInputs,
@@ -51,257 +51,252 @@ impl PriceList {
         text: &str,
         zones: &Zones,
     ) -> Result<Self, Vec<Mistake>> {
-        price_list(text, zones, store_currency)
+        if text.len() > MAX_LENGTH {
+            let message = format!(
+                "a price list is at most {MAX_LENGTH} bytes long, this one {}",
+                text.len()
+            );
+            return Err(vec![Mistake::at(text, 0..0, message)]);
+        }
+        let parsed = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            let parsing = thread.spawn_scoped(scope, || price_list(store_currency, text, zones));
+            parsing.map(|parsing| {
+                parsing
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        });
+        parsed.unwrap_or_else(|error| {
+            let message = format!("cannot check the conditions: {error}");
+            Err(vec![Mistake::at(text, 0..0, message)])
+        })
     }
 }
 
 fn price_list(
+    store_currency: Option<Currency>,
     text: &str,
     zones: &Zones,
-    store_currency: Option<Currency>,
 ) -> Result<PriceList, Vec<Mistake>> {
-    if text.len() > MAX_LENGTH {
-        let message = format!(
-            "a price list is at most {MAX_LENGTH} bytes long, this one {}",
-            text.len()
-        );
-        return Err(vec![Mistake::at(text, 0..0, message)]);
+    let mut mistakes = Vec::new();
+    let list = Fields::of_definition(text, &mut mistakes)
+        .and_then(|fields| read_list(fields, store_currency, zones));
+    match list {
+        Some(list) if mistakes.is_empty() => Ok(list),
+        _ => {
+            mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+            Err(mistakes)
+        }
     }
-    let (definition, mistakes) = Definition::read(text);
-    let parsed = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let parsing = thread.spawn_scoped(scope, || {
-            Parser::new(text, zones, store_currency, mistakes).price_list(definition)
-        });
-        parsing.map(|parsing| {
-            parsing
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    });
-    parsed.unwrap_or_else(|error| {
-        let message = format!("cannot check the conditions: {error}");
-        Err(vec![Mistake::at(text, 0..0, message)])
+}
+
+/// Reads the whole definition, even after a mistake, to report all of them.
+fn read_list(
+    mut fields: Fields<'_, '_>,
+    store_currency: Option<Currency>,
+    zones: &Zones,
+) -> Option<PriceList> {
+    let currency = currency(&mut fields, store_currency);
+    let tax = fields.require_value("tax");
+    let (tax_name, tax_rate) = tax
+        .and_then(|tax| Some(read_tax(fields.fields(tax, "tax")?)))
+        .unwrap_or_default();
+    // An unknown strategy must cause no further mistakes: `sum` accepts every charge.
+    let strategy = fields.require("strategy").unwrap_or(Strategy::Sum);
+    let quote_expiry = quote_expiry(&mut fields);
+    let (packages, volumes) = packages(&mut fields).unzip();
+    let volumes = volumes.unwrap_or_default();
+
+    // Macros are disabled, so that conditions cannot loop.
+    let env = Arc::new(Env::default().with_stdlib());
+    let functions = functions::context(&env, zones);
+    let rules = {
+        let reader = RuleReader {
+            env: &env,
+            zones,
+            strategy,
+            is_package: &|kind| packages.as_ref().is_some_and(|kinds| kinds.contains(kind)),
+            samples: SampleInputs::new(&functions, packages.as_ref(), &volumes),
+        };
+        reader.rules(&mut fields)
+    };
+    fields.end("currency, tax, strategy, quote_expiry, packages, rule");
+    if rules.is_empty() && fields.mistake_count() == 0 {
+        fields.mistake(0..0, "a price list needs at least one [[rule]]");
+    }
+    Some(PriceList {
+        currency: currency?,
+        tax_name: tax_name?,
+        tax_rate: tax_rate?,
+        strategy,
+        quote_expiry,
+        warnings: lints::warnings(&rules, strategy),
+        packages,
+        volumes,
+        rules,
+        references_zones: fields.text.contains("in_zone"),
+        functions,
     })
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    zones: &'a Zones,
-    /// The currency that the list must have.
-    store_currency: Option<Currency>,
-    env: Arc<Env>,
-    mistakes: Vec<Mistake>,
+fn currency(fields: &mut Fields<'_, '_>, store_currency: Option<Currency>) -> Option<Currency> {
+    let code: Spanned<String> = fields.require("currency")?;
+    let Some(currency) = Currency::from_code(code.get_ref()) else {
+        let message = format!(
+            "\"{}\" is not an ISO 4217 code such as \"EUR\"",
+            code.get_ref()
+        );
+        return fields.reject(code.span(), message);
+    };
+    if let Some(store_currency) = store_currency
+        && store_currency != currency
+    {
+        let (list, store) = (currency.code(), store_currency.code());
+        let message = format!(
+            "the store's currency is {store}, not {list}: write the list in {store}, or change \
+             the store's currency first"
+        );
+        fields.mistake(code.span(), message);
+    }
+    Some(currency)
 }
 
-impl<'a> Parser<'a> {
-    fn new(
-        text: &'a str,
-        zones: &'a Zones,
-        store_currency: Option<Currency>,
-        mistakes: Vec<Mistake>,
-    ) -> Self {
-        Self {
-            text,
-            zones,
-            store_currency,
-            // Macros are disabled, so that conditions cannot loop.
-            env: Arc::new(Env::default().with_stdlib()),
-            mistakes,
-        }
-    }
-
-    fn price_list(mut self, definition: Definition) -> Result<PriceList, Vec<Mistake>> {
-        let currency = definition
-            .currency
-            .and_then(|currency| self.currency(&currency));
-        let tax_rate = definition.tax_rate.and_then(|rate| self.tax_rate(&rate));
-        let quote_expiry = self.quote_expiry(definition.quote_expiry.as_ref());
-        let volumes = self.volumes(definition.packages.as_ref());
-        let packages: Option<BTreeSet<String>> = definition
-            .packages
-            .map(|packages| packages.into_keys().collect());
-
-        // An unknown strategy must cause no further mistakes: `sum` accepts every charge.
-        let strategy = definition.strategy.unwrap_or(Strategy::Sum);
-        if definition.rules.is_empty() && self.mistakes.is_empty() {
-            self.mistake(0..0, "a price list needs at least one [[rule]]");
-        }
-        if let Some(rule) = definition.rules.get(MAX_RULES) {
-            let message = format!(
-                "a price list has at most {MAX_RULES} rules, this one {}",
-                definition.rules.len()
-            );
-            self.mistake(rule.span.clone(), message);
-            return Err(self.sorted_mistakes());
-        }
-        let is_package = |kind: &str| packages.as_ref().is_some_and(|kinds| kinds.contains(kind));
-        let functions = functions::context(&self.env, self.zones);
-        // Deliveries with which each condition is checked.
-        let samples = SampleInputs::new(&functions, packages.as_ref(), &volumes);
-        let rules: Vec<_> = definition
-            .rules
-            .into_iter()
-            .filter_map(|rule| self.rule(rule, strategy, &is_package, &samples))
-            .collect();
-
-        let (Some(currency), Some(tax_name), Some(tax_rate), true) = (
-            currency,
-            definition.tax_name,
-            tax_rate,
-            self.mistakes.is_empty(),
-        ) else {
-            return Err(self.sorted_mistakes());
-        };
-        Ok(PriceList {
-            currency,
-            tax_name,
-            tax_rate,
-            strategy,
-            quote_expiry,
-            warnings: lints::warnings(&rules, strategy),
-            packages,
-            volumes,
-            rules,
-            references_zones: self.text.contains("in_zone"),
-            functions,
-        })
-    }
-
-    fn currency(&mut self, code: &Spanned<String>) -> Option<Currency> {
-        let Some(currency) = Currency::from_code(code.get_ref()) else {
-            let message = format!(
-                "\"{}\" is not an ISO 4217 code such as \"EUR\"",
-                code.get_ref()
-            );
-            self.mistake(code.span(), message);
-            return None;
-        };
-        if let Some(store_currency) = self.store_currency
-            && store_currency != currency
-        {
-            let (list, store) = (currency.code(), store_currency.code());
-            let message = format!(
-                "the store's currency is {store}, not {list}: write the list in {store}, or change \
-                 the store's currency first"
-            );
-            self.mistake(code.span(), message);
-        }
-        Some(currency)
-    }
-
-    fn tax_rate(&mut self, rate: &Spanned<i64>) -> Option<TaxRate> {
-        let parsed = TaxRate::from_basis_points(*rate.get_ref());
-        if parsed.is_none() {
+/// The name and the rate.
+fn read_tax(mut fields: Fields<'_, '_>) -> (Option<String>, Option<TaxRate>) {
+    let name = fields.require("name");
+    let rate = fields.require("rate").and_then(|rate: Spanned<i64>| {
+        TaxRate::from_basis_points(*rate.get_ref()).or_else(|| {
             let message = format!(
                 "{} is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
                 rate.get_ref()
             );
-            self.mistake(rate.span(), message);
-        }
-        parsed
-    }
+            fields.reject(rate.span(), message)
+        })
+    });
+    fields.end("name, rate");
+    (name, rate)
+}
 
-    fn quote_expiry(&mut self, text: Option<&Spanned<String>>) -> SignedDuration {
-        let Some(text) = text else {
-            return DEFAULT_QUOTE_EXPIRY;
-        };
-        let quote_expiry: Option<SignedDuration> = text.get_ref().parse().ok();
-        quote_expiry
-            .filter(|quote_expiry| quote_expiry.is_positive() && *quote_expiry <= MAX_QUOTE_EXPIRY)
-            .unwrap_or_else(|| {
-                let message = format!(
-                    "\"{}\" is not a duration such as \"15 minutes\", at most 7 days",
-                    text.get_ref()
-                );
-                self.mistake(text.span(), message);
-                DEFAULT_QUOTE_EXPIRY
-            })
-    }
+fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
+    let Some(text) = fields.optional::<Spanned<String>>("quote_expiry") else {
+        return DEFAULT_QUOTE_EXPIRY;
+    };
+    let quote_expiry: Option<SignedDuration> = text.get_ref().parse().ok();
+    quote_expiry
+        .filter(|quote_expiry| quote_expiry.is_positive() && *quote_expiry <= MAX_QUOTE_EXPIRY)
+        .unwrap_or_else(|| {
+            let message = format!(
+                "\"{}\" is not a duration such as \"15 minutes\", at most 7 days",
+                text.get_ref()
+            );
+            fields.mistake(text.span(), message);
+            DEFAULT_QUOTE_EXPIRY
+        })
+}
 
-    fn volumes(
-        &mut self,
-        packages: Option<&BTreeMap<String, Option<Spanned<i64>>>>,
-    ) -> BTreeMap<String, i64> {
-        let mut volumes = BTreeMap::new();
-        for (kind, volume) in packages.into_iter().flatten() {
-            if !is_valid_name(kind) {
-                self.mistake(
-                    0..0,
-                    format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters"),
-                );
-            }
-            let Some(volume) = volume else {
-                continue;
-            };
-            if !(0..=MAX_VOLUME).contains(volume.get_ref()) {
-                let message = format!("a volume must be from 0 to {MAX_VOLUME}");
-                self.mistake(volume.span(), message);
-            }
-            volumes.insert(kind.clone(), *volume.get_ref());
+/// The kinds of packages, and the volumes of those that have one.
+fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<String, i64>)> {
+    let value = fields.table.remove("packages")?;
+    let mut table = fields.fields(value, "packages")?;
+    let (mut kinds, mut volumes) = (BTreeSet::new(), BTreeMap::new());
+    for (kind, package) in std::mem::take(&mut table.table) {
+        let kind = kind.into_inner().into_owned();
+        if !is_valid_name(&kind) {
+            let message = format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters");
+            table.mistake(0..0, message);
         }
-        volumes
-    }
-
-    fn rule(
-        &mut self,
-        rule: definition::Rule,
-        strategy: Strategy,
-        is_package: &dyn Fn(&str) -> bool,
-        samples: &SampleInputs<'_>,
-    ) -> Option<Rule> {
-        if let Some(name) = rule
-            .name
-            .as_ref()
-            .filter(|name| !is_valid_name(name.get_ref()))
-        {
-            let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
-            self.mistake(name.span(), message);
-        }
-        let charge = rule.price.and_then(|price| {
-            Charge::from_definition(price.get_ref(), strategy, is_package)
-                .map_err(|(span, message)| {
-                    self.mistake(span.unwrap_or_else(|| price.span()), message);
-                })
-                .ok()
-        });
-        let condition = rule.when.and_then(|when| {
-            let names = KnownNames {
-                target: rule.target,
-                is_package,
-                is_zone: &|zone| self.zones.has(zone),
-            };
-            match Condition::parse(when.get_ref(), &self.env, names, samples) {
-                Ok(condition) => Some((condition, condition_text(when.get_ref()))),
-                Err(errors) => {
-                    for error in errors {
-                        let span = source_span(self.text, when.span(), &error.span);
-                        self.mistake(span, error.message);
-                    }
-                    None
+        if let Some(mut package) = table.fields(package, &kind) {
+            if let Some(volume) = package.optional::<Spanned<i64>>("volume") {
+                if !(0..=MAX_VOLUME).contains(volume.get_ref()) {
+                    let message = format!("a volume must be from 0 to {MAX_VOLUME}");
+                    package.mistake(volume.span(), message);
                 }
+                volumes.insert(kind.clone(), volume.into_inner());
             }
-        });
-        let (condition, condition_text) = condition?;
+            package.end("volume");
+        }
+        kinds.insert(kind);
+    }
+    Some((kinds, volumes))
+}
+
+/// What rules are checked with.
+struct RuleReader<'a> {
+    env: &'a Env,
+    zones: &'a Zones,
+    strategy: Strategy,
+    is_package: &'a dyn Fn(&str) -> bool,
+    /// Deliveries with which each condition is checked.
+    samples: SampleInputs<'a>,
+}
+
+impl RuleReader<'_> {
+    fn rules(&self, fields: &mut Fields<'_, '_>) -> Vec<Rule> {
+        let Some(value) = fields.table.remove("rule") else {
+            return Vec::new();
+        };
+        let span = value.span();
+        let DeValue::Array(rules) = value.into_inner() else {
+            fields.mistake(span, "write each rule as [[rule]]");
+            return Vec::new();
+        };
+        if let Some(rule) = rules.get(MAX_RULES) {
+            let message = format!(
+                "a price list has at most {MAX_RULES} rules, this one {}",
+                rules.len()
+            );
+            fields.mistake(rule.span(), message);
+            return Vec::new();
+        }
+        rules
+            .into_iter()
+            .filter_map(|rule| self.rule(fields.fields(rule, "rule")?))
+            .collect()
+    }
+
+    fn rule(&self, mut fields: Fields<'_, '_>) -> Option<Rule> {
+        let name: Option<Spanned<String>> = fields.require("name");
+        if let Some(name) = name.as_ref().filter(|name| !is_valid_name(name.get_ref())) {
+            let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
+            fields.mistake(name.span(), message);
+        }
+        let when: Option<Spanned<String>> = fields.require("when");
+        let target = fields.optional("for").unwrap_or_default();
+        let charge = Charge::read(&mut fields, self.strategy, self.is_package);
+        let condition = when
+            .as_ref()
+            .and_then(|when| self.condition(&mut fields, when, target));
+        fields.end("name, when, for, price");
         Some(Rule {
-            name: rule.name?.into_inner(),
-            condition,
+            name: name?.into_inner(),
+            condition: condition?,
+            condition_text: condition_text(when?.get_ref()),
+            target,
             charge: charge?,
-            condition_text,
-            target: rule.target,
         })
     }
 
-    /// In the order of the text, the first ones only: they are metadata of the response.
-    fn sorted_mistakes(mut self) -> Vec<Mistake> {
-        self.mistakes
-            .sort_by_key(|mistake| (mistake.line, mistake.column));
-        self.mistakes.truncate(MAX_MISTAKES);
-        self.mistakes
-    }
-
-    fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.mistakes.push(Mistake::at(self.text, span, message));
+    fn condition(
+        &self,
+        fields: &mut Fields<'_, '_>,
+        when: &Spanned<String>,
+        target: Target,
+    ) -> Option<Condition> {
+        let names = KnownNames {
+            target,
+            is_package: self.is_package,
+            is_zone: &|zone| self.zones.has(zone),
+        };
+        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.samples) {
+            Ok(condition) => return Some(condition),
+            Err(errors) => errors,
+        };
+        for error in errors {
+            let span = source_span(fields.text, when.span(), &error.span);
+            fields.mistake(span, error.message);
+        }
+        None
     }
 }
 
