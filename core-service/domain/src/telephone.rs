@@ -42,44 +42,12 @@ const MAX_LENGTH: usize = 128;
 /// Digits with the country code (ITU-T E.164 §6).
 const MAX_E164_DIGITS: usize = 15;
 /// Words before a number, in English, French, German, Spanish and Italian.
-const LABELS: [&str; 21] = [
-    "cell",
-    "cellulare",
-    "gsm",
-    "handy",
-    "mobil",
-    "mobile",
-    "movil",
-    "móvil",
-    "phone",
-    "portable",
-    "tel",
-    "telefon",
-    "telefono",
-    "telephone",
-    "teléfono",
-    "telf",
-    "tfno",
-    "tlf",
-    "tno",
-    "tél",
-    "téléphone",
-];
-/// Words before an extension, besides punctuation alone. A `Durchwahl` is not one: it is dialled
+const LABELS: &str = "cell cellulare gsm handy mobil mobile movil móvil phone portable tel telefon \
+    telefono telephone teléfono telf tfno tlf tno tél téléphone";
+/// Words before an extension, if not punctuation alone. A `Durchwahl` is not one: it is dialled
 /// with the number, which is another one without it.
-const EXTENSION_WORDS: [&str; 11] = [
-    "",
-    "x",
-    "ext",
-    "extn",
-    "extension",
-    "extensión",
-    "int",
-    "interne",
-    "interno",
-    "nebenstelle",
-    "poste",
-];
+const EXTENSION_WORDS: &str =
+    "x ext extn extension extensión int interne interno nebenstelle poste";
 /// The country code of Mexico and the former prefix of its mobile numbers, dropped in 2019 (numbering
 /// plan of 2018). The library's metadata does not have it any more.
 const FORMER_MOBILE_PREFIX: (u16, &str) = (52, "1");
@@ -193,10 +161,9 @@ fn without_international_prefix<'a>(region: Option<&Metadata>, digits: &'a str) 
 fn without_label(text: &str) -> Option<&str> {
     let start = text.find(|c: char| c.is_ascii_digit() || matches!(c, '+' | '('))?;
     let (label, number) = text.split_at(start);
-    let is_label = |word: &str| LABELS.contains(&word);
     label
         .split(|c| is_separator(c) || c == ':')
-        .all(|word| word.is_empty() || is_label(word))
+        .all(|word| word.is_empty() || is_in(LABELS, word))
         .then_some(number)
 }
 
@@ -211,9 +178,13 @@ fn without_extension(text: &str) -> Option<&str> {
     let extension = extension.strip_suffix('#').unwrap_or(extension);
     let (word, digits) = extension.split_at(extension.find(|c: char| c.is_ascii_digit())?);
     let word: String = word.chars().filter(|c| c.is_alphabetic()).collect();
-    let is_extension = EXTENSION_WORDS.contains(&word.as_str())
+    let is_extension = (word.is_empty() || is_in(EXTENSION_WORDS, &word))
         && digits.chars().all(|c| c.is_ascii_digit() || c == '-');
     is_extension.then_some(number)
+}
+
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|other| other == word)
 }
 
 /// Full-width forms, as Asian keyboards write them, as ASCII (Unicode block FF00–FFEF).

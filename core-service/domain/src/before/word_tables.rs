@@ -16,22 +16,6 @@ pub(super) const MONTHS: &[&[&str]] = &[
     &["december", "dec"],
 ];
 
-/// Abbreviations allowed between hyphens or slashes.
-pub(super) const MONTH_ABBREVIATIONS: &[&[&str]] = &[
-    &["jan"],
-    &["feb"],
-    &["mar"],
-    &["apr"],
-    &["may"],
-    &["jun"],
-    &["jul"],
-    &["aug"],
-    &["sept", "sep"],
-    &["oct"],
-    &["nov"],
-    &["dec"],
-];
-
 /// Months as Roman numerals; the grammar accepts capitals only.
 pub(super) const ROMAN_MONTHS: [&str; 12] = [
     "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",

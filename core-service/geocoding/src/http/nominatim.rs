@@ -11,32 +11,10 @@ use super::{
 use crate::Precision;
 
 /// Members of an address that are areas within a town.
-const AREAS: [&str; 15] = [
-    "allotments",
-    "borough",
-    "city_block",
-    "city_district",
-    "croft",
-    "district",
-    "farm",
-    "hamlet",
-    "isolated_dwelling",
-    "locality",
-    "neighbourhood",
-    "quarter",
-    "residential",
-    "subdivision",
-    "suburb",
-];
+const AREAS: &str = "allotments borough city_block city_district croft district farm hamlet \
+    isolated_dwelling locality neighbourhood quarter residential subdivision suburb";
 /// Members of an address that are areas larger than a town, besides `ISO3166-2-…`.
-const REGIONS: [&str; 6] = [
-    "country",
-    "county",
-    "province",
-    "region",
-    "state",
-    "state_district",
-];
+const REGIONS: &str = "country county province region state state_district";
 /// About thirty kilometres, in degrees.
 const VIEWBOX_MARGIN: f64 = 0.3;
 
@@ -124,9 +102,10 @@ fn place(result: SearchResult) -> Option<Place> {
         let Some(name) = name.as_str() else {
             continue;
         };
-        if AREAS.contains(&member.as_str()) {
+        let is_in = |members: &str| members.split(' ').any(|other| other == member);
+        if is_in(AREAS) {
             areas.push(name.to_owned());
-        } else if REGIONS.contains(&member.as_str()) || member.starts_with("ISO3166") {
+        } else if is_in(REGIONS) || member.starts_with("ISO3166") {
             regions.push(name.to_owned());
         }
     }

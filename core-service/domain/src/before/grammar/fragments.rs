@@ -2,7 +2,7 @@
 //! the text.
 
 use crate::before::word_tables::{
-    MONTH_ABBREVIATIONS, MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKDAYS,
+    MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKDAYS,
 };
 
 /// A part's name and regular expression, which may refer to the parts above it as `{NAME}`.
@@ -31,6 +31,11 @@ const FRAGMENTS: &[(&str, &str)] = &[
         r"00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6]",
     ),
     // Dates.
+    // Allowed between hyphens or slashes.
+    (
+        "MONTH_ABBREVIATIONS",
+        r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)",
+    ),
     ("ROMAN_MONTH", r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII"),
     ("MONTH_TEXT", r"{MONTHS}|{ROMAN_MONTH}"),
     ("DAY_NAME", r"{WEEKDAYS}|{WORKDAYS}"),
@@ -80,7 +85,6 @@ const FRAGMENTS: &[(&str, &str)] = &[
 /// The words that the fragments and rules refer to, in any case of ASCII letters.
 const WORDS: &[(&str, &[&[&str]])] = &[
     ("MONTHS", MONTHS),
-    ("MONTH_ABBREVIATIONS", MONTH_ABBREVIATIONS),
     ("WEEKDAYS", WEEKDAYS),
     ("WORKDAYS", WORKDAYS),
     ("ORDINALS", ORDINALS),
