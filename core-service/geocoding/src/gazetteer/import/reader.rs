@@ -98,22 +98,18 @@ struct Reader<'a, Add> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Fields<'a> {
-    #[serde(borrow, alias = "numero", deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "text")]
     number: Cow<'a, str>,
-    #[serde(borrow, rename = "rep", deserialize_with = "text")]
+    #[serde(skip)]
     suffix: Cow<'a, str>,
-    #[serde(borrow, alias = "nom_voie", deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "text")]
     street: Cow<'a, str>,
-    #[serde(borrow, alias = "code_postal", deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "text")]
     postcode: Cow<'a, str>,
-    #[serde(borrow, alias = "nom_commune", deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "text")]
     city: Cow<'a, str>,
     #[serde(borrow, deserialize_with = "text")]
     district: Cow<'a, str>,
-    #[serde(borrow, deserialize_with = "text")]
-    lon: Cow<'a, str>,
-    #[serde(borrow, deserialize_with = "text")]
-    lat: Cow<'a, str>,
 }
 
 /// Deserializes a string, borrowed if possible; a number becomes its text, null an empty string.
@@ -227,22 +223,29 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
             .collect();
+        let column = |name: &str| headers.iter().position(|header| header == name);
         // The names of a column: `OpenAddresses`, BAN.
-        for columns in [
+        let columns @ [longitude, latitude, street, number, ..] = [
             ["lon", "lon"],
             ["lat", "lat"],
             ["street", "nom_voie"],
             ["number", "numero"],
-        ] {
-            if !columns
-                .iter()
-                .any(|column| headers.iter().any(|header| header == *column))
-            {
-                return Err(self.format_error(FormatError::MissingColumn(columns[0])));
-            }
+            ["rep", "rep"],
+            ["postcode", "code_postal"],
+            ["city", "nom_commune"],
+            ["district", "district"],
+        ]
+        .map(|[name, name_in_ban]| column(name).or_else(|| column(name_in_ban)));
+        let required = [
+            ("lon", longitude),
+            ("lat", latitude),
+            ("street", street),
+            ("number", number),
+        ];
+        if let Some((missing, _)) = required.iter().find(|(_, column)| column.is_none()) {
+            return Err(self.format_error(FormatError::MissingColumn(missing)));
         }
-        let is_ban = headers.iter().any(|header| header == "nom_voie");
-        if is_ban {
+        if column("nom_voie").is_some() {
             self.country = "FR";
         }
 
@@ -259,18 +262,29 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
                 self.stats.skip(SkipReason::Invalid, self.name, line);
                 continue;
             };
-            match text_record.deserialize::<Fields<'_>>(Some(&headers)) {
-                Ok(fields) => {
-                    let point = fields
-                        .lon
-                        .trim()
-                        .parse()
-                        .ok()
-                        .zip(fields.lat.trim().parse().ok());
-                    self.import(line, &fields, point)?;
-                }
-                Err(_) => self.stats.skip(SkipReason::Invalid, self.name, line),
-            }
+            let [
+                longitude,
+                latitude,
+                street,
+                number,
+                suffix,
+                postcode,
+                city,
+                district,
+            ] = columns
+                .map(|column| column.and_then(|column| text_record.get(column)))
+                .map(Option::unwrap_or_default);
+            let fields = Fields {
+                number: number.into(),
+                suffix: suffix.into(),
+                street: street.into(),
+                postcode: postcode.into(),
+                city: city.into(),
+                district: district.into(),
+            };
+            let coordinate = |text: &str| text.trim().parse().ok();
+            let point = coordinate(longitude).zip(coordinate(latitude));
+            self.import(line, &fields, point)?;
             record = text_record.into_byte_record();
         }
         Ok(())

@@ -27,6 +27,19 @@ fn latitude_and_longitude_are_not_swapped_in_any_format() {
     }
 }
 
+/// As in the BAN for the department of Ain.
+#[test]
+fn a_postcode_keeps_its_first_zero_in_every_format() {
+    for file in [
+        "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n1;;Rue X;01000;Bourg;5.2;46.2\n",
+        "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n5.2,46.2,1,Rue X,Bourg,01000\n",
+        "{\"properties\":{\"number\":\"1\",\"street\":\"Rue X\",\"city\":\"Bourg\",\"postcode\":\"01000\"},\"geometry\":{\"coordinates\":[5.2,46.2]}}\n",
+    ] {
+        let found = found(&gazetteer_of("FR", file), "1 rue X, 01000 Bourg");
+        assert_eq!(found.formatted, "1 Rue X, 01000 Bourg", "{file}");
+    }
+}
+
 #[test]
 fn addresses_have_the_order_of_their_country() {
     let german = "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n13.4,52.5,5,Hauptstraße,Berlin,10115\n13.5,52.6,7a,Straße des 17. Juni,Berlin,10557\n";
