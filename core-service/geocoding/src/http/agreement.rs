@@ -8,6 +8,7 @@ use crate::{
     tokenizer::{self, Country, Word, fold},
 };
 
+use super::place::Place;
 use names::{contains, is_covered, is_significant};
 use postcode::{is_same_postcode, is_same_region};
 
@@ -15,19 +16,6 @@ mod names;
 mod postcode;
 #[cfg(test)]
 mod tests;
-
-/// The parts of a place that its match does not have.
-#[derive(Default)]
-pub(super) struct Details {
-    /// The house number; empty if unknown.
-    pub(super) number: String,
-    /// Empty if unknown.
-    pub(super) street: String,
-    /// Names of the areas that contain the place besides its town: former towns, suburbs, districts.
-    pub(super) areas: Vec<String>,
-    /// Names of larger areas: counties, states, the country.
-    pub(super) regions: Vec<String>,
-}
 
 /// How a place agrees with a query.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,12 +35,12 @@ pub(super) enum Agreement {
 const MAX_TOWNS: usize = 2;
 
 /// Compares a query's text with a place.
-pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Details) -> Agreement {
+pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreement {
     // Only Addok sends no country: it mostly serves the French address database.
     let country = Country::of(place.country.as_deref().unwrap_or("FR"));
     let query = Query::new(text, country, details);
     let known = place.postal_code.as_deref().filter(|code| !code.is_empty());
-    let postcode = known.and_then(|known| query.postcode(known, &details.number));
+    let postcode = known.and_then(|known| query.postcode(known, details.number()));
     let names = query.names(postcode.as_ref(), place, details);
     let (same_town, towns) = query.towns(postcode.as_ref(), known.unwrap_or_default(), &names);
     let (Some(known), Some(range)) = (known, postcode) else {
@@ -117,9 +105,9 @@ enum NameKind {
 }
 
 impl Query {
-    fn new(text: &str, country: &'static Country, details: &Details) -> Self {
+    fn new(text: &str, country: &'static Country, details: &Place) -> Self {
         let words = tokenizer::tokenize(text, country);
-        let street: Vec<_> = keys(&details.street, country).collect();
+        let street: Vec<_> = keys(details.street.as_deref().unwrap_or_default(), country).collect();
         let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
         let whole = words.windows(street.len().max(1)).position(is_street);
         // Otherwise the most words in one part, first in that of the house number:
@@ -130,7 +118,7 @@ impl Query {
             };
             street.iter().filter_map(position).collect()
         };
-        let number = fold(&details.number);
+        let number = fold(details.number());
         let has_number = |part| {
             let is_number = |word: &Word| word.part == part && fold(&word.written) == number;
             words.iter().any(is_number)
@@ -157,11 +145,7 @@ impl Query {
     }
 
     fn original(&self, range: &Range<usize>) -> String {
-        let words: Vec<_> = self.words[range.clone()]
-            .iter()
-            .map(|word| word.written.as_str())
-            .collect();
-        words.join(" ")
+        tokenizer::written(&self.words[range.clone()])
     }
 
     /// The names in the query, besides that of its country at the end.
@@ -169,12 +153,16 @@ impl Query {
         &self,
         postcode: Option<&Range<usize>>,
         place: &GeocodeMatch,
-        details: &Details,
+        details: &Place,
     ) -> Vec<Name> {
         let is_postcode = |position| postcode.is_some_and(|range| range.contains(&position));
         let mut runs: Vec<Range<usize>> = Vec::new();
         let mut is_indoors = false;
-        for (position, word) in self.words[..self.country_start()].iter().enumerate() {
+        let regions = tokenizer::regions_at_end(&self.words, self.country, 0);
+        let end = regions
+            .last()
+            .map_or(self.words.len(), |region| region.start);
+        for (position, word) in self.words[..end].iter().enumerate() {
             let previous = position
                 .checked_sub(1)
                 .map(|previous| &self.words[previous]);
@@ -315,23 +303,6 @@ impl Query {
         }
         let towns = [town, preceding, following(part + 1), previous];
         choose(known, &towns, &[NameKind::Unknown])
-    }
-
-    /// The position of the country and its regions at the end of the query.
-    fn country_start(&self) -> usize {
-        const MAX_WORDS: usize = 4;
-        let mut end = self.words.len();
-        while let Some(start) = (end.saturating_sub(MAX_WORDS)..end).find(|start| {
-            let words: Vec<_> = self.words[*start..end]
-                .iter()
-                .map(|word| word.text.as_str())
-                .collect();
-            let key = words.join(" ");
-            self.country.is_country_name(&key) || self.country.is_region(&key)
-        }) {
-            end = start;
-        }
-        end
     }
 }
 

@@ -6,6 +6,8 @@ mod languages;
 mod tests;
 mod town_names;
 
+use std::ops::Range;
+
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 pub(crate) use country::Country;
@@ -68,11 +70,34 @@ pub(crate) fn tokenize(text: &str, country: &Country) -> Vec<Word> {
 /// The normalized form of a name: equal for spellings that differ in case, accents, articles and
 /// abbreviations.
 pub(crate) fn key(text: &str, country: &Country) -> String {
-    let words: Vec<_> = tokenize(text, country)
-        .into_iter()
-        .map(|word| word.text)
-        .collect();
+    key_of(&tokenize(text, country))
+}
+
+/// The normalized form of words, as the index spells names.
+pub(crate) fn key_of(words: &[Word]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
     words.join(" ")
+}
+
+/// The original form of words.
+pub(crate) fn written(words: &[Word]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.written.as_str()).collect();
+    words.join(" ")
+}
+
+/// The country and its regions at the end of an address, last first; none before the word at `first`.
+pub(crate) fn regions_at_end(words: &[Word], country: &Country, first: usize) -> Vec<Range<usize>> {
+    const MAX_WORDS: usize = 4;
+    let mut regions = Vec::new();
+    let mut end = words.len();
+    while let Some(start) = (end.saturating_sub(MAX_WORDS).max(first)..end).find(|start| {
+        let key = key_of(&words[*start..end]);
+        country.is_country_name(&key) || country.is_region(&key)
+    }) {
+        regions.push(start..end);
+        end = start;
+    }
+    regions
 }
 
 /// Whether two names are of the same town: `Bruxelles` and `Bruxelles - Brussel`, `New York` and

@@ -19,7 +19,7 @@ pub(super) struct ParsedQuery {
     pub(super) towns: Vec<ParsedTown>,
     /// Word ranges that are, or look like, postcodes.
     pub(super) postcodes: Vec<ParsedPostcode>,
-    /// Word ranges that are the country or one of its regions.
+    /// Word ranges at the end that are the country or one of its regions.
     pub(super) regions: Vec<Range<usize>>,
 }
 
@@ -39,7 +39,6 @@ pub(super) struct ParsedPostcode {
 }
 
 const MAX_TOWN_WORDS: usize = 6;
-const MAX_REGION_WORDS: usize = 4;
 
 impl ParsedQuery {
     pub(super) fn parse(
@@ -48,14 +47,14 @@ impl ParsedQuery {
         index: &Index,
         lookup: &Lookup<'_>,
     ) -> rusqlite::Result<Self> {
+        let words = tokenizer::tokenize(text, country);
         let mut query = Self {
             country,
-            words: tokenizer::tokenize(text, country),
+            regions: tokenizer::regions_at_end(&words, country, 1),
+            words,
             towns: Vec::new(),
             postcodes: Vec::new(),
-            regions: Vec::new(),
         };
-        query.find_regions();
         query.find_postcodes(lookup)?;
         query.find_towns(index, lookup)?;
         Ok(query)
@@ -63,20 +62,12 @@ impl ParsedQuery {
 
     /// The words of a range in their original form.
     pub(super) fn original(&self, range: Range<usize>) -> String {
-        let written: Vec<_> = self.words[range]
-            .iter()
-            .map(|word| word.written.as_str())
-            .collect();
-        written.join(" ")
+        tokenizer::written(&self.words[range])
     }
 
     /// The normalized words of a range, as the index spells names.
     fn key(&self, range: Range<usize>) -> String {
-        let words: Vec<_> = self.words[range]
-            .iter()
-            .map(|word| word.text.as_str())
-            .collect();
-        words.join(" ")
+        tokenizer::key_of(&self.words[range])
     }
 
     /// Whether a word belongs to a town, a postcode, a region or the country.
@@ -135,22 +126,6 @@ impl ParsedQuery {
         !word.has_digit()
             && !self.country.is_indoor_word(&word.text)
             && !self.regions.iter().any(|range| range.contains(&position))
-    }
-
-    /// Finds the country and its regions at the end of the query.
-    fn find_regions(&mut self) {
-        let mut end = self.words.len();
-        while let Some(start) = (1..=MAX_REGION_WORDS.min(end))
-            .rev()
-            .map(|length| end - length)
-            .find(|start| {
-                let key = self.key(*start..end);
-                *start > 0 && (self.country.is_country_name(&key) || self.country.is_region(&key))
-            })
-        {
-            self.regions.push(start..end);
-            end = start;
-        }
     }
 
     fn find_postcodes(&mut self, lookup: &Lookup<'_>) -> rusqlite::Result<()> {
