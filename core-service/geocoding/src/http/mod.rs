@@ -14,6 +14,7 @@ mod tests;
 
 use std::{num::NonZeroU32, time::Duration};
 
+use domain::store::Country;
 use futures_util::{FutureExt, future::BoxFuture};
 use governor::{
     DefaultDirectRateLimiter, Quota, RateLimiter,
@@ -27,22 +28,20 @@ use tokio::{
 use url::Url;
 
 use super::{
-    Error, GeocodeMatch, GeocodeResult, Geocoder, Mismatch, PartialMatch, Precision, Query,
-    spec::{HttpGeocoderSpec, Protocol},
+    Error, GeocodeMatch, GeocodeResult, Geocoder, HttpGeocoderSpec, Mismatch, Options,
+    PartialMatch, Precision, Protocol, Query,
 };
 use place::Place;
 use queues::{Queue, Queues};
-use request::{GeocodeRequest, RequestPolicy};
+use request::GeocodeRequest;
 use selection::Selection;
 use upstream::{Client, Limits};
 
 /// A client of one geocoder service.
 pub struct HttpGeocoder {
-    protocol: Protocol,
-    base_url: Url,
-    policy: RequestPolicy,
-    /// For a whole query, including the rate limiter.
-    timeout: Duration,
+    spec: HttpGeocoderSpec,
+    /// Of results; BCP 47.
+    language: String,
     client: Client,
     rate_limiter: DefaultDirectRateLimiter,
     /// Whose turn it is to wait for the rate limiter: requests of different stores, in their order.
@@ -73,19 +72,10 @@ impl HttpGeocoder {
     pub fn new(spec: &HttpGeocoderSpec, language: &str) -> Result<Self, rustls::Error> {
         let options = &spec.options;
         let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
-        let countries = options.countries.iter();
         let language = options.language.as_deref().unwrap_or(language);
         Ok(Self {
-            protocol: spec.protocol,
-            base_url: spec.base_url.clone(),
-            policy: RequestPolicy {
-                countries: countries
-                    .map(|country| country.as_str().to_owned())
-                    .collect(),
-                language: language.to_owned(),
-                bias: options.bias,
-            },
-            timeout: options.timeout,
+            spec: spec.clone(),
+            language: language.to_owned(),
             client: Client::new(Limits {
                 timeout: options.timeout,
                 concurrency: options.concurrency.get().into(),
@@ -100,25 +90,24 @@ impl HttpGeocoder {
     /// What results depend on besides the query; part of the cache key. The number changes with the
     /// rules by which results are selected.
     pub fn cache_scope(&self) -> String {
-        let RequestPolicy {
-            countries,
-            language,
-            bias,
-        } = &self.policy;
-        format!(
-            "3 {:?} {} {language} {countries:?} {bias}",
-            self.protocol, self.base_url
-        )
+        let (protocol, base_url) = (self.spec.protocol, &self.spec.base_url);
+        let Options {
+            countries, bias, ..
+        } = &self.spec.options;
+        let countries: Vec<_> = countries.iter().map(Country::as_str).collect();
+        let language = &self.language;
+        format!("3 {protocol:?} {base_url} {language} {countries:?} {bias}")
     }
 
     async fn search(&self, query: &Query) -> Result<GeocodeResult, Failure> {
-        let Some(request) = self.policy.request(query) else {
+        let Some(request) = GeocodeRequest::new(query, &self.spec.options, &self.language) else {
             return Ok(GeocodeResult::NotFound);
         };
         let now = Instant::now();
-        let deadline = now + self.timeout;
+        let timeout = self.spec.options.timeout;
+        let deadline = now + timeout;
         let queue = &*self.queues.of(query.store_id);
-        let place = timeout_at(now + self.timeout / 2, queue.places.acquire()).await;
+        let place = timeout_at(now + timeout / 2, queue.places.acquire()).await;
         let Ok(Ok(_place)) = place else {
             return Err(upstream::Error::Busy.into());
         };
@@ -196,7 +185,7 @@ impl HttpGeocoder {
             }
             status => return Err(Failure::Rejected(status)),
         }
-        Ok(match self.protocol {
+        Ok(match self.spec.protocol {
             Protocol::Nominatim => nominatim::places(&response.body)?,
             Protocol::Photon => photon::places(&response.body)?,
             Protocol::Addok => addok::places(&response.body)?,
@@ -215,19 +204,22 @@ impl HttpGeocoder {
             }
         };
         // Leaves half of the timeout for the request.
-        timeout(MAX_RATE_LIMIT_WAIT.min(self.timeout / 2), permitted)
-            .await
-            .map_err(|_| Failure::RateLimited)
+        timeout(
+            MAX_RATE_LIMIT_WAIT.min(self.spec.options.timeout / 2),
+            permitted,
+        )
+        .await
+        .map_err(|_| Failure::RateLimited)
     }
 
     fn url(&self, request: &GeocodeRequest) -> Url {
-        let (path, parameters) = match self.protocol {
+        let (path, parameters) = match self.spec.protocol {
             Protocol::Nominatim => nominatim::parameters(request),
             Protocol::Photon => photon::parameters(request),
             Protocol::Addok => addok::parameters(request),
             Protocol::Pelias => pelias::parameters(request),
         };
-        let mut url = self.base_url.clone();
+        let mut url = self.spec.base_url.clone();
         url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
         url.query_pairs_mut().extend_pairs(parameters);
         url
@@ -241,8 +233,8 @@ impl Geocoder for HttpGeocoder {
                 Error::Unavailable(
                     format!(
                         "{} ({}): {}",
-                        self.protocol.name(),
-                        self.base_url.host_str().unwrap_or_default(),
+                        self.spec.protocol.name(),
+                        self.spec.base_url.host_str().unwrap_or_default(),
                         error_chain(&failure)
                     )
                     .into(),

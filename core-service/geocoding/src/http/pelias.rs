@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Feature, FeatureCollection, Parameters, Place, valid_members},
+    place::{Parameters, Place, geo_json_places},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -46,15 +46,10 @@ struct Properties {
 }
 
 pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
-    let collection: FeatureCollection = serde_json::from_slice(body)?;
-    Ok(valid_members::<Feature<Properties>>(collection.features)
-        .map(place)
-        .collect())
+    geo_json_places(body, place)
 }
 
-fn place(feature: Feature<Properties>) -> Place {
-    let [longitude, latitude] = feature.geometry.coordinates;
-    let properties = feature.properties;
+fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
     let is_exact = properties.accuracy == "point" && properties.match_type != "interpolated";
     Place {
         formatted: properties.label,

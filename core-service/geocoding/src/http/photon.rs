@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Feature, FeatureCollection, Parameters, Place, format_line, valid_members},
+    place::{Parameters, Place, format_line, geo_json_places},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -48,15 +48,10 @@ struct Properties {
 }
 
 pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
-    let collection: FeatureCollection = serde_json::from_slice(body)?;
-    Ok(valid_members::<Feature<Properties>>(collection.features)
-        .map(place)
-        .collect())
+    geo_json_places(body, place)
 }
 
-fn place(feature: Feature<Properties>) -> Place {
-    let [longitude, latitude] = feature.geometry.coordinates;
-    let properties = feature.properties;
+fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
     let precision = match properties.r#type.as_str() {
         _ if properties.housenumber.is_some() => Some(Precision::House),
         "street" => Some(Precision::Street),

@@ -25,6 +25,13 @@ pub(super) struct Place {
     pub(super) confidence: f64,
 }
 
+impl Place {
+    /// The house number; empty if unknown.
+    pub(super) fn number(&self) -> &str {
+        self.number.as_deref().unwrap_or_default()
+    }
+}
+
 /// Query parameters of a request, in addition to those of the base URL.
 pub(super) type Parameters = Vec<(&'static str, String)>;
 
@@ -52,19 +59,30 @@ pub(super) fn valid_members<T: DeserializeOwned>(
         .filter_map(|member| serde_json::from_value(member).ok())
 }
 
-/// A `GeoJSON` feature: a point is longitude, latitude (RFC 7946 §3.1.1).
-#[derive(serde::Deserialize)]
-pub(super) struct Feature<Properties> {
-    pub(super) properties: Properties,
-    pub(super) geometry: Geometry,
+/// The places of a `GeoJSON` response, by their properties and coordinates: longitude, latitude
+/// (RFC 7946 §3.1.1).
+pub(super) fn geo_json_places<P: DeserializeOwned>(
+    body: &[u8],
+    place: fn(P, [f64; 2]) -> Place,
+) -> serde_json::Result<Vec<Place>> {
+    let collection: FeatureCollection = serde_json::from_slice(body)?;
+    Ok(valid_members::<Feature<P>>(collection.features)
+        .map(|feature| place(feature.properties, feature.geometry.coordinates))
+        .collect())
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct Geometry {
-    pub(super) coordinates: [f64; 2],
+struct Feature<Properties> {
+    properties: Properties,
+    geometry: Geometry,
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct FeatureCollection {
-    pub(super) features: Vec<serde_json::Value>,
+struct Geometry {
+    coordinates: [f64; 2],
+}
+
+#[derive(serde::Deserialize)]
+struct FeatureCollection {
+    features: Vec<serde_json::Value>,
 }

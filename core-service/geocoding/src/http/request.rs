@@ -2,7 +2,7 @@
 
 use domain::address::LatLng;
 
-use crate::Query;
+use crate::{Options, Query};
 
 /// A request, independent of the protocol.
 pub(super) struct GeocodeRequest {
@@ -21,33 +21,29 @@ pub(super) struct GeocodeRequest {
 /// Characters of a query; Addok rejects more than 200.
 const MAX_CHARACTERS: usize = 200;
 
-/// The settings for all requests to a service.
-pub(super) struct RequestPolicy {
-    /// The countries to search; all if empty.
-    pub(super) countries: Vec<String>,
-    /// BCP 47.
-    pub(super) language: String,
-    /// Whether to send the point near which to search.
-    pub(super) bias: bool,
-}
-
-impl RequestPolicy {
-    /// `None` if the query is for a country that is not configured.
-    pub(super) fn request(&self, query: &Query) -> Option<GeocodeRequest> {
+impl GeocodeRequest {
+    /// `None` if the query is for a country that is not configured. `language` is BCP 47.
+    pub(super) fn new(query: &Query, options: &Options, language: &str) -> Option<Self> {
+        let configured = options
+            .countries
+            .iter()
+            .map(|code| code.as_str().to_owned());
+        let configured: Vec<_> = configured.collect();
         let country = query.country.as_ref().map(|code| code.to_ascii_uppercase());
+        let has_configured_countries = !configured.is_empty();
         let countries = match country {
-            None => self.countries.clone(),
-            Some(country) if self.countries.is_empty() || self.countries.contains(&country) => {
+            None => configured,
+            Some(country) if !has_configured_countries || configured.contains(&country) => {
                 vec![country]
             }
             Some(_) => return None,
         };
-        Some(GeocodeRequest {
+        Some(Self {
             text: query.text.chars().take(MAX_CHARACTERS).collect(),
             countries,
-            has_configured_countries: !self.countries.is_empty(),
-            near: query.near.filter(|_| self.bias),
-            language: self.language.clone(),
+            has_configured_countries,
+            near: query.near.filter(|_| options.bias),
+            language: language.to_owned(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use domain::address::LatLng;
 
 use super::{
-    agreement::{self, Agreement, Details},
+    agreement::{self, Agreement},
     place::Place,
 };
 
@@ -35,7 +35,7 @@ pub(super) enum Selection {
 /// A valid place of a response.
 struct Candidate {
     found: GeocodeMatch,
-    details: Details,
+    place: Place,
 }
 
 /// Selects the most exact valid place, the first of equally exact ones, whose postcode and town are
@@ -49,8 +49,8 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
         if !candidate.found.precision.meets(query.required) {
             break;
         }
-        let Candidate { found, details } = candidate;
-        match agreement::check(&query.text, found, details) {
+        let Candidate { found, place } = candidate;
+        match agreement::check(&query.text, found, place) {
             Agreement::Yes => return Selection::Result(GeocodeResult::Found(found.clone())),
             Agreement::UnknownTown { postcode, towns } => {
                 unknown_town.get_or_insert_with(|| Selection::IfNoOtherTown {
@@ -115,26 +115,19 @@ fn candidates(places: Vec<Place>, query: &Query, countries: &[String]) -> Vec<Ca
     let mut candidates: Vec<_> = places
         .into_iter()
         .take(MAX_PLACES)
-        .filter_map(|mut place| {
-            let details = Details {
-                number: place.number.clone().unwrap_or_default(),
-                street: place.street.take().unwrap_or_default(),
-                areas: std::mem::take(&mut place.areas),
-                regions: std::mem::take(&mut place.regions),
-            };
-            Some(Candidate {
-                found: validate(place, query, countries)?,
-                details,
-            })
+        .filter_map(|place| {
+            let found = validate(&place, query, countries)?;
+            Some(Candidate { found, place })
         })
         .collect();
     candidates.sort_by_key(|candidate| candidate.found.precision);
     candidates
 }
 
-fn validate(place: Place, query: &Query, countries: &[String]) -> Option<GeocodeMatch> {
+fn validate(place: &Place, query: &Query, countries: &[String]) -> Option<GeocodeMatch> {
     let country = place
         .country
+        .as_ref()
         .map(|country| country.to_ascii_uppercase())
         .filter(|country| country.len() == 2);
     let is_other_country = country
@@ -147,9 +140,10 @@ fn validate(place: Place, query: &Query, countries: &[String]) -> Option<Geocode
     });
     let is_valid_text =
         |text: &String| text.chars().count() <= MAX_CHARACTERS && !text.contains(char::is_control);
-    let formatted = Some(place.formatted)
-        .filter(|text| !text.trim().is_empty())
-        .filter(is_valid_text)?;
+    let formatted = &place.formatted;
+    if formatted.trim().is_empty() || !is_valid_text(formatted) {
+        return None;
+    }
     let confidence = if place.confidence.is_finite() {
         place.confidence.clamp(0.0, 1.0)
     } else {
@@ -160,18 +154,13 @@ fn validate(place: Place, query: &Query, countries: &[String]) -> Option<Geocode
     }
     let mut precision = place.precision?;
     // Without the house number of the query, only the street matches.
-    if precision <= Precision::Interpolated
-        && !place
-            .number
-            .as_deref()
-            .is_some_and(|number| contains_number(number, &query.text))
-    {
+    if precision <= Precision::Interpolated && !contains_number(place.number(), &query.text) {
         precision = Precision::Street;
     }
     Some(GeocodeMatch {
-        formatted,
-        postal_code: place.postal_code.filter(is_valid_text),
-        locality: place.locality.filter(is_valid_text),
+        formatted: formatted.clone(),
+        postal_code: place.postal_code.clone().filter(is_valid_text),
+        locality: place.locality.clone().filter(is_valid_text),
         country,
         lat_lng: LatLng::new(place.latitude, place.longitude).ok()?,
         precision,

@@ -301,7 +301,7 @@ async fn only_configured_countries_are_searched() {
 /// The URL of a request.
 fn url(protocol: Protocol, base_url: &Url, options: &str, query: &Query) -> String {
     let geocoder = geocoder(protocol, base_url, options);
-    let request = geocoder.policy.request(query).unwrap();
+    let request = GeocodeRequest::new(query, &geocoder.spec.options, &geocoder.language).unwrap();
     geocoder.url(&request).to_string()
 }
 

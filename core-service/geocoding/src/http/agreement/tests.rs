@@ -31,11 +31,11 @@ fn assert_agreement(place: &GeocodeMatch, areas: &[&str], cases: &[(&str, Agreem
         .split_once(' ')
         .filter(|(number, _)| number.parse::<u32>().is_ok())
         .unwrap_or(("", house));
-    let details = Details {
-        number: number.to_owned(),
-        street: street.to_owned(),
+    let details = Place {
+        number: Some(number.to_owned()),
+        street: Some(street.to_owned()),
         areas: areas.iter().map(|area| (*area).to_owned()).collect(),
-        regions: Vec::new(),
+        ..Place::default()
     };
     for (text, expected) in cases {
         assert_eq!(check(text, place, &details), *expected, "{text}");

@@ -13,11 +13,12 @@ fn agreement(line: &str, text: &str) -> Agreement {
         let names = [name.to_owned()].into_iter();
         names.filter(|name| !name.is_empty()).collect()
     };
-    let details = Details {
-        number: number.to_owned(),
-        street: street.to_owned(),
+    let details = Place {
+        number: Some(number.to_owned()),
+        street: Some(street.to_owned()),
         areas: names(area),
         regions: names(region),
+        ..Place::default()
     };
     check(text, &place(house, postcode, town, country), &details)
 }
