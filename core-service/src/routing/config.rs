@@ -71,9 +71,8 @@ pub enum Fallback {
 impl RouterConfig {
     /// Creates the configured router.
     pub(crate) fn open(&self) -> Result<Box<dyn Router>, OsrmError> {
-        let fallback = StraightLine::default();
         let Some(url) = &self.osrm_url else {
-            return Ok(Box::new(fallback));
+            return Ok(Box::new(StraightLine));
         };
         let concurrency = usize::from(self.osrm_concurrency);
         let router = Osrm::new(
@@ -83,7 +82,7 @@ impl RouterConfig {
             concurrency,
         )?;
         Ok(match self.osrm_fallback {
-            Fallback::StraightLine => Box::new(WithFallback { router, fallback }),
+            Fallback::StraightLine => Box::new(WithFallback(router)),
             Fallback::Refuse => Box::new(router),
         })
     }

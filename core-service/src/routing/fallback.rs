@@ -7,21 +7,18 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{Error, Router, StraightLine};
 
 /// A router with the straight line as its fallback.
-pub struct WithFallback<R> {
-    pub router: R,
-    pub fallback: StraightLine,
-}
+pub struct WithFallback<R>(pub R);
 
 impl<R: Router> Router for WithFallback<R> {
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
         async move {
-            match self.router.route(from, to).await {
+            match self.0.route(from, to).await {
                 Err(error @ Error::Unavailable(_)) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
                         "router unavailable, estimating the route"
                     );
-                    self.fallback.route(from, to).await
+                    Ok(StraightLine::estimate(from, to))
                 }
                 // `NoRoute` is a valid result.
                 result => result,
@@ -47,11 +44,7 @@ mod tests {
 
     async fn route(result: fn() -> Result<Route, Error>) -> Result<Route, Error> {
         let [from, to] = [48.0, 48.1].map(|latitude| LatLng::new(latitude, 2.0).unwrap());
-        let router = WithFallback {
-            router: Fixed(result),
-            fallback: StraightLine::default(),
-        };
-        router.route(from, to).await
+        WithFallback(Fixed(result)).route(from, to).await
     }
 
     #[tokio::test]

@@ -50,3 +50,15 @@ impl Error {
 fn whole(quantity: f64) -> u32 {
     quantity.round() as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantity_is_rounded_and_saturates() {
+        for (quantity, expected) in [(0.4, 0), (0.5, 1), (1e30, u32::MAX), (-1.0, 0)] {
+            assert_eq!(whole(quantity), expected, "{quantity}");
+        }
+    }
+}

@@ -18,14 +18,8 @@ pub struct Osrm {
     client: Client,
     /// `…/route/v1/<profile>/`
     base: Url,
-    cache: moka::sync::Cache<[RoundedPoint; 2], Route>,
-}
-
-/// A point in units of 0.00001 degrees, about one metre, for use as a cache key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct RoundedPoint {
-    latitude: i32,
-    longitude: i32,
+    /// By the coordinates of a request.
+    cache: moka::sync::Cache<String, Route>,
 }
 
 /// Limit of a response; usual ones have some hundred bytes.
@@ -33,18 +27,6 @@ const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 const CACHE_CAPACITY: u64 = 100_000;
 /// Routes change with the map.
 const TIME_TO_LIVE: Duration = Duration::from_hours(24);
-const PER_DEGREE: f64 = 100_000.0;
-
-/// The reason why a response is unusable.
-#[derive(Debug, thiserror::Error)]
-enum InvalidResponse {
-    #[error("the router's response is malformed")]
-    Unreadable(#[source] serde_json::Error),
-    #[error("the router's response has no route")]
-    NoRoutes,
-    #[error("the router rejected the request: {code}")]
-    Code { code: String },
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum OsrmError {
@@ -92,21 +74,19 @@ impl Osrm {
         })
     }
 
-    async fn find_route(&self, points: [RoundedPoint; 2]) -> Result<Route, Error> {
-        if let Some(route) = self.cache.get(&points) {
+    async fn find_route(&self, coordinates: String) -> Result<Route, Error> {
+        if let Some(route) = self.cache.get(&coordinates) {
             return Ok(route);
         }
-        let response = self.client.get(&self.request_url(points)).await;
+        let response = self.client.get(&self.request_url(&coordinates)).await;
         let route = parse(&response.map_err(unavailable)?)?;
-        self.cache.insert(points, route);
+        self.cache.insert(coordinates, route);
         Ok(route)
     }
 
-    /// OSRM expects the longitude first, unlike the rest of this program.
-    fn request_url(&self, [from, to]: [RoundedPoint; 2]) -> Url {
+    fn request_url(&self, coordinates: &str) -> Url {
         let mut url = self.base.clone();
-        let path = format!("{}{};{}", url.path(), from.lng_lat(), to.lng_lat());
-        url.set_path(&path);
+        url.set_path(&format!("{}{coordinates}", url.path()));
         url.set_query(Some("overview=false"));
         url
     }
@@ -114,30 +94,15 @@ impl Osrm {
 
 impl Router for Osrm {
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
-        let points = [from, to].map(RoundedPoint::from);
-        self.find_route(points).boxed()
+        self.find_route(format!("{};{}", lng_lat(from), lng_lat(to)))
+            .boxed()
     }
 }
 
-impl From<LatLng> for RoundedPoint {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "180 degrees are far from the limit"
-    )]
-    fn from(point: LatLng) -> Self {
-        Self {
-            latitude: (point.latitude() * PER_DEGREE).round() as i32,
-            longitude: (point.longitude() * PER_DEGREE).round() as i32,
-        }
-    }
-}
-
-impl RoundedPoint {
-    fn lng_lat(self) -> String {
-        let [longitude, latitude] =
-            [self.longitude, self.latitude].map(|part| f64::from(part) / PER_DEGREE);
-        format!("{longitude:.5},{latitude:.5}")
-    }
+/// OSRM expects the longitude first, unlike the rest of this program. Five decimals are about one
+/// metre.
+fn lng_lat(point: LatLng) -> String {
+    format!("{:.5},{:.5}", point.longitude(), point.latitude())
 }
 
 /// A response; it has a code at every HTTP status.
@@ -158,12 +123,12 @@ struct RouteObject {
 
 fn parse(response: &Response) -> Result<Route, Error> {
     let document: Document = serde_json::from_slice(&response.body)
-        .map_err(|error| unavailable(InvalidResponse::Unreadable(error)))?;
+        .map_err(|error| unavailable(format!("the router's response is malformed: {error}")))?;
     match document.code.as_str() {
         "Ok" if response.status.is_success() => {
             let first = document.routes.first();
             let valid = first.filter(|route| route.distance >= 0.0 && route.duration >= 0.0);
-            let route = valid.ok_or_else(|| unavailable(InvalidResponse::NoRoutes))?;
+            let route = valid.ok_or_else(|| unavailable("the router's response has no route"))?;
             Ok(Route {
                 distance_meters: whole(route.distance),
                 duration_seconds: whole(route.duration),
@@ -172,9 +137,12 @@ fn parse(response: &Response) -> Result<Route, Error> {
         }
         // `NoSegment`: one of the points is too far from any street.
         "NoRoute" | "NoSegment" => Err(Error::NoRoute),
-        code => Err(unavailable(InvalidResponse::Code {
-            code: code.chars().take(40).collect(),
-        })),
+        code => {
+            let code: String = code.chars().take(40).collect();
+            Err(unavailable(format!(
+                "the router rejected the request: {code}"
+            )))
+        }
     }
 }
 
