@@ -10,7 +10,7 @@ use super::{
     calculation::{Calculation, Calculator, Rule},
     definition::{Strategy, Target},
     totals::Totals,
-    variables::{PricingInput, Variables},
+    variables::Variables,
 };
 use crate::{
     delivery::DeliveryPlan,
@@ -81,7 +81,7 @@ impl PriceList {
     /// the value of the variable `store`.
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
         let totals = Totals::of(plan, &self.volumes);
-        let variables = Variables::new(PricingInput { plan, store, now }, &totals);
+        let variables = Variables::new(plan, &totals, store, now);
         let delivery = variables.scope(&self.functions);
         // Most lists have no task rules; they need no task scopes.
         let has_task_rules = self.rules.iter().any(|rule| rule.target == Target::Task);

@@ -6,11 +6,7 @@ use cel::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use uuid::Uuid;
 
-use super::{
-    definition::Target,
-    totals::Totals,
-    variables::{PricingInput, Variables},
-};
+use super::{definition::Target, totals::Totals, variables::Variables};
 use crate::{
     address::{Address, LatLng},
     delivery::{DeliveryPlan, DistanceSource, Route},
@@ -85,12 +81,7 @@ impl Sample {
     }
 
     fn variables(&self) -> Variables<'_> {
-        let input = PricingInput {
-            plan: &self.plan,
-            store: "sample",
-            now: &self.now,
-        };
-        Variables::new(input, &self.totals)
+        Variables::new(&self.plan, &self.totals, "sample", &self.now)
     }
 }
 

@@ -63,20 +63,12 @@ pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"]
 /// Methods of a duration, and of a timestamp in the store's time zone.
 pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
 
-/// The input of a calculation.
-#[derive(Clone, Copy)]
-pub(super) struct PricingInput<'a> {
-    pub(super) plan: &'a DeliveryPlan,
-    /// The store's display name.
-    pub(super) store: &'a str,
-    /// In the store's time zone.
-    pub(super) now: &'a Zoned,
-}
-
 /// The variables of a delivery. All numbers are doubles, so that `3000` and `3000.0` compare equal.
 /// Tasks, packages and tags are created on first use, as most conditions use few of them.
 pub(super) struct Variables<'a> {
-    input: PricingInput<'a>,
+    plan: &'a DeliveryPlan,
+    /// In the store's time zone.
+    zoned_now: &'a Zoned,
     totals: &'a Totals,
     now: Value<'a>,
     distance: CelDouble,
@@ -97,10 +89,16 @@ pub(super) struct TaskVariable<'a>(&'a CelMap<'a>);
 type Value<'a> = Box<dyn Val + 'a>;
 
 impl<'a> Variables<'a> {
-    pub(super) fn new(input: PricingInput<'a>, totals: &'a Totals) -> Self {
-        let PricingInput { plan, store, now } = input;
+    /// `store` is the store's display name; `now` is in its time zone.
+    pub(super) fn new(
+        plan: &'a DeliveryPlan,
+        totals: &'a Totals,
+        store: &'a str,
+        now: &'a Zoned,
+    ) -> Self {
         Self {
-            input,
+            plan,
+            zoned_now: now,
             totals,
             now: instant(now.timestamp(), now),
             distance: number(totals.meters),
@@ -129,12 +127,11 @@ impl<'a> Variables<'a> {
     }
 
     fn task(&self, kind: TaskKind) -> &CelMap<'a> {
-        let PricingInput { plan, now, .. } = self.input;
         let (cached, plan) = match kind {
-            TaskKind::Pickup => (&self.pickup, &plan.pickup),
-            TaskKind::Dropoff => (&self.dropoff, &plan.dropoff),
+            TaskKind::Pickup => (&self.pickup, &self.plan.pickup),
+            TaskKind::Dropoff => (&self.dropoff, &self.plan.dropoff),
         };
-        cached.get_or_init(|| task(plan, kind, now))
+        cached.get_or_init(|| task(plan, kind, self.zoned_now))
     }
 
     fn packages(&self) -> &CelMap<'a> {
@@ -147,7 +144,7 @@ impl<'a> Variables<'a> {
     fn tags(&self) -> &CelList<'a> {
         let DeliveryPlan {
             pickup, dropoff, ..
-        } = self.input.plan;
+        } = self.plan;
         let tags = pickup.tags.iter().chain(&dropoff.tags);
         self.tags.get_or_init(|| {
             let tags: Vec<_> = tags

@@ -274,10 +274,7 @@ impl NormalizedText {
         self.part_of_day = Some(PartOfDay {
             text: text.trim_end_matches(',').to_owned(),
             hours,
-            default: default.map(|hour| TimeOfDay {
-                hour,
-                ..TimeOfDay::default()
-            }),
+            default: default.map(|hour| TimeOfDay::at(hour, 0)),
         });
     }
 

@@ -21,11 +21,11 @@ pub(super) struct NamedDays {
     /// `next monday`, `2 mondays`, `first monday of`.
     counted_weekday: Option<usize>,
     /// A day that is not compared with a weekday or a day word: a Unix time, `last day of`.
-    alone: Option<usize>,
+    pub(super) alone: Option<usize>,
     /// A day that is not compared with a day word, but with a weekday: a week.
-    beside_no_word: Option<usize>,
+    pub(super) beside_no_word: Option<usize>,
     /// The days from 1 January to an ISO week or a day of it.
-    iso_days: Option<i64>,
+    pub(super) iso_days: Option<i64>,
     pub(super) has_day_of_year: bool,
     /// Years, months, weeks, working days, or days with an amount.
     shift: Option<usize>,
@@ -62,19 +62,6 @@ impl NamedDays {
         }
         self.counted_weekday = Some(token.start);
         Ok(())
-    }
-
-    pub(super) fn set_alone(&mut self, token: &Token<'_>) {
-        self.alone = Some(token.start);
-    }
-
-    pub(super) fn set_beside_no_word(&mut self, token: &Token<'_>) {
-        self.beside_no_word = Some(token.start);
-    }
-
-    pub(super) fn set_iso_week(&mut self, days: i64, token: &Token<'_>) {
-        self.iso_days = Some(days);
-        self.set_beside_no_word(token);
     }
 
     /// `next month`, `third day`, `last friday`.

@@ -23,6 +23,16 @@ pub(super) struct TimeOfDay {
     pub(super) microsecond: i64,
 }
 
+impl TimeOfDay {
+    pub(super) fn at(hour: i64, minute: i64) -> Self {
+        Self {
+            hour,
+            minute,
+            ..Self::default()
+        }
+    }
+}
+
 /// Whether the time of day is given, and whether a later one may replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TimeState {
@@ -135,13 +145,7 @@ impl ParsedTime {
             TokenKind::Today => self.set_day_word(0, token, context)?,
             TokenKind::Tomorrow => self.set_day_word(1, token, context)?,
             TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
-            TokenKind::Noon => self.set_time(
-                TimeOfDay {
-                    hour: 12,
-                    ..TimeOfDay::default()
-                },
-                TimeState::Given,
-            ),
+            TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), TimeState::Given),
             TokenKind::QuarterHour => self.set_quarter_hour(token),
             TokenKind::Timestamp => self.set_timestamp(token, context)?,
             TokenKind::Fields(fields) => self.set_fields(fields, token, context)?,
@@ -176,11 +180,11 @@ impl ParsedTime {
             }
             TokenKind::CalendarWeek => {
                 self.relative.set_calendar_week(token);
-                self.days.set_beside_no_word(token);
+                self.days.beside_no_word = Some(token.start);
             }
             TokenKind::MonthBoundary => {
                 self.relative.set_month_boundary(token);
-                self.days.set_alone(token);
+                self.days.alone = Some(token.start);
             }
             TokenKind::Weekday => {
                 self.relative.set_weekday(token);
@@ -246,14 +250,7 @@ impl ParsedTime {
             (given - 1, 45)
         };
         let hour = hour + cursor.meridiem_hours(hour);
-        self.set_time(
-            TimeOfDay {
-                hour,
-                minute,
-                ..TimeOfDay::default()
-            },
-            TimeState::Given,
-        );
+        self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
     }
 
     /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
@@ -270,7 +267,7 @@ impl ParsedTime {
         self.relative.seconds += sign * seconds;
         (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
         self.has_date = false;
-        self.days.set_alone(token);
+        self.days.alone = Some(token.start);
         self.set_time(TimeOfDay::default(), TimeState::Implied);
         self.zone = Some(Zone::Fixed(0));
         self.zone_count = 1;
@@ -283,14 +280,7 @@ impl ParsedTime {
             TimeState::Implied | TimeState::Replaceable => {
                 let (hour, _) = cursor.number(2).unwrap_or_default();
                 let (minute, _) = cursor.number(2).unwrap_or_default();
-                self.set_time(
-                    TimeOfDay {
-                        hour,
-                        minute,
-                        ..TimeOfDay::default()
-                    },
-                    TimeState::Given,
-                );
+                self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
                 self.last_short_time = Some(ShortTime::of(token));
             }
             TimeState::Given => {
@@ -349,7 +339,8 @@ impl ParsedTime {
             }
         }
         if fields.contains(&Field::Week) {
-            self.days.set_iso_week(self.relative.days, token);
+            self.days.iso_days = Some(self.relative.days);
+            self.days.beside_no_word = Some(token.start);
         }
         Ok(())
     }

@@ -5,19 +5,15 @@ use crate::time_slot::TimeSlot;
 /// The maximum number of slots that start within the interval, calculated from the regular week.
 const MAX_SLOTS: u64 = 1000;
 
-pub(super) struct Inconsistency {
-    pub(super) key: &'static str,
-    pub(super) message: String,
-}
-
-pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<Inconsistency> {
+/// The key and the message of each inconsistency.
+pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<(&'static str, String)> {
     [
         ("working_days_only", check_working_days(time_slot)),
         ("prior_notice", check_prior_notice(time_slot)),
         ("interval", check_slot_count(time_slot)),
     ]
     .into_iter()
-    .filter_map(|(key, message)| message.map(|message| Inconsistency { key, message }))
+    .filter_map(|(key, message)| Some((key, message?)))
     .collect()
 }
 

@@ -61,12 +61,9 @@ impl TimeSlot {
         reader.required_keys();
         let time_slot = reader.time_slot(country);
         reader.unknown_keys();
-        for inconsistency in time_slot.iter().flat_map(consistency::inconsistencies) {
-            let span = spans.get(inconsistency.key).cloned().unwrap_or_default();
-            reader.mistake(
-                span,
-                format!("{}: {}", inconsistency.key, inconsistency.message),
-            );
+        for (key, message) in time_slot.iter().flat_map(consistency::inconsistencies) {
+            let span = spans.get(key).cloned().unwrap_or_default();
+            reader.mistake(span, format!("{key}: {message}"));
         }
 
         let mut mistakes = reader.mistakes;
