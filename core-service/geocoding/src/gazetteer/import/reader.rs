@@ -8,7 +8,8 @@ use std::{
 
 use domain::address::LatLng;
 use flate2::bufread::MultiGzDecoder;
-use serde::Deserialize;
+use serde::{Deserialize, de::Error as _};
+use serde_json::value::RawValue;
 
 use super::{
     error::{FormatError, ImportError},
@@ -114,35 +115,17 @@ struct Fields<'a> {
 
 /// Deserializes a string, borrowed if possible; a number becomes its text, null an empty string.
 fn text<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> Result<Cow<'a, str>, D::Error> {
-    struct Text;
-    impl<'de> serde::de::Visitor<'de> for Text {
-        type Value = Cow<'de, str>;
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a string or a number")
-        }
-        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-            Ok(Cow::Borrowed(text))
-        }
-        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(text.to_owned()))
-        }
-        fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(number.to_string()))
-        }
-        fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(number.to_string()))
-        }
-        fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(number.to_string()))
-        }
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Cow::Borrowed(""))
-        }
-        fn visit_none<E>(self) -> Result<Self::Value, E> {
-            Ok(Cow::Borrowed(""))
-        }
+    let field = <&RawValue>::deserialize(field)?.get();
+    match field.as_bytes() {
+        [b'"', ..] => serde_json::from_str::<&str>(field)
+            .map(Cow::Borrowed)
+            // A string with escapes.
+            .or_else(|_| serde_json::from_str(field).map(Cow::Owned))
+            .map_err(D::Error::custom),
+        [b'-' | b'0'..=b'9', ..] => Ok(Cow::Borrowed(field)),
+        b"null" => Ok(Cow::Borrowed("")),
+        _ => Err(D::Error::custom("neither a string nor a number")),
     }
-    field.deserialize_any(Text)
 }
 
 /// A line of `GeoJSON`: a point's coordinates are longitude, latitude (RFC 7946 §3.1.1).
