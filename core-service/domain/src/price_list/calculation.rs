@@ -56,39 +56,23 @@ pub struct RuleOutcome {
 
 /// A calculation in progress.
 pub(super) struct Calculator<'a> {
-    strategy: Strategy,
-    totals: &'a Totals,
-    delivery_scope: &'a Context<'a, 'a>,
+    pub(super) strategy: Strategy,
+    pub(super) totals: &'a Totals,
+    pub(super) delivery_scope: &'a Context<'a, 'a>,
     /// The scopes of pickup and dropoff; empty if the list has no task rules.
-    task_scopes: Vec<Context<'a, 'a>>,
-    subtotal: Option<i64>,
+    pub(super) task_scopes: Vec<Context<'a, 'a>>,
+    pub(super) subtotal: Option<i64>,
     /// Why the remaining rules are skipped; `None` while rules are applied.
-    skip_reason: Option<SkipReason>,
+    pub(super) skip_reason: Option<SkipReason>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SkipReason {
+pub(super) enum SkipReason {
     Priced,
     Failed,
 }
 
-impl<'a> Calculator<'a> {
-    pub(super) fn new(
-        strategy: Strategy,
-        totals: &'a Totals,
-        delivery_scope: &'a Context<'a, 'a>,
-        task_scopes: Vec<Context<'a, 'a>>,
-    ) -> Self {
-        Self {
-            strategy,
-            totals,
-            delivery_scope,
-            task_scopes,
-            subtotal: None,
-            skip_reason: None,
-        }
-    }
-
+impl Calculator<'_> {
     /// Applies all rules. Returns the price including tax, or `None`, and the outcomes.
     pub(super) fn apply_all(mut self, rules: &[Rule]) -> (Option<i64>, Vec<RuleOutcome>) {
         let mut outcomes: Vec<_> = rules.iter().map(|rule| self.apply(rule)).collect();

@@ -88,9 +88,15 @@ impl PriceList {
         let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
         let kinds = kinds.into_iter().filter(|_| has_task_rules);
         let tasks: Vec<_> = kinds.map(|kind| variables.task_variable(kind)).collect();
-        let tasks = tasks.iter().map(|task| task.scope(&delivery)).collect();
-        let (gross, outcomes) =
-            Calculator::new(self.strategy, &totals, &delivery, tasks).apply_all(&self.rules);
+        let calculator = Calculator {
+            strategy: self.strategy,
+            totals: &totals,
+            delivery_scope: &delivery,
+            task_scopes: tasks.iter().map(|task| task.scope(&delivery)).collect(),
+            subtotal: None,
+            skip_reason: None,
+        };
+        let (gross, outcomes) = calculator.apply_all(&self.rules);
         Calculation {
             price: gross.map(|gross| Price::from_gross(gross, self.tax_rate, self.currency)),
             outcomes,

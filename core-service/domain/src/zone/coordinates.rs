@@ -15,6 +15,8 @@ const MIN_RING_POSITIONS: usize = 4;
 /// The nesting levels of a coordinates array, from the innermost.
 pub(super) enum Coordinates {
     Number(f64),
+    /// Becomes a position at its end.
+    Numbers(Vec<f64>),
     Position(LatLng),
     Ring(Vec<LatLng>),
     Polygon(Vec<Vec<LatLng>>),
@@ -24,7 +26,7 @@ pub(super) enum Coordinates {
 impl fmt::Display for Coordinates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Number(_) => "a number",
+            Self::Number(_) | Self::Numbers(_) => "a number",
             Self::Position(_) => "a Point",
             Self::Ring(_) => "a LineString",
             Self::Polygon(_) => "a Polygon",
@@ -69,67 +71,48 @@ impl<'de> Visitor<'de> for CoordinatesVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Coordinates, A::Error> {
-        let coordinates = match elements.next_element()? {
-            None => return Err(A::Error::custom("the coordinates are empty")),
-            Some(Coordinates::Number(number)) => {
-                let more = rest(elements, |element| match element {
-                    Coordinates::Number(number) => Some(number),
-                    _ => None,
-                })?;
-                Coordinates::Position(position(number, &more)?)
-            }
-            Some(Coordinates::Position(first)) => {
-                let mut ring = rest(elements, |element| match element {
-                    Coordinates::Position(position) => Some(position),
-                    _ => None,
-                })?;
-                ring.insert(0, first);
-                Coordinates::Ring(ring)
-            }
-            Some(Coordinates::Ring(first)) => {
-                let mut rings = rest(elements, |element| match element {
-                    Coordinates::Ring(ring) => Some(ring),
-                    _ => None,
-                })?;
-                rings.insert(0, first);
-                Coordinates::Polygon(rings)
-            }
-            Some(Coordinates::Polygon(first)) => {
-                let mut polygons = rest(elements, |element| match element {
-                    Coordinates::Polygon(polygon) => Some(polygon),
-                    _ => None,
-                })?;
-                polygons.insert(0, first);
-                Coordinates::MultiPolygon(polygons)
-            }
-            Some(Coordinates::MultiPolygon(_)) => {
-                return Err(A::Error::custom("the coordinates are nested too deep"));
-            }
+        let Some(first) = elements.next_element()? else {
+            return Err(A::Error::custom("the coordinates are empty"));
         };
-        if let Coordinates::Ring(ring) = &coordinates {
-            check_ring(ring).map_err(A::Error::custom)?;
+        let mut array = Coordinates::array_of(first).map_err(A::Error::custom)?;
+        while let Some(element) = elements.next_element()? {
+            array.push(element).map_err(A::Error::custom)?;
         }
-        Ok(coordinates)
+        match array {
+            Coordinates::Numbers(numbers) => position(&numbers).map(Coordinates::Position),
+            Coordinates::Ring(ring) => check_ring(ring).map_err(A::Error::custom),
+            array => Ok(array),
+        }
     }
 }
 
-/// The other elements, which must have the same nesting as the first.
-fn rest<'de, A: SeqAccess<'de>, T>(
-    mut elements: A,
-    same_level: impl Fn(Coordinates) -> Option<T>,
-) -> Result<Vec<T>, A::Error> {
-    let mut more = Vec::new();
-    while let Some(element) = elements.next_element()? {
-        let element = same_level(element)
-            .ok_or_else(|| A::Error::custom("the coordinates have different nesting depths"))?;
-        more.push(element);
+impl Coordinates {
+    fn array_of(first: Self) -> Result<Self, &'static str> {
+        match first {
+            Self::Number(number) => Ok(Self::Numbers(vec![number])),
+            Self::Position(position) => Ok(Self::Ring(vec![position])),
+            Self::Ring(ring) => Ok(Self::Polygon(vec![ring])),
+            Self::Polygon(polygon) => Ok(Self::MultiPolygon(vec![polygon])),
+            Self::Numbers(_) | Self::MultiPolygon(_) => Err("the coordinates are nested too deep"),
+        }
     }
-    Ok(more)
+
+    /// Adds an element to an array, which must have the same nesting as the first.
+    fn push(&mut self, element: Self) -> Result<(), &'static str> {
+        match (self, element) {
+            (Self::Numbers(numbers), Self::Number(number)) => numbers.push(number),
+            (Self::Ring(ring), Self::Position(position)) => ring.push(position),
+            (Self::Polygon(rings), Self::Ring(ring)) => rings.push(ring),
+            (Self::MultiPolygon(polygons), Self::Polygon(polygon)) => polygons.push(polygon),
+            _ => return Err("the coordinates have different nesting depths"),
+        }
+        Ok(())
+    }
 }
 
 /// RFC 7946 §3.1.1: longitude, latitude and an optional altitude.
-fn position<E: Error>(longitude: f64, more: &[f64]) -> Result<LatLng, E> {
-    let [latitude, ..] = *more else {
+fn position<E: Error>(numbers: &[f64]) -> Result<LatLng, E> {
+    let [longitude, latitude, ..] = *numbers else {
         return Err(E::custom("a position is longitude and latitude"));
     };
     LatLng::new(latitude, longitude).map_err(|_| {
@@ -141,12 +124,12 @@ fn position<E: Error>(longitude: f64, more: &[f64]) -> Result<LatLng, E> {
 }
 
 /// RFC 7946 §3.1.6.
-fn check_ring(ring: &[LatLng]) -> Result<(), &'static str> {
+fn check_ring(ring: Vec<LatLng>) -> Result<Coordinates, &'static str> {
     if ring.len() < MIN_RING_POSITIONS {
         return Err("a ring has at least four positions");
     }
     if ring.first() != ring.last() {
         return Err("a ring must end where it starts");
     }
-    Ok(())
+    Ok(Coordinates::Ring(ring))
 }

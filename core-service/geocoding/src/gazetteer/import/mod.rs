@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tempfile::TempPath;
+
 pub use error::{FormatError, ImportError};
 pub use import_stats::{ImportStats, SkipReason, Skipped};
 
@@ -19,9 +21,8 @@ use writer::Writer;
 /// A new index, written beside the current one. Dropping it unfinished removes the file.
 pub struct Import {
     target: PathBuf,
-    /// `None` once finished.
-    temporary: Option<PathBuf>,
-    writer: Option<Writer>,
+    writer: Writer,
+    temporary: TempPath,
     stats: ImportStats,
     /// Locked until the import ends, so that there is one at a time.
     _lock: File,
@@ -54,10 +55,11 @@ impl Import {
             }
             _ => {}
         }
+        let temporary = TempPath::try_from_path(&temporary).map_err(write_error(&temporary))?;
         Ok(Self {
             target: target.to_owned(),
-            writer: Some(Writer::create(&temporary)?),
-            temporary: Some(temporary),
+            writer: Writer::create(&temporary)?,
+            temporary,
             stats: ImportStats::default(),
             _lock: lock,
         })
@@ -66,48 +68,29 @@ impl Import {
     /// Imports a file in the format of the French BAN or of `OpenAddresses`, plain or gzip; the
     /// format is detected. `country` (ISO 3166-1 alpha-2) is ignored if the format implies one.
     pub fn read(&mut self, name: &str, country: &str, file: impl Read) -> Result<(), ImportError> {
-        let writer = self.writer.as_mut().expect("present until finish");
         reader::read(name, file, country, &mut self.stats, |address| {
-            writer.add(&address)
+            self.writer.add(&address)
         })
     }
 
     /// Replaces the current index, atomically and durably.
-    pub fn finish(mut self) -> Result<ImportStats, ImportError> {
+    pub fn finish(self) -> Result<ImportStats, ImportError> {
         if self.stats.imported == 0 {
-            return Err(ImportError::NoAddressImported(std::mem::take(
-                &mut self.stats,
-            )));
+            return Err(ImportError::NoAddressImported(self.stats));
         }
-        if let Some(writer) = self.writer.take() {
-            writer.finish()?;
-        }
-        let Some(temporary) = self.temporary.take() else {
-            return Ok(std::mem::take(&mut self.stats));
+        self.writer.finish()?;
+        let write_error = |source| ImportError::Write {
+            path: self.target.clone(),
+            source,
         };
-        replace_index(&temporary, &self.target).map_err(|source| {
-            let _ = fs::remove_file(&temporary);
-            ImportError::Write {
-                path: self.target.clone(),
-                source,
-            }
-        })?;
-        Ok(std::mem::take(&mut self.stats))
+        replace_index(self.temporary, &self.target).map_err(write_error)?;
+        Ok(self.stats)
     }
 }
 
-impl Drop for Import {
-    fn drop(&mut self) {
-        self.writer = None;
-        if let Some(temporary) = &self.temporary {
-            let _ = fs::remove_file(temporary);
-        }
-    }
-}
-
-fn replace_index(temporary: &Path, target: &Path) -> io::Result<()> {
-    File::open(temporary)?.sync_all()?;
-    fs::rename(temporary, target)?;
+fn replace_index(temporary: TempPath, target: &Path) -> io::Result<()> {
+    File::open(&temporary)?.sync_all()?;
+    temporary.persist(target)?;
     let directory = match target.parent() {
         Some(directory) if directory != Path::new("") => directory,
         _ => Path::new("."),
