@@ -86,7 +86,7 @@ impl Platform {
         };
         let clients = core.ensure_own_clients().await?;
         let gateway = RestGateway::new(
-            gateway_config(&settings, &core_url, public_url)?,
+            gateway_config(&settings, &core_url, public_url, clients.operator.as_ref())?,
             rest_listener,
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(
@@ -198,7 +198,9 @@ fn gateway_config(
     settings: &Settings,
     core_url: &str,
     public_url: Url,
+    operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
+    let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
         core_url: vec![core_url.parse()?],
         core: CoreConfig {
@@ -221,6 +223,10 @@ fn gateway_config(
             map_center: settings.map_center,
         },
         rate_limits: rate_limits(settings),
+        demo_courier: courier.map(|client| rest_gateway::DemoCourier {
+            api_key: client.api_key.clone(),
+            api_secret: client.api_secret.clone().into(),
+        }),
         // No load balancer has to notice the shutdown.
         drain_grace: Duration::ZERO,
         drain_timeout: DRAIN_TIMEOUT / 2,

@@ -10,7 +10,10 @@ use core_client::{CoreConfig, CoreUrl};
 use process::{duration, number};
 use url::Url;
 
-use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig, tls_config::TlsConfig};
+use crate::{
+    platform::PlatformConfig, rate_limits::RateLimitConfig, resources::demo::DemoCourier,
+    tls_config::TlsConfig,
+};
 
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
@@ -139,6 +142,11 @@ pub struct Config {
         hide_short_help = true
     )]
     pub max_connections: usize,
+
+    /// Serves `/api/demo` with this client. No flag sets it: only the all-in-one does, for its demo
+    /// on loopback.
+    #[arg(skip)]
+    pub demo_courier: Option<DemoCourier>,
 }
 
 impl Config {
@@ -174,6 +182,7 @@ impl Default for Config {
             max_body: 1 << 20,
             max_requests: 1024,
             max_connections: 8192,
+            demo_courier: None,
         }
     }
 }

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http::Response;
 use tokio_util::sync::CancellationToken;
 
-use crate::{core_pool::CorePool, error::Error, platform::PlatformConfig, rate_limits::RateLimits};
+use crate::{
+    core_pool::CorePool, error::Error, platform::PlatformConfig, rate_limits::RateLimits,
+    resources::demo::DemoCourier,
+};
 
 /// State shared by all handlers.
 pub(crate) struct Gateway {
@@ -16,6 +19,8 @@ pub(crate) struct Gateway {
     pub(crate) platform_name: String,
     pub(crate) platform: PlatformConfig,
     pub(crate) rate_limits: RateLimits,
+    /// Only in the demo.
+    pub(crate) demo_courier: Option<DemoCourier>,
     /// Cancelled when the gateway starts to drain.
     pub(crate) draining: CancellationToken,
     /// The document at `/api/docs.json`.

@@ -50,5 +50,6 @@ pub use iso_currency::Currency;
 pub use platform::{LatLng, PlatformConfig};
 pub use rate_limits::RateLimitConfig;
 pub use resources::deliveries::draft::read as read_delivery_draft;
+pub use resources::demo::DemoCourier;
 pub use service::RestGateway;
 pub use tls_config::TlsConfig;

@@ -46,8 +46,8 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
         Self {
+            routes: RouteTable::new(gateway.demo_courier.is_some()),
             gateway: Arc::new(gateway),
-            routes: RouteTable::new(),
             limits: Limits {
                 size: config.max_body,
                 timeout: config.read_timeout,

@@ -15,8 +15,8 @@ use crate::{
     query::UnknownParameters,
     request::Request,
     resources::{
-        deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
-        settings, stores, tasks, time_slots, tokens,
+        deliveries, demo, docs_page, error_pages, events, health, me, retail_prices,
+        self_description, settings, stores, tasks, time_slots, tokens,
         webhooks::{self, notifications, test_send},
     },
 };
@@ -49,8 +49,8 @@ pub(crate) enum Negotiation {
 }
 
 macro_rules! routes {
-    ($($method:ident $path:literal $negotiation:ident $handler:path;)*) => {
-        static ROUTES: &[Route] = &[$(Route {
+    ($table:ident $($method:ident $path:literal $negotiation:ident $handler:path;)*) => {
+        static $table: &[Route] = &[$(Route {
             method: Method::$method,
             path: $path,
             negotiation: Negotiation::$negotiation,
@@ -59,7 +59,7 @@ macro_rules! routes {
     };
 }
 
-routes! {
+routes! { ROUTES
     POST   "/oauth2/token"                  Fixed   tokens::issue;
     GET    "/oauth2/jwks"                   Fixed   tokens::public_keys;
     GET    "/.well-known/oauth-authorization-server" Fixed tokens::get_metadata;
@@ -108,6 +108,10 @@ routes! {
     GET    "/readyz"                        Fixed   health::ready;
 }
 
+routes! { DEMO_ROUTES
+    POST   "/api/demo/deliveries/{id}/complete" JsonLd demo::complete;
+}
+
 /// Finds the route of a request.
 pub(crate) struct RouteTable {
     /// Path → its routes, one per method.
@@ -125,9 +129,10 @@ pub(crate) struct RouteMatch {
 }
 
 impl RouteTable {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(is_demo: bool) -> Self {
+        let demo_routes = if is_demo { DEMO_ROUTES } else { &[] };
         let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for route in ROUTES {
+        for route in ROUTES.iter().chain(demo_routes) {
             by_path.entry(route.path).or_default().push(route);
         }
         let mut router = Router::new();
@@ -227,9 +232,9 @@ mod tests {
 
     #[test]
     fn every_route_is_found_by_its_method_and_path() {
-        let table = RouteTable::new();
+        let table = RouteTable::new(true);
 
-        for route in ROUTES {
+        for route in ROUTES.iter().chain(DEMO_ROUTES) {
             let found = table.router.at(route.path).unwrap();
             let matching: Vec<_> = found
                 .value
@@ -285,7 +290,7 @@ mod tests {
 
         #[test]
         fn no_path_makes_the_router_panic(path in "(/[a-z_{}%0-9.]{0,12}){0,5}") {
-            let _ = RouteTable::new().router.at(&path);
+            let _ = RouteTable::new(true).router.at(&path);
             let _ = decode(&path);
         }
     }

@@ -76,6 +76,7 @@ impl RestGateway {
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),
             rate_limits: RateLimits::new(&config.rate_limits),
+            demo_courier: config.demo_courier.clone(),
             draining: draining.clone(),
         };
         let stack = stack::new(&config, Pipeline::new(gateway, &config));

@@ -20,6 +20,8 @@ pub(crate) struct Programs {
     pub(crate) core: PathBuf,
     pub(crate) gateway: PathBuf,
     pub(crate) dispatcher: PathBuf,
+    /// `examples/receivers/receiver.rs`
+    pub(crate) receiver: PathBuf,
 }
 
 /// Cargo builds only the programs of the test's own package. The others are built here, once per
@@ -39,7 +41,11 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
             "--quiet",
             "--message-format=json-render-diagnostics",
         ])
-        .args(["--bin=core-service", "--bin=rest-gateway"])
+        .args([
+            "--bin=core-service",
+            "--bin=rest-gateway",
+            "--example=receiver",
+        ])
         .args([
             "--bin=webhook-dispatcher",
             "--bin=migrations",
@@ -60,18 +66,19 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect();
-    let find = |name: &str| {
+    let find = |kind: &str, name: &str| {
         executables
             .iter()
             .filter(|message| message["target"]["name"] == name)
-            .filter(|message| message["target"]["kind"][0] == "bin")
+            .filter(|message| message["target"]["kind"][0] == kind)
             .find_map(|message| message["executable"].as_str())
             .map_or_else(|| panic!("cargo built no {name}"), PathBuf::from)
     };
     Programs {
-        core: find("core-service"),
-        gateway: find("rest-gateway"),
-        dispatcher: find("webhook-dispatcher"),
+        core: find("bin", "core-service"),
+        gateway: find("bin", "rest-gateway"),
+        dispatcher: find("bin", "webhook-dispatcher"),
+        receiver: find("example", "receiver"),
         delivery,
     }
 });

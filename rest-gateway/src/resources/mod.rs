@@ -3,6 +3,7 @@
 pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
+pub(crate) mod demo;
 pub(crate) mod me;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;

@@ -168,9 +168,12 @@ pub(super) static API: &[Operation] = &[
         path: "/api/docs/{file}",
         operation_id: "getDocsPageFile",
         summary: "Get a file of the documentation page",
-        description: "Its style sheet and scripts.",
+        description: "Its style sheets, scripts and guides.",
         tag: "API",
-        returns: Returns::Document(&["text/css", "text/javascript"], TEXT),
+        returns: Returns::Document(
+            &["text/html", "text/css", "text/javascript", "text/plain"],
+            TEXT,
+        ),
         ..DEFAULT
     },
     Operation {

@@ -1,66 +1,41 @@
-// Sends the page's requests, and formats them as curl commands.
+// Holds the credentials and the access token, builds the page's requests and sends them.
 
 /** The base URL of the API, relative to this page. */
 const BASE = new URL("..", document.baseURI);
 
-/** The access token, stored in this variable only. */
-let token = null;
+/** The API key, secret and access token; kept in this variable only. */
+export const session = { key: "", secret: "", token: "", scope: "" };
 
-/** Requests and stores an access token; returns the response's JSON, or throws its error. */
+/** Requests and keeps an access token; returns the response's JSON, or throws its error. */
 export async function authorise(key, secret, scope) {
-  const encoded = [key, secret].map(encodeURIComponent).join(":");
-  const response = await fetch(new URL("oauth2/token", BASE), {
+  Object.assign(session, { key, secret });
+  const { status, text } = await send({
     method: "POST",
-    headers: { Authorization: `Basic ${btoa(encoded)}` },
-    body: new URLSearchParams({ grant_type: "client_credentials", scope }),
-    credentials: "omit",
-    cache: "no-store",
+    path: "/oauth2/token",
+    headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    auth: "credentials",
+    body: new URLSearchParams({ grant_type: "client_credentials", scope }).toString(),
   });
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.error_description || body.detail || response.statusText);
-  token = body.access_token;
+  const body = JSON.parse(text);
+  if (status !== 200) throw new Error(body.error_description || body.detail || `HTTP ${status}`);
+  Object.assign(session, { token: body.access_token, scope: body.scope });
   return body;
 }
 
-/** Builds a request from the form: `method`, `path` with query, `headers` and `body`. */
-export function request(operation, values, body) {
-  let path = operation.path;
-  const query = new URLSearchParams();
-  const headers = { Accept: operation.accept };
-  for (const { parameter, value } of values) {
-    if (parameter.in === "path") {
-      path = path.replace(`{${parameter.name}}`, encodeURIComponent(value));
-    } else if (value !== "") {
-      if (parameter.in === "query") query.set(parameter.name, value);
-      else headers[parameter.name] = value;
-    }
-  }
-  if (operation.secured && token) headers.Authorization = `Bearer ${token}`;
-  if (body !== null) headers["Content-Type"] = operation.sends;
-  const search = query.toString();
-  return { method: operation.method, path: search ? `${path}?${search}` : path, headers, body };
-}
-
 /** Sends a request; returns the status, headers and text of the response. */
-export async function send({ method, path, headers, body }) {
+export async function send({ method, path, headers, auth, body }) {
+  const sent = { ...headers };
+  if (auth === "token" && session.token) sent.Authorization = `Bearer ${session.token}`;
+  if (auth === "credentials" && session.key) {
+    const encoded = [session.key, session.secret].map(encodeURIComponent).join(":");
+    sent.Authorization = `Basic ${btoa(encoded)}`;
+  }
   const response = await fetch(new URL(path.slice(1), BASE), {
     method,
-    headers,
+    headers: sent,
     body: body === null ? undefined : body,
     credentials: "omit",
     cache: "no-store",
   });
   return { status: response.status, headers: [...response.headers], text: await response.text() };
-}
-
-/** Formats a request as a curl command, with the token in a shell variable. */
-export function curl(server, { method, path, headers, body }) {
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const parts = ["curl", method === "GET" ? null : `-X ${method}`, quoted(server + path)];
-  for (const [name, value] of Object.entries(headers)) {
-    const bearer = name === "Authorization";
-    parts.push(bearer ? `-H "Authorization: Bearer $TOKEN"` : `-H ${quoted(`${name}: ${value}`)}`);
-  }
-  if (body !== null) parts.push(`--data-raw ${quoted(body)}`);
-  return parts.filter(Boolean).join(" \\\n  ");
 }

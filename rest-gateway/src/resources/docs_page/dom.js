@@ -12,6 +12,33 @@ export function element(name, properties = {}, ...content) {
   return created;
 }
 
+/** A `details` element whose content is created when it is first opened. */
+export function disclosure(properties, summary, content) {
+  const details = element("details", properties, element("summary", {}, ...summary));
+  const fill = () => details.append(...[content()].flat().filter(Boolean));
+  details.addEventListener("toggle", fill, { once: true });
+  return details;
+}
+
+/** A block of code, which the keyboard can scroll, with a button that copies it. */
+export function code(text, label) {
+  const copied = element("span", { className: "hint", role: "status" });
+  const copy = element("button", { type: "button", className: "small" }, "Copy");
+  const shown = element("code", {}, text);
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(shown.textContent);
+      copied.textContent = "Copied";
+    } catch {
+      // Without access to the clipboard: selected, for copying by hand.
+      getSelection().selectAllChildren(shown);
+      copied.textContent = "Selected";
+    }
+  });
+  const block = element("pre", { tabIndex: 0, "aria-label": label }, shown);
+  return element("div", { className: "code" }, element("p", { className: "tools" }, copied, copy), block);
+}
+
 /** Renders a text with paragraphs, lists, `code` and **bold**. */
 export function markdown(text) {
   const blocks = [];

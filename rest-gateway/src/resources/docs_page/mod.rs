@@ -1,5 +1,8 @@
-//! `/api/docs`: the interactive documentation page. The browser renders it from `/api/docs.json`;
-//! it loads nothing from other origins.
+//! `/api/docs`: the interactive documentation page, its files and the guides beside it. The browser
+//! renders the reference from `/api/docs.json`; it loads nothing from other origins.
+
+mod files;
+mod guides;
 
 use std::sync::Arc;
 
@@ -9,6 +12,8 @@ use http::{
     header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
 };
 
+pub(crate) use self::files::FILES;
+use self::files::HTML;
 use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
@@ -21,32 +26,26 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-
-/// The page's files: name, media type and content.
-pub(crate) static FILES: &[(&str, &str, &str)] = &[
-    ("page.css", CSS, include_str!("page.css")),
-    ("page.js", JAVASCRIPT, include_str!("page.js")),
-    ("operation.js", JAVASCRIPT, include_str!("operation.js")),
-    ("schema.js", JAVASCRIPT, include_str!("schema.js")),
-    ("client.js", JAVASCRIPT, include_str!("client.js")),
-    ("dom.js", JAVASCRIPT, include_str!("dom.js")),
-];
-
 /// `GET /api/docs`
-pub(crate) async fn get(_: Arc<Gateway>, _: Request) -> HandlerResult {
-    Ok(page(Bytes::from_static(include_bytes!("page.html"))))
+pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+    let mut html =
+        include_str!("page.html").replace("<!-- guides -->", &guides::links("docs/", ""));
+    if gateway.demo_courier.is_some() {
+        html = html.replace("<html lang=\"en\">", "<html lang=\"en\" data-demo>");
+    }
+    Ok(page(html.into()))
 }
 
 /// `GET /api/docs/{file}`
 pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> HandlerResult {
-    let (_, media_type, text) = FILES
+    let (_, media_type, content) = FILES
         .iter()
         .find(|(name, ..)| *name == request.parameter)
         .ok_or_else(Error::no_such_path)?;
-    Ok(file(media_type, Bytes::from_static(text.as_bytes())))
+    Ok(match *media_type {
+        HTML => page(content.clone()),
+        media_type => file(media_type, content.clone()),
+    })
 }
 
 /// An HTML response with security headers.
@@ -58,8 +57,8 @@ pub(super) fn page(html: Bytes) -> Response<Bytes> {
     response
 }
 
-fn file(media_type: &'static str, text: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(text);
+fn file(media_type: &'static str, content: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(content);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -1,8 +1,13 @@
-// Fetches the OpenAPI document and renders it.
+// Fetches the OpenAPI document, renders it, and opens what the URL's fragment names.
 
 import { element, markdown } from "./dom.js";
+import { operations, webhooks } from "./openapi.js";
 import { operation } from "./operation.js";
-import { authorise } from "./client.js";
+import { chapter } from "./webhooks.js";
+import { schemas } from "./schema.js";
+import { entries } from "./search.js";
+import { searchBox } from "./search_box.js";
+import { authoriseForm } from "./authorise.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -10,37 +15,50 @@ async function show() {
   const response = await fetch(new URL("docs.json", document.baseURI), { credentials: "omit" });
   const api = await response.json();
   document.title = api.info.title;
-  byId("title").textContent = `${api.info.title} ${api.info.version}`;
+  byId("title").textContent = api.info.title;
+  byId("version").textContent = `Version ${api.info.version}`;
   byId("summary").textContent = api.info.summary;
   byId("about").append(...markdown(api.info.description));
 
-  for (const { name } of api.tags) {
-    const operations = [];
-    for (const [path, item] of Object.entries(api.paths)) {
-      for (const [method, described] of Object.entries(item)) {
-        if (described.tags.includes(name)) operations.push({ path, method, described });
-      }
-    }
-    byId("contents").append(element("h2", {}, name), element("ul", {}, ...operations.map(entry)));
-    byId("list").append(
-      element("h2", {}, name),
-      ...operations.map(({ path, method, described }) => operation(api, path, method, described)),
-    );
+  const all = operations(api);
+  for (const { name, description } of api.tags) {
+    const tagged = all.filter(({ described }) => described.tags.includes(name));
+    const links = tagged.map(({ id, method, described }) => [id, method, described.summary]);
+    section(name, links, [
+      ...(description ? markdown(description) : []),
+      ...tagged.map((one) => operation(api, one, follow)),
+    ]);
   }
+  const events = webhooks(api).map(({ id, name }) => [id, "event", name]);
+  section("Webhook events", [...events, ["webhook-receiver", "code", "Verify a signature"]], chapter(api));
+  section("Schemas", Object.keys(api.components.schemas).map((name) => [`schema/${name}`, "", name]), schemas(api));
+  searchBox(entries(api));
   openFromFragment();
 }
 
-function entry({ method, described }) {
-  const link = element(
-    "a",
-    { href: `#${described.operationId}` },
-    element("span", { className: `method ${method}` }, `${method.toUpperCase()} `),
-    described.summary,
+/** A chapter, and its entry in the contents. */
+function section(title, links, content) {
+  const id = `chapter-${title.toLowerCase().replaceAll(" ", "-")}`;
+  const items = links.map(([target, method, text]) => {
+    const label = method ? element("span", { className: `method ${method}` }, `${method.toUpperCase()} `) : "";
+    return element("li", {}, element("a", { href: `#${target}` }, label, element("span", {}, text)));
+  });
+  byId("contents").append(
+    element("details", { open: title !== "Schemas" }, element("summary", {}, title), element("ul", {}, ...items)),
   );
-  return element("li", {}, link);
+  byId("list").append(element("section", { "aria-labelledby": id }, element("h2", { id }, title), ...content));
 }
 
-/** Opens the operation named in the URL's fragment. */
+/** Opens an operation with these values in its form. */
+function follow({ id, values }) {
+  const details = byId(id);
+  // The form is created by the event `toggle`, before this listener runs.
+  if (details.open) details.fill(values);
+  else details.addEventListener("toggle", () => details.fill(values), { once: true });
+  location.hash = `#${id}`;
+  openFromFragment();
+}
+
 function openFromFragment() {
   const target = byId(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) {
@@ -50,29 +68,20 @@ function openFromFragment() {
   }
 }
 
-byId("filter").addEventListener("input", (event) => {
-  const filter = event.target.value.toLowerCase();
-  for (const item of document.querySelectorAll("nav li")) {
-    item.hidden = !item.textContent.toLowerCase().includes(filter);
-  }
-});
-
-byId("authorise").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const form = new FormData(event.target);
-  const status = byId("authorised");
-  status.className = "";
-  try {
-    const token = await authorise(form.get("key").trim(), form.get("secret").trim(), form.get("scope").trim());
-    status.textContent = `Authorised for ${token.scope}, for ${Math.round(token.expires_in / 60)} minutes.`;
-  } catch (error) {
-    status.className = "failed";
-    status.textContent = `Not authorised: ${error.message}`;
-  }
-});
+// The address names what was opened last, so that it can be copied. `toggle` does not bubble.
+byId("list").addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (!target.id) return;
+    const fragment = `#${encodeURI(target.id)}`;
+    if (target.open) history.replaceState(null, "", fragment);
+    else if (location.hash === fragment) history.replaceState(null, "", location.pathname + location.search);
+  },
+  { capture: true },
+);
 
 addEventListener("hashchange", openFromFragment);
-
+authoriseForm();
 show().catch((error) => {
   byId("summary").textContent = `The documentation cannot be loaded: ${error.message}`;
 });

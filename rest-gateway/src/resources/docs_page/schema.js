@@ -1,37 +1,27 @@
-// Renders JSON Schemas.
+// Renders JSON Schemas: the members of an object, and the list of all named schemas.
 
-import { element, inline } from "./dom.js";
+import { disclosure, element, inline } from "./dom.js";
+import { objectOf, typeName } from "./openapi.js";
 
-/** Resolves a `$ref` within the document; members beside it take precedence. */
-export function resolve(api, schema) {
-  if (!schema || !schema.$ref) return schema;
-  const steps = schema.$ref.slice(2).split("/");
-  const found = steps.reduce((value, step) => value && value[step], api);
-  return { ...found, ...schema, $ref: undefined };
+/** All named schemas, for deep links such as `#schema/Delivery`. */
+export function schemas(api) {
+  return Object.entries(api.components.schemas).map(([name, schema]) =>
+    disclosure(
+      { className: "operation", id: `schema/${name}` },
+      [element("span", { className: "path" }, name), element("span", { className: "title" }, schema.description || "")],
+      () => element("div", { className: "content single" }, members(api, schema) || typeName(api, schema)),
+    ),
+  );
 }
 
-/** A short description of the values that a schema permits. */
-function typeName(api, schema) {
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
-  const several = schema.anyOf || schema.oneOf;
-  if (several && !schema.$ref) return several.map((one) => typeName(api, one)).join(" or ");
-  if (schema.$ref) return schema.$ref.split("/").pop();
-  const types = [schema.type || "any"].flat();
-  return types
-    .map((type) => (type === "array" && schema.items ? `array of ${typeName(api, schema.items)}` : type))
-    .map((type) => (type === "string" && schema.format ? `string (${schema.format})` : type))
-    .join(" or ");
-}
-
-/** The schema of the object, or of the objects in an array; null for other schemas. */
-function objectOf(api, schema) {
-  const found = resolve(api, schema);
-  if (!found) return null;
-  if (found.properties) return found;
-  if (found.items) return objectOf(api, found.items);
-  const several = found.anyOf || found.oneOf || [];
-  return several.map((one) => objectOf(api, one)).find(Boolean) || null;
+/** The type of a member; a link to a schema that has a name. */
+function type(api, schema) {
+  const name = typeName(api, schema);
+  const linked = name.split(" ").map((word) => {
+    const isSchema = Object.hasOwn(api.components.schemas, word);
+    return isSchema ? element("a", { href: `#schema/${word}` }, word) : word;
+  });
+  return linked.flatMap((part, index) => (index === 0 ? [part] : [" ", part]));
 }
 
 /** A list of an object's members, nested members collapsed. */
@@ -42,19 +32,25 @@ export function members(api, schema, depth = 0) {
   const items = Object.entries(object.properties).map(([name, member]) => {
     const label = [
       element("code", {}, name),
-      ` ${typeName(api, member)}`,
-      required.includes(name) ? ", always" : null,
-      member.description ? ": " : null,
-      ...inline(member.description || ""),
+      " ",
+      element("span", { className: "type" }, ...type(api, member)),
+      required.includes(name) ? element("span", { className: "required" }, " required") : null,
+      ...limits(member),
+      member.description ? element("span", { className: "hint" }, " ", ...inline(member.description)) : null,
     ];
-    const inner = objectOf(api, member) && depth < 4;
-    if (!inner) return element("li", {}, ...label);
-    const details = element("details", {}, element("summary", {}, ...label));
-    // Rendered when first opened: fully expanded schemas would be very long.
-    details.addEventListener("toggle", () => details.append(members(api, member, depth + 1)), {
-      once: true,
-    });
-    return element("li", {}, details);
+    const isObject = objectOf(api, member) && depth < 4;
+    if (!isObject) return element("li", {}, ...label);
+    return element("li", {}, disclosure({}, label, () => members(api, member, depth + 1)));
   });
   return element("ul", { className: "members" }, ...items);
+}
+
+/** What else a schema says about its values. */
+export function limits({ default: value, minimum, maximum, maxLength }) {
+  const said = [];
+  if (value !== undefined) said.push(`default ${JSON.stringify(value)}`);
+  if (minimum !== undefined && maximum !== undefined) said.push(`${minimum} to ${maximum}`);
+  else if (minimum !== undefined) said.push(`at least ${minimum}`);
+  if (maxLength !== undefined) said.push(`up to ${maxLength} characters`);
+  return said.length ? [element("span", { className: "hint" }, ` (${said.join(", ")})`)] : [];
 }

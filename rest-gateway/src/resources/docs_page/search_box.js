@@ -1,0 +1,55 @@
+// The search field, its results, and the texts of the guides.
+
+import { element } from "./dom.js";
+import { find } from "./search.js";
+
+const SHOWN = 20;
+
+export function searchBox(documented) {
+  const [input, results, count, contents] = ["search", "results", "count", "contents"].map((id) =>
+    document.getElementById(id),
+  );
+  let all = documented;
+  const show = () => {
+    const isSearching = input.value.trim() !== "";
+    const found = find(all, input.value);
+    contents.hidden = isSearching;
+    results.replaceChildren(...found.slice(0, SHOWN).map(result));
+    count.textContent = isSearching ? `${found.length} found` : "";
+  };
+  input.addEventListener("input", show);
+  input.addEventListener("keydown", (event) => {
+    const first = results.querySelector("a");
+    if (event.key === "Enter" && first) first.click();
+  });
+  // The guides are read when they are first needed.
+  input.addEventListener(
+    "focus",
+    async () => {
+      const guides = await Promise.all([...document.querySelectorAll("#guides a")].map(guide));
+      all = documented.concat(guides.flat());
+      show();
+    },
+    { once: true },
+  );
+}
+
+function result({ href, kind, title, detail }) {
+  const link = element("a", { href }, element("span", { className: "kind" }, kind), element("span", {}, title));
+  return element("li", {}, link, detail ? element("span", { className: "detail" }, detail) : null);
+}
+
+/** The sections of a guide. */
+async function guide(link) {
+  const response = await fetch(link.href, { credentials: "omit" });
+  const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
+  return [...parsed.querySelectorAll("main h1, main h2")].map((heading) => {
+    let text = "";
+    for (let next = heading.nextElementSibling; next && !/^H[12]$/.test(next.tagName); ) {
+      text += ` ${next.textContent}`;
+      next = next.nextElementSibling;
+    }
+    const href = heading.id ? `${link.href}#${heading.id}` : link.href;
+    return { href, kind: "Guide", title: heading.textContent, detail: link.textContent, text };
+  });
+}
