@@ -6,7 +6,7 @@ mod cli;
 use std::process::ExitCode;
 
 use delivery::{Clock, Platform, Settings};
-use process::{file_descriptors, logs, shutdown};
+use process::{file_descriptors, logs, service_manager, shutdown};
 
 use crate::cli::Command;
 
@@ -44,5 +44,6 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
 
     let platform = Platform::start(settings, Clock::system()).await?;
     banner::print(&platform, &data_dir).await?;
+    service_manager::notify_ready();
     platform.run(shutdown).await
 }

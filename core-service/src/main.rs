@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use core_service::{Config, CoreService, bootstrap};
-use process::{command_line, file_descriptors, logs, shutdown};
+use process::{command_line, file_descriptors, logs, service_manager, shutdown};
 
 /// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
 /// gRPC. Any number of cores can share one `PostgreSQL` database.
@@ -67,6 +67,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
     let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
+    service_manager::notify_ready();
     tracing::info!(addr = %core.addr(), "serving");
     core.run(shutdown).await?;
     Ok(())

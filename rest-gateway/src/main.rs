@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, shutdown};
+use process::{command_line, file_descriptors, logs, service_manager, shutdown};
 use rest_gateway::{Config, RestGateway};
 
 #[tokio::main]
@@ -23,6 +23,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     file_descriptors::warn_if_too_low(config.max_connections, limit, "--max-connections");
     let gateway = RestGateway::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
+    service_manager::notify_ready();
     gateway.run(shutdown).await;
     Ok(())
 }

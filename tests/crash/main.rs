@@ -71,6 +71,7 @@ mod renewal;
 mod restarting;
 mod round_trips;
 mod serialization_conflicts;
+mod service_manager;
 mod settings;
 mod shutdown;
 mod startup_errors;

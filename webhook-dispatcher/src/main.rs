@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, shutdown};
+use process::{command_line, file_descriptors, logs, service_manager, shutdown};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]
@@ -22,6 +22,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
     let dispatcher = WebhookDispatcher::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
+    service_manager::notify_ready();
     dispatcher.run(shutdown).await;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Code that all programs of the platform share: clock, command line, logs, health checks, graceful
-//! shutdown, random numbers; durations, numbers and secrets in settings, TLS files,
+//! shutdown, the service manager, random numbers; durations, numbers and secrets in settings, TLS files,
 //! files that are read again when they change, and middleware.
 
 pub mod clock;
@@ -14,6 +14,7 @@ pub mod random;
 pub mod redacted;
 pub mod reloading;
 pub mod secret_file;
+pub mod service_manager;
 pub mod shutdown;
 pub mod tls;
 

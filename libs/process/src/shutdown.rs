@@ -5,6 +5,8 @@ use std::{fs, io};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::service_manager;
+
 /// Exit statuses after a signal by shell convention: 128 plus the signal number.
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
@@ -30,6 +32,7 @@ pub fn on_signal() -> io::Result<CancellationToken> {
         // tokio's handler stays installed.
         signals.hang_up = None;
         signalled.cancel();
+        service_manager::notify_stopping();
         tracing::warn!(
             "shutting down and draining work in flight; a second Ctrl-C or SIGTERM exits at once"
         );
