@@ -30,6 +30,9 @@ pub use settings::{DEFAULT_DATA_DIR, Settings};
 
 use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
 
+/// The master keys, in the data directory.
+pub const MASTER_KEY_FILE: &str = "master.key";
+
 /// Timeout of a graceful shutdown, for all services together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -190,7 +193,7 @@ fn core_config(
         all_in_one: true,
         gazetteer_file: data_dir.file("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
-        ..core_service::Config::new(database_url, data_dir.file("master.key"))
+        ..core_service::Config::new(database_url, data_dir.file(MASTER_KEY_FILE))
     })
 }
 

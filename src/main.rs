@@ -24,6 +24,7 @@ async fn main() -> ExitCode {
         Command::Erase(erase) => erase.run().await,
         Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,
+        Command::MasterKey(master_key) => master_key.run(),
     };
 
     match result {

@@ -71,7 +71,7 @@ pub struct Config {
     pub database_verification: DatabaseVerification,
 
     /// File with the key that encrypts stored secrets, the same for all cores of a platform.
-    /// `bootstrap` creates it. Example: `/etc/delivery/master.key`.
+    /// `bootstrap` creates it, `master-key` adds keys to it; it is read again when it changes. Example: `/etc/delivery/master.key`.
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
     pub master_key_file: PathBuf,
 

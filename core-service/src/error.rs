@@ -176,6 +176,9 @@ impl From<Error> for Status {
                 | storage::Error::WriterStopped
                 | storage::Error::RolledBack,
             ) => (Code::Unavailable, "UNAVAILABLE"),
+            Error::SecretBox(secret_box::Error::UnknownKey { .. }) => {
+                (Code::Unavailable, "UNAVAILABLE")
+            }
             // These are needed before a write.
             Error::NoDispatcher | Error::Geocoding(_) | Error::Routing(_) => {
                 (Code::Unavailable, proto::NOT_EXECUTED)
@@ -186,7 +189,7 @@ impl From<Error> for Status {
                 | storage::Error::Misconfigured(_)
                 | storage::Error::Panicked(_),
             )
-            | Error::SecretBox(_)
+            | Error::SecretBox(secret_box::Error::Undecryptable)
             | Error::Bug(_) => (Code::Internal, "INTERNAL"),
         };
         let message = match code {
@@ -219,6 +222,7 @@ fn remedy(error: &Error) -> Option<String> {
         Error::NoDispatcher => Some(format!(
             "{error}: start a webhook-dispatcher with this core in its --core-url"
         )),
+        Error::SecretBox(error @ secret_box::Error::UnknownKey { .. }) => Some(error.to_string()),
         Error::Geocoding(error) => error.missing_index().map(|cause| {
             format!("core cannot geocode: {cause}; {NO_ADDRESSES}")
         }),

@@ -10,6 +10,7 @@ mod demo;
 mod error;
 mod grpc;
 mod lifecycle;
+mod master_keys;
 mod metrics;
 mod rate_limits;
 mod readiness;
@@ -24,6 +25,7 @@ pub use config::{
     Config, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
+pub use master_keys::{KeyId, MasterKeyCommand};
 pub use process::clock::Clock;
 pub use rate_limits::RateLimitConfig;
 pub use routing::RouterConfig;

@@ -1,7 +1,9 @@
 //! Runs a core, or bootstraps a platform.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
-use core_service::{Config, CoreService, bootstrap};
+use core_service::{Config, CoreService, MasterKeyCommand, bootstrap};
 use process::{command_line, file_descriptors, logs, service_manager, shutdown};
 
 /// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
@@ -31,7 +33,23 @@ enum Command {
         #[arg(long)]
         again: bool,
         #[command(flatten)]
-        config: Config,
+        config: Box<Config>,
+    },
+    /// List or change the master keys in a file, and print their ids, the current one first
+    ///
+    /// A running core reads the file again.
+    MasterKey {
+        /// File with the master keys. Example: `/etc/delivery/master.key`.
+        #[arg(
+            long,
+            env = "DELIVERY_MASTER_KEY_FILE",
+            value_name = "FILE",
+            default_value = "master.key",
+            global = true
+        )]
+        master_key_file: PathBuf,
+        #[command(subcommand)]
+        command: MasterKeyCommand,
     },
 }
 
@@ -56,6 +74,16 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
             #[expect(clippy::print_stdout, reason = "the output of the command")]
             {
                 println!("{}", serde_json::to_string_pretty(&clients)?);
+            }
+            Ok(())
+        }
+        Some(Command::MasterKey {
+            master_key_file,
+            command,
+        }) => {
+            #[expect(clippy::print_stdout, reason = "the output of the command")]
+            for id in command.run(&master_key_file)? {
+                println!("{id}");
             }
             Ok(())
         }

@@ -5,7 +5,11 @@ use std::{net::SocketAddr, path::PathBuf};
 use geocoding::gazetteer::ImportError;
 use process::{secret_file, tls};
 
-use crate::{error::Error, routing::OsrmError, secret_box};
+use crate::{
+    error::Error,
+    master_keys::{self, KeyId},
+    routing::OsrmError,
+};
 
 /// The reason why a core cannot start or stops.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +41,15 @@ pub enum StartError {
     #[error("cannot open the database: {}", storage::NOT_BOOTSTRAPPED)]
     NotBootstrapped,
     #[error(transparent)]
-    MasterKey(#[from] secret_box::Error),
+    MasterKey(#[from] master_keys::Error),
     #[error(
         "this database belongs to another master key than {path}: name the right file with --master-key-file, or the database that belongs to this key"
     )]
     WrongMasterKey { path: PathBuf },
+    #[error(
+        "secrets of this database are encrypted with the master key {id}, which {path} does not contain: add its line to that file, from another core's file or a backup"
+    )]
+    IncompleteMasterKeys { path: PathBuf, id: KeyId },
     #[error(
         "this database belongs to another master key: {path} does not exist; restore it from your backup, or name the right file with --master-key-file"
     )]

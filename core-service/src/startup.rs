@@ -1,19 +1,20 @@
 //! Opens everything a core needs before it can serve.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use geocoding::{
     CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder,
     gazetteer::GazetteerGeocoder,
 };
 use process::clock::Clock;
-use storage::{Storage, geocodes::GeocodeCache};
+use storage::{Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
 
 use crate::{
     config::Config,
     grpc::{KeyRing, recover_orphaned_leases},
+    master_keys::{self, KeyId},
     routing::Router,
-    secret_box::{self, SecretBox},
+    secret_box::SecretBox,
     start_error::StartError,
 };
 
@@ -116,17 +117,42 @@ pub(crate) async fn open_secret_box(
         SecretBox::open_or_create(master_key_file)?
     } else {
         SecretBox::open(master_key_file).map_err(|error| match error {
-            secret_box::Error::Missing { path } => StartError::NoMasterKey { path },
+            master_keys::Error::Missing { path } => StartError::NoMasterKey { path },
             error => error.into(),
         })?
     };
-    if keys
-        .iter()
-        .any(|key| !secret_box.matches_key(&key.encrypted_private_key))
-    {
-        return Err(StartError::WrongMasterKey {
-            path: master_key_file.to_owned(),
-        });
-    }
+    require_keys(storage, &keys, &secret_box, master_key_file).await?;
     Ok(secret_box)
+}
+
+/// Fails if a secret is encrypted with a master key that is not in the file. Stored responses are not
+/// examined: there may be millions, and they expire.
+async fn require_keys(
+    storage: &Storage,
+    signing_keys: &[StoredSigningKey],
+    secret_box: &SecretBox,
+    master_key_file: &Path,
+) -> Result<(), StartError> {
+    let reader = storage.reader();
+    let platform_secrets = storage::platform_secrets::list(reader).await?;
+    let webhook_secrets =
+        storage::webhook_secrets::distinct_prefixes(reader, KeyId::LENGTH).await?;
+    let signing_keys = signing_keys.iter().map(|key| &*key.encrypted_private_key);
+    let used: BTreeSet<_> = signing_keys
+        .chain(platform_secrets.iter().map(|(_, secret)| secret.as_slice()))
+        .chain(webhook_secrets.iter().map(Vec::as_slice))
+        .filter_map(KeyId::of_ciphertext)
+        .collect();
+    let present = secret_box.key_ids();
+    let path = || master_key_file.to_owned();
+    match used.iter().find(|id| !present.contains(id)) {
+        None => Ok(()),
+        Some(_) if used.iter().all(|id| !present.contains(id)) => {
+            Err(StartError::WrongMasterKey { path: path() })
+        }
+        Some(id) => Err(StartError::IncompleteMasterKeys {
+            path: path(),
+            id: *id,
+        }),
+    }
 }

@@ -1,4 +1,6 @@
-//! `delivery keys`: the keys that sign access tokens.
+//! `delivery keys`: the keys that sign access tokens, and the master key.
+
+mod rotate_master;
 
 use clap::{Args, Subcommand};
 use proto::{
@@ -36,6 +38,13 @@ enum Command {
     Revoke(Revoked),
     /// List the keys that verify access tokens, newest first
     List,
+    /// Encrypt all stored secrets with the current master key, and print the keys that none uses then
+    ///
+    /// First add a key to the file of every core (`core-service master-key add`), then make it current
+    /// in every file (`core-service master-key use`). Running this again changes nothing more. Price
+    /// quotes are not stored: remove an unused key once those issued under it have expired (after 15
+    /// minutes, or the longest `quote_expiry`).
+    RotateMaster,
 }
 
 #[derive(Args, Debug)]
@@ -87,6 +96,7 @@ impl Keys {
                 let keys: Vec<_> = left.signing_keys.into_iter().map(Key::from).collect();
                 output::many(json, &keys)
             }
+            Command::RotateMaster => rotate_master::run(&core, json).await,
             Command::List => {
                 let request = core.request(ListSigningKeysRequest {});
                 let listed = keys().list_signing_keys(request).await;

@@ -10,6 +10,7 @@ mod erase;
 mod errors;
 mod id;
 mod keys;
+mod master_key;
 mod output;
 mod prices;
 mod stores;
@@ -85,8 +86,12 @@ pub(crate) enum Command {
     Erase(erase::Erase),
     /// Inspect, test and repair webhooks
     Webhooks(webhooks::Webhooks),
-    /// Manage the keys that sign access tokens
+    /// Manage the keys that sign access tokens, and re-encrypt stored secrets
     Keys(keys::Keys),
+    /// List or change the master keys of the all-in-one, and print their ids, the current one first
+    ///
+    /// A running `delivery` reads the file again.
+    MasterKey(master_key::MasterKey),
 }
 
 /// Parses the command line. Exits with status 2 if it is invalid.

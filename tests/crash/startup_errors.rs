@@ -134,7 +134,7 @@ fn a_core_reports_an_unusable_master_key() {
             &mut start(&invalid),
             1,
             &format!(
-                "core-service: the master key {invalid} is not 32 bytes of Base64; restore it from your backup, because secrets encrypted with it cannot be decrypted without it"
+                "core-service: the master key {invalid} is not 32 bytes of Base64 on each line; restore it from your backup, because secrets encrypted with it cannot be decrypted without it"
             ),
         );
     }

@@ -47,6 +47,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),
+    ("MasterKeys/ReencryptSecrets", Scope(&["admin"])),
     ("Notifications/Receive", Scope(&["notifications"])),
     ("Notifications/ReportOutcomes", Scope(&["notifications"])),
     ("PersonalData/EraseDeliveries", Scope(&["admin"])),

@@ -60,14 +60,11 @@ impl Secrets {
     /// The secrets to sign with at `now`, oldest first: the platform signature uses the first,
     /// the Standard Webhooks signature all of them.
     pub fn valid(&self, now: Timestamp) -> impl Iterator<Item = &[u8]> {
-        let retired = match self.overlap_ends_at(now) {
-            Some(_) => self.retired.as_slice(),
-            None => &[],
+        let expired = match self.overlap_ends_at(now) {
+            Some(_) => 0,
+            None => self.retired.len(),
         };
-        retired
-            .iter()
-            .map(Vec::as_slice)
-            .chain(std::iter::once(self.newest()))
+        self.all().skip(expired)
     }
 
     /// Adds a new secret; the retired ones stay valid until `overlap_ends_at`.
@@ -93,6 +90,25 @@ impl Secrets {
         self.overlap_ends_at = None;
     }
 
+    /// Replaces each ciphertext, and removes the expired ones.
+    pub fn reencrypt<E>(
+        &mut self,
+        now: Timestamp,
+        encrypt: impl Fn(&[u8]) -> Result<Vec<u8>, E>,
+    ) -> Result<(), E> {
+        self.remove_expired(now);
+        for secret in self.retired.iter_mut().chain([&mut self.newest]) {
+            *secret = encrypt(secret)?;
+        }
+        Ok(())
+    }
+
+    /// All ciphertexts, expired ones included.
+    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
+        let retired = self.retired.iter().map(Vec::as_slice);
+        retired.chain(std::iter::once(self.newest()))
+    }
+
     fn remove_expired(&mut self, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.confirm();
@@ -115,6 +131,21 @@ mod tests {
             .valid(now)
             .map(|secret| std::str::from_utf8(secret).unwrap())
             .collect()
+    }
+
+    #[test]
+    fn all_secrets_are_reencrypted_and_expired_ones_removed() {
+        let mut secrets = Secrets::new(b"a".to_vec());
+        secrets.rotate(b"b".to_vec(), at(24), NOW);
+        let upper = |secret: &[u8]| Ok::<_, ()>(secret.to_ascii_uppercase());
+
+        secrets.reencrypt(at(23), upper).unwrap();
+        assert_eq!(valid(&secrets, at(23)), ["A", "B"]);
+        assert_eq!(secrets.all().collect::<Vec<_>>(), [b"A", b"B"]);
+
+        secrets.reencrypt(at(24), upper).unwrap();
+        assert_eq!(secrets.all().collect::<Vec<_>>(), [b"B"]);
+        assert_eq!(secrets.reencrypt(at(24), |_| Err(())), Err(()));
     }
 
     #[test]

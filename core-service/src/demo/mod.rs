@@ -1,9 +1,10 @@
 //! What the all-in-one creates once: the platform's own API clients, and the demo, a store with a
 //! time slot, a price list and an API client. Never overwrites changes of an operator.
 
+mod credentials;
+
 use std::sync::Arc;
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
     address::Address,
     api_client::Scope,
@@ -18,10 +19,10 @@ use jiff::Timestamp;
 use proto::iri::Collection;
 use storage::{Storage, price_lists::StoredPriceList, time_slots::StoredTimeSlot};
 
+use self::credentials::Seed;
 use crate::{
     bootstrap::{self, Credentials, DISPATCHER, OPERATOR},
     error::Error,
-    secret_box::SecretBox,
     service::CoreService,
     start_error::StartError,
     startup::Resources,
@@ -55,7 +56,7 @@ const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
     /// Creates the demo's store and client, unless they exist. As of all clients that the all-in-one
-    /// creates, the key and secret are derived from the master key: the same at every start.
+    /// creates, the key and secret are the same at every start.
     pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
         let demo = ensure_demo(self.resources()).await;
         demo.map_err(StartError::Bootstrap)
@@ -70,7 +71,8 @@ impl CoreService {
 
 async fn ensure_demo(resources: &Resources) -> Result<Demo, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
-    let credentials = credentials(&resources.secret_box, "demo client");
+    let seed = Seed::read_or_create(storage, &resources.secret_box).await?;
+    let credentials = seed.credentials("demo client");
     let existing =
         storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
     let store_id = if let Some(store_id) = existing.and_then(|client| client.store_id) {
@@ -87,8 +89,9 @@ async fn ensure_demo(resources: &Resources) -> Result<Demo, Error> {
 
 async fn ensure_own_clients(resources: &Resources) -> Result<OwnClients, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
-    let operator = credentials(&resources.secret_box, "demo operator");
-    let dispatcher = credentials(&resources.secret_box, "demo dispatcher");
+    let seed = Seed::read_or_create(storage, &resources.secret_box).await?;
+    let operator = seed.credentials("demo operator");
+    let dispatcher = seed.credentials("demo dispatcher");
     for (role, credentials) in [(OPERATOR, &operator), (DISPATCHER, &dispatcher)] {
         let client = bootstrap::new_client(role, None, credentials, now);
         bootstrap::create(storage, client).await?;
@@ -195,13 +198,4 @@ async fn default_address(gazetteer: &Arc<Gazetteer>) -> Result<Option<Address>, 
         locality: found.locality,
         country: found.country,
     }))
-}
-
-fn credentials(secret_box: &SecretBox, label: &str) -> Credentials {
-    let key = secret_box.derive(&format!("{label} key"));
-    let secret = secret_box.derive(&format!("{label} secret"));
-    Credentials {
-        api_key: BASE64_URL_SAFE_NO_PAD.encode(&key[..16]),
-        api_secret: BASE64_URL_SAFE_NO_PAD.encode(secret),
-    }
 }

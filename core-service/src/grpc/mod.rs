@@ -16,6 +16,7 @@ mod idempotency;
 mod import;
 mod key_ring;
 mod lookup;
+mod master_keys;
 mod messages;
 mod notifications;
 mod pages;

@@ -3,17 +3,17 @@
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
-    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
-    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
-    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
-    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
-    webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
+    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
+    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
+    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
+    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tonic::service::RoutesBuilder;
 
 use super::{
     addresses::Addresses, api_clients::ApiClients, authentication::Authentication,
-    deliveries::Deliveries, events::Events, notifications::Notifications,
+    deliveries::Deliveries, events::Events, master_keys::MasterKeys, notifications::Notifications,
     personal_data::PersonalData, price_lists::PriceLists, retail_prices::RetailPrices,
     signing_keys::SigningKeys, stores::Stores, tasks::Tasks, time_slots::TimeSlots, tokens::Tokens,
     webhooks::Webhooks, zones::Zones,
@@ -29,6 +29,7 @@ pub(crate) struct Services {
     pub(super) api_clients: ApiClients,
     pub(super) deliveries: Deliveries,
     pub(super) events: Events,
+    pub(super) master_keys: MasterKeys,
     pub(super) notifications: Notifications,
     pub(super) personal_data: PersonalData,
     pub(super) price_lists: PriceLists,
@@ -56,6 +57,7 @@ impl Services {
             .add_service(server!(StoresServer, stores))
             .add_service(server!(ApiClientsServer, api_clients))
             .add_service(server!(SigningKeysServer, signing_keys))
+            .add_service(server!(MasterKeysServer, master_keys))
             .add_service(server!(DeliveriesServer, deliveries))
             .add_service(server!(TasksServer, tasks))
             .add_service(server!(RetailPricesServer, retail_prices))

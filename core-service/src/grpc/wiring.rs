@@ -15,6 +15,7 @@ use super::{
     deliveries::Deliveries,
     events::{EventFeed, EventRetention, Events, Sequencer, StreamLimit},
     idempotency::Idempotency,
+    master_keys::MasterKeys,
     notifications::{
         AttemptWriter, Claims, Leases, NotificationCleanup, Notifications, Outbox, OutcomeReports,
         Outcomes, Pusher, StreamServer, Streams, TestSends, attempt_log,
@@ -109,7 +110,7 @@ pub(crate) fn wire(
     let (attempt_log, attempts) = attempt_log();
     let test_sends = TestSends::default();
     let secrets = Arc::new(WebhookSecrets {
-        secret_box,
+        secret_box: Arc::clone(&secret_box),
         clock: clock.clone(),
     });
     let outbox = Arc::new(Outbox {
@@ -225,6 +226,12 @@ pub(crate) fn wire(
             feed,
             stream_limit: StreamLimit::default(),
             task_tracker: lifecycle.task_tracker.clone(),
+        },
+        master_keys: MasterKeys {
+            storage: Arc::clone(&storage),
+            clock: clock.clone(),
+            secret_box,
+            idempotency: Arc::clone(&idempotency),
         },
         notifications: Notifications {
             authenticator: Arc::clone(&authenticator),

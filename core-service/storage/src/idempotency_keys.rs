@@ -8,6 +8,7 @@ use sea_orm::{
     ColumnTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
     sea_query::{Expr, ExprTrait as _, OnConflict},
 };
+use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error,
@@ -149,16 +150,54 @@ pub async fn list(
     }
     let rows = query.all(connection).await?.into_iter();
     rows.map(|row| {
-        let hash = row.key_hash.try_into();
-        let key = Key {
-            store_id,
-            api_client_id: ApiClientId(row.api_client_id),
-            hash: hash
-                .map_err(|_| Error::inconsistent("idempotency_keys", "the length of a hash"))?,
-        };
+        let key = key(row.store_id, row.api_client_id, row.key_hash)?;
         Ok((key, row.encrypted_response))
     })
     .collect()
+}
+
+/// The first bytes of the stored responses to clients of all stores: those after a key, in the order of
+/// keys, `limit` at most.
+pub async fn list_prefixes(
+    connection: &impl ConnectionTrait,
+    after: Option<Key>,
+    (length, limit): (usize, u64),
+) -> Result<Vec<(Key, Vec<u8>)>, Error> {
+    let position = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
+    let mut query = Entity::find().select_only().columns(position).column_as(
+        Expr::cust(format!("substr(encrypted_response, 1, {length})")),
+        "prefix",
+    );
+    for column in position {
+        query = query.order_by_asc(column);
+    }
+    if let Some(after) = after {
+        let after = [
+            Expr::value(after.store_id.0),
+            Expr::value(after.api_client_id.0),
+            Expr::value(after.hash.to_vec()),
+        ];
+        query = query.filter(Expr::tuple(position.map(Expr::col)).gt(Expr::tuple(after)));
+    }
+    let rows: Vec<(Uuid, Uuid, Vec<u8>, Vec<u8>)> =
+        query.limit(limit).into_tuple().all(connection).await?;
+    rows.into_iter()
+        .map(|(store_id, api_client_id, hash, prefix)| {
+            Ok((key(store_id, api_client_id, hash)?, prefix))
+        })
+        .collect()
+}
+
+/// The stored response under a key, locked until the transaction ends.
+pub async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    key: Key,
+) -> Result<Option<Vec<u8>>, Error> {
+    let row = Entity::find_by_id(id(key))
+        .lock_exclusive()
+        .one(transaction)
+        .await?;
+    Ok(row.map(|row| row.encrypted_response))
 }
 
 /// Whether any key was acquired at or before `cutoff`.
@@ -197,7 +236,16 @@ pub async fn delete_expired(
     Ok(removed.rows_affected)
 }
 
-fn id(key: Key) -> (uuid::Uuid, uuid::Uuid, Vec<u8>) {
+fn key(store_id: Uuid, api_client_id: Uuid, hash: Vec<u8>) -> Result<Key, Error> {
+    let hash = hash.try_into();
+    Ok(Key {
+        store_id: StoreId(store_id),
+        api_client_id: ApiClientId(api_client_id),
+        hash: hash.map_err(|_| Error::inconsistent("idempotency_keys", "the length of a hash"))?,
+    })
+}
+
+fn id(key: Key) -> (Uuid, Uuid, Vec<u8>) {
     (key.store_id.0, key.api_client_id.0, key.hash.to_vec())
 }
 
@@ -345,6 +393,59 @@ mod tests {
             }
             let expected = [key(2), key(3), of_other_client(1)];
             assert_eq!(listed, expected.map(|key| (key, vec![key.hash[0]])));
+        }
+    }
+
+    #[tokio::test]
+    async fn prefixes_of_all_responses_are_listed_in_the_order_of_keys_on_sqlite() {
+        let (_directory, storage) = fixture::sqlite().await;
+        assert_prefixes_are_listed(&storage).await;
+    }
+
+    #[tokio::test]
+    async fn prefixes_of_all_responses_are_listed_in_the_order_of_keys_on_postgres() {
+        if let Some(storage) = fixture::postgres().await {
+            assert_prefixes_are_listed(&storage).await;
+        }
+    }
+
+    async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
+        let last = uuid::Uuid::max();
+        let of_other_client = Key {
+            api_client_id: ApiClientId(last),
+            ..key(1)
+        };
+        let of_other_store = Key {
+            store_id: StoreId(last),
+            ..key(0)
+        };
+        let keys = [key(2), key(3), of_other_client, of_other_store];
+        for key in keys.into_iter().rev() {
+            let response = vec![key.hash[0], 7, 8];
+            let write = storage.write(move |transaction| {
+                let response = response.clone();
+                Box::pin(async move {
+                    acquire(transaction, key, [0; 32], (NOW, Timestamp::MIN)).await?;
+                    store_response(transaction, key, response).await
+                })
+            });
+            write.await.unwrap();
+        }
+
+        for limit in [1, 3, 9] {
+            let mut listed = Vec::new();
+            loop {
+                let after = listed.last().map(|(key, _)| *key);
+                let page = list_prefixes(storage.reader(), after, (2, limit))
+                    .await
+                    .unwrap();
+                assert!(page.len() as u64 <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                listed.extend(page);
+            }
+            assert_eq!(listed, keys.map(|key| (key, vec![key.hash[0], 7])));
         }
     }
 }

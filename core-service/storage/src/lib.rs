@@ -11,6 +11,7 @@ pub mod idempotency_keys;
 pub mod notifications;
 pub mod pages;
 pub mod personal_data;
+pub mod platform_secrets;
 pub mod price_lists;
 pub mod retail_prices;
 pub mod signing_keys;

@@ -63,3 +63,20 @@ pub async fn delete(connection: &impl ConnectionTrait, id: &str) -> Result<(), E
     Entity::delete_by_id(id).exec(connection).await?;
     Ok(())
 }
+
+/// Replaces the ciphertext of a private key.
+pub async fn save(
+    transaction: &impl ConnectionTrait,
+    (id, encrypted_private_key): (String, Vec<u8>),
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        id: Set(id),
+        encrypted_private_key: Set(encrypted_private_key),
+        ..Default::default()
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}

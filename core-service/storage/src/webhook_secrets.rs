@@ -5,13 +5,17 @@ use domain::{
     webhook_secrets::Secrets,
 };
 use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait};
+use sea_orm::{
+    ActiveValue::Set,
+    EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    sea_query::{Expr, ExprTrait as _},
+};
 
 use super::{
     ConnectionTrait, Error,
     entity::{
         instant,
-        webhook::{ActiveModel, Entity, Model},
+        webhook::{ActiveModel, Column, Entity, Model},
     },
 };
 
@@ -24,6 +28,50 @@ pub async fn find(
         .one(connection)
         .await?;
     row.map(from_row).transpose()
+}
+
+/// The secrets of the webhooks of all stores: those after a webhook, in the order of their keys,
+/// `limit` at most.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    after: Option<(StoreId, WebhookId)>,
+    limit: u64,
+) -> Result<Vec<((StoreId, WebhookId), Secrets)>, Error> {
+    let mut query = Entity::find()
+        .order_by_asc(Column::StoreId)
+        .order_by_asc(Column::Id)
+        .limit(limit);
+    if let Some((store_id, id)) = after {
+        let key = [Column::StoreId, Column::Id].map(Expr::col);
+        let after = [store_id.0, id.0].map(Expr::value);
+        query = query.filter(Expr::tuple(key).gt(Expr::tuple(after)));
+    }
+    let rows = query.all(connection).await?.into_iter();
+    rows.map(|row| Ok(((StoreId(row.store_id), WebhookId(row.id)), from_row(row)?)))
+        .collect()
+}
+
+/// The different first bytes of the secrets of all webhooks: of the newest and of the oldest of each.
+pub async fn distinct_prefixes(
+    connection: &impl ConnectionTrait,
+    length: usize,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let mut prefixes = Vec::new();
+    for expression in [
+        format!("substr(encrypted_secret, 1, {length})"),
+        // After the length of the first of them.
+        format!("substr(encrypted_retired_secrets, 3, {length})"),
+    ] {
+        let found: Vec<Option<Vec<u8>>> = Entity::find()
+            .select_only()
+            .column_as(Expr::cust(expression), "prefix")
+            .distinct()
+            .into_tuple()
+            .all(connection)
+            .await?;
+        prefixes.extend(found.into_iter().flatten());
+    }
+    Ok(prefixes)
 }
 
 /// Saves a webhook's secrets.

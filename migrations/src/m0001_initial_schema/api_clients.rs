@@ -1,5 +1,5 @@
-//! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, and the stored
-//! responses to their requests.
+//! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, the stored responses
+//! to their requests, and secrets of the platform itself.
 
 use sea_orm_migration::prelude::*;
 
@@ -34,6 +34,11 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 instant("created_at"),
             ],
             &["id"],
+        ),
+        table(
+            "platform_secrets",
+            [text("name"), bytes("encrypted_secret")],
+            &["name"],
         ),
         table(
             "idempotency_keys",

@@ -171,6 +171,14 @@ pub(crate) fn run_delivery_json(data_dir: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The ids that `delivery master-key <arguments>` prints.
+pub(crate) fn run_master_key(data_dir: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = run_delivery(data_dir, &[&["master-key"], arguments].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    printed.lines().map(str::to_owned).collect()
+}
+
 fn curl(arguments: &[&str]) -> Value {
     let output = Command::new("curl")
         .arg("-sS")

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Platform, Replica,
-    all_in_one::{command, stderr},
+    all_in_one::{command, run_master_key, stderr},
 };
 
 impl Platform {
@@ -20,6 +20,11 @@ impl Platform {
     pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
         let printed = self.run_delivery(&[arguments, &["--json"]].concat()).await;
         serde_json::from_str(&printed).unwrap()
+    }
+
+    /// The ids that `delivery master-key <arguments>` prints.
+    pub(crate) fn run_master_key(&self, arguments: &[&str]) -> Vec<String> {
+        run_master_key(self.directory.path(), arguments)
     }
 
     /// Runs `delivery <arguments>` with the credentials of any client.
@@ -36,10 +41,13 @@ impl Replica {
     /// The output of `delivery <arguments> --json`.
     pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json"]].concat();
-        let printed = successful_output(
-            run_operator_command(self.core_url(), self.operator_client(), &arguments).await,
-        );
+        let printed = successful_output(self.run_delivery(&arguments).await);
         serde_json::from_str(&printed).unwrap()
+    }
+
+    /// Runs `delivery <arguments>`.
+    pub(crate) async fn run_delivery(&self, arguments: &[&str]) -> Output {
+        run_operator_command(self.core_url(), self.operator_client(), arguments).await
     }
 }
 

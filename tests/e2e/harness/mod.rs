@@ -57,7 +57,7 @@ pub(crate) use replica::Replica;
 pub(crate) use resource::{deliver, draft, iri};
 pub(crate) use response::Response;
 pub(crate) use routing_server::RoutingServer;
-pub(crate) use sql::{run_sql, stored_text};
+pub(crate) use sql::{run_sql, stored_bytes, stored_text};
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 
 /// Runs each test on SQLite and on PostgreSQL, as `<name>::sqlite` and `<name>::postgres`. A test

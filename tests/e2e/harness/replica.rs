@@ -1,5 +1,7 @@
 //! Two whole platforms over one PostgreSQL database, to test guarantees across cores.
 
+use std::path::PathBuf;
+
 use delivery::{Clock, Credentials, Policy, RateLimitConfig, Settings};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -36,13 +38,15 @@ impl Replica {
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
         let first = Self::start(tempfile::tempdir().unwrap(), &url, clock.clone(), &adjust).await;
         let directory = tempfile::tempdir().unwrap();
-        std::fs::copy(
-            first.directory.path().join("master.key"),
-            directory.path().join("master.key"),
-        )
-        .unwrap();
+        let master_key = directory.path().join("master.key");
+        std::fs::copy(first.master_key_file(), master_key).unwrap();
         let second = Self::start(directory, &url, clock, &adjust).await;
         Some([first, second])
+    }
+
+    /// Its own file of master keys.
+    pub(crate) fn master_key_file(&self) -> PathBuf {
+        self.directory.path().join("master.key")
     }
 
     /// The demo shop's REST client.

@@ -23,10 +23,15 @@ pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Everything in a platform's database: the bytes of `SQLite`'s files, or the rows of `PostgreSQL`'s
-/// tables.
+/// As [`stored_bytes`], as text.
 pub(crate) async fn stored_text(platform: &Platform) -> String {
-    let mut stored = String::new();
+    String::from_utf8_lossy(&stored_bytes(platform).await).into_owned()
+}
+
+/// Everything in a platform's database: the bytes of `SQLite`'s files, or the rows of `PostgreSQL`'s
+/// tables, with bytes in hexadecimal.
+pub(crate) async fn stored_bytes(platform: &Platform) -> Vec<u8> {
+    let mut stored = Vec::new();
     let Some(url) = &platform.database.url else {
         for entry in std::fs::read_dir(platform.directory.path()).unwrap() {
             let entry = entry.unwrap();
@@ -35,14 +40,18 @@ pub(crate) async fn stored_text(platform: &Platform) -> String {
                 .to_string_lossy()
                 .starts_with("delivery.sqlite")
             {
-                stored += &String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap());
+                stored.extend(std::fs::read(entry.path()).unwrap());
             }
         }
         return stored;
     };
     let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
     for table in run_sql(url, tables).await.lines() {
-        stored += &run_sql(url, &format!("SELECT t::text FROM {table} t")).await;
+        stored.extend(
+            run_sql(url, &format!("SELECT t::text FROM {table} t"))
+                .await
+                .bytes(),
+        );
     }
     stored
 }

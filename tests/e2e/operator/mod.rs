@@ -5,6 +5,7 @@ mod address_import;
 mod addresses;
 mod clients;
 mod keys;
+mod master_keys;
 mod repeating;
 mod stores;
 mod webhooks;

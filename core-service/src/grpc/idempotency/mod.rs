@@ -5,6 +5,7 @@
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
 
 mod erasing;
+mod reencrypting;
 mod request;
 mod steps;
 

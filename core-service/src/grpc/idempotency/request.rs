@@ -99,7 +99,7 @@ impl KeyedRequest {
 
     /// Encrypts a response, which can contain secrets.
     pub(super) fn encrypt(&self, secret_box: &SecretBox, message: &impl prost::Message) -> Vec<u8> {
-        let plain = message.encode_to_vec();
+        let plain = Zeroizing::new(message.encode_to_vec());
         encrypt(secret_box, self.key, &plain)
     }
 
@@ -152,6 +152,15 @@ pub(super) fn decrypt(
     encrypted: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, secret_box::Error> {
     secret_box.decrypt(Purpose::StoredResponse, &context(key), encrypted)
+}
+
+/// As [`SecretBox::reencrypt`].
+pub(super) fn reencrypt(
+    secret_box: &SecretBox,
+    key: Key,
+    encrypted: &[u8],
+) -> Result<Option<Vec<u8>>, secret_box::Error> {
+    secret_box.reencrypt(Purpose::StoredResponse, &context(key), encrypted)
 }
 
 /// A response can be decrypted only with the same API client and idempotency key.

@@ -1,4 +1,5 @@
-//! Rows of API clients, their idempotency keys, and the keys that sign their access tokens.
+//! Rows of API clients, their idempotency keys, the keys that sign their access tokens, and secrets of
+//! the platform itself.
 
 /// Rows of `api_clients`.
 pub(crate) mod api_client {
@@ -69,6 +70,24 @@ pub(crate) mod signing_key {
         pub id: String,
         pub encrypted_private_key: Vec<u8>,
         pub created_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `platform_secrets`.
+pub(crate) mod platform_secret {
+    use sea_orm::entity::prelude::*;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "platform_secrets")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub name: String,
+        pub encrypted_secret: Vec<u8>,
     }
 
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]

@@ -11,7 +11,7 @@ mod stores;
 mod webhooks;
 
 pub(super) use self::{
-    api_clients::{api_client, idempotency_key, signing_key},
+    api_clients::{api_client, idempotency_key, platform_secret, signing_key},
     deliveries::{delivery, retail_price_use, slot_booking, task},
     events::{event, event_counter, event_sequencer},
     geography::{geocode, zone_set},

@@ -1,0 +1,55 @@
+//! Encrypts stored responses with the current master key.
+
+use std::sync::Arc;
+
+use storage::idempotency_keys::{self, Key};
+
+use super::{Idempotency, request};
+use crate::{
+    error::Error,
+    grpc::master_keys::{BATCH, PAGE},
+    master_keys::KeyId,
+};
+
+impl Idempotency {
+    /// Examines the responses after one. Returns how many were reencrypted, and the last one that was
+    /// examined, unless it is the last of all.
+    pub(in crate::grpc) async fn reencrypt_responses(
+        &self,
+        after: Option<Key>,
+    ) -> Result<(u32, Option<Key>), Error> {
+        let reader = self.storage.reader();
+        let page = (KeyId::LENGTH, PAGE);
+        let page = idempotency_keys::list_prefixes(reader, after, page).await?;
+        let last = page.last().map(|(key, _)| *key);
+        let current = self.secret_box.current_key();
+        let others: Vec<_> = page
+            .into_iter()
+            .filter(|(_, prefix)| !current.encrypted(prefix))
+            .map(|(key, _)| key)
+            .collect();
+        let mut count = 0;
+        for batch in others.chunks(BATCH) {
+            let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
+            let write = self.storage.write(move |transaction| {
+                let (batch, secret_box) = (batch.clone(), Arc::clone(&secret_box));
+                Box::pin(async move {
+                    let mut count = 0;
+                    for key in batch {
+                        let found = idempotency_keys::find_and_lock(transaction, key).await?;
+                        let Some(old) = found else {
+                            continue;
+                        };
+                        if let Some(new) = request::reencrypt(&secret_box, key, &old)? {
+                            idempotency_keys::store_response(transaction, key, new).await?;
+                            count += 1;
+                        }
+                    }
+                    Ok::<_, Error>(count)
+                })
+            });
+            count += write.await?;
+        }
+        Ok((count, last))
+    }
+}

@@ -1,0 +1,460 @@
+//! The file with the master keys of a platform: one key a line, in Base64. The first is the current
+//! one, which encrypts; all decrypt. Changes replace the file atomically and keep its owner and mode.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::{MetadataExt as _, chown},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use clap::Subcommand;
+use process::secret_file;
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use zeroize::Zeroizing;
+
+pub(crate) const KEY_LENGTH: usize = 32;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "the master key {path} does not exist: create it with `core-service bootstrap`, or restore it from your backup"
+    )]
+    Missing { path: PathBuf },
+    #[error("cannot use the master key")]
+    File(#[from] secret_file::Error),
+    #[error("cannot write the master key {path}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error(
+        "the master key {path} is not 32 bytes of Base64 on each line; restore it from your backup, because secrets encrypted with it cannot be decrypted without it"
+    )]
+    Malformed { path: PathBuf },
+    #[error("{path} does not contain the master key {id}")]
+    NotFound { path: PathBuf, id: KeyId },
+    #[error("the master key {id} is the current one: make another key current first")]
+    Current { id: KeyId },
+}
+
+/// Identifies a master key: the first bytes of its SHA-256, which every ciphertext begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyId(pub(crate) [u8; KeyId::LENGTH]);
+
+impl KeyId {
+    pub(crate) const LENGTH: usize = 4;
+
+    /// Whether a ciphertext was encrypted with this key.
+    pub(crate) fn encrypted(self, ciphertext: &[u8]) -> bool {
+        ciphertext.starts_with(&self.0)
+    }
+
+    /// The id that a ciphertext begins with.
+    pub(crate) fn of_ciphertext(ciphertext: &[u8]) -> Option<Self> {
+        ciphertext.first_chunk().copied().map(Self)
+    }
+}
+
+impl std::fmt::Display for KeyId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_id = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u32::from_str_radix(text, 16).ok().filter(|_| is_id);
+        let number = number.ok_or("not the id of a master key: 8 hexadecimal digits")?;
+        Ok(Self(number.to_be_bytes()))
+    }
+}
+
+/// A change of the file, or none.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum MasterKeyCommand {
+    /// List the ids of the keys
+    List,
+    /// Add a new key, which only decrypts until `use` makes it current
+    ///
+    /// With several cores, copy the file to all of them before `use`.
+    Add {
+        /// Make it current at once, for a platform with one core
+        #[arg(long)]
+        current: bool,
+    },
+    /// Make a key the current one, which encrypts
+    Use {
+        /// Id of the key
+        id: KeyId,
+    },
+    /// Move a key that is no longer used to <FILE>.removed
+    ///
+    /// `delivery keys rotate-master` says which keys no stored secret uses. Older backups of the
+    /// database still need them.
+    Remove {
+        /// Id of the key
+        id: KeyId,
+    },
+}
+
+impl MasterKeyCommand {
+    /// Executes the command on a file. Returns the ids of its keys, the current one first.
+    pub fn run(self, path: &Path) -> Result<Vec<KeyId>, Error> {
+        let keys = match self {
+            Self::List => MasterKeys::read(path)?,
+            Self::Add { current } => change(path, |keys, _| {
+                keys.add(current);
+                Ok(())
+            })?,
+            Self::Use { id } => change(path, |keys, path| {
+                let at = keys.position(path, id)?;
+                keys.0[..=at].rotate_right(1);
+                Ok(())
+            })?,
+            Self::Remove { id } => change(path, |keys, path| keys.remove(path, id))?,
+        };
+        Ok(keys.ids().collect())
+    }
+}
+
+/// The keys of a file, the current one first. There is at least one.
+pub(crate) struct MasterKeys(Vec<MasterKey>);
+
+pub(crate) struct MasterKey(Zeroizing<[u8; KEY_LENGTH]>);
+
+impl MasterKey {
+    pub(crate) fn id(&self) -> KeyId {
+        let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(*self.0));
+        KeyId([a, b, c, d])
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8; KEY_LENGTH] {
+        &self.0
+    }
+
+    fn new() -> Self {
+        Self(Zeroizing::new(process::random::bytes()))
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let bytes = Zeroizing::new(BASE64_STANDARD.decode(line).ok()?);
+        let key = <[u8; KEY_LENGTH]>::try_from(bytes.as_slice()).ok()?;
+        Some(Self(Zeroizing::new(key)))
+    }
+}
+
+impl MasterKeys {
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        let text = secret_file::read(path).map_err(|error| match error {
+            secret_file::Error::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Error::Missing {
+                    path: path.to_owned(),
+                }
+            }
+            error => error.into(),
+        })?;
+        let malformed = || Error::Malformed {
+            path: path.to_owned(),
+        };
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let keys: Option<Vec<_>> = lines.map(MasterKey::parse).collect();
+        let keys = Self(keys.ok_or_else(malformed)?);
+        let mut ids: Vec<_> = keys.ids().collect();
+        ids.sort();
+        ids.dedup();
+        if ids.is_empty() || ids.len() < keys.0.len() {
+            return Err(malformed());
+        }
+        Ok(keys)
+    }
+
+    /// As [`MasterKeys::read`]; creates the file with a new key, readable only by its owner, if it
+    /// does not exist.
+    pub(crate) fn read_or_create(path: &Path) -> Result<Self, Error> {
+        let exists = path
+            .try_exists()
+            .map_err(|source| write_error(path, source))?;
+        if !exists {
+            let new = Self(vec![MasterKey::new()]);
+            new.create(path)
+                .map_err(|source| write_error(path, source))?;
+        }
+        Self::read(path)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &MasterKey> {
+        self.0.iter()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = KeyId> {
+        self.0.iter().map(MasterKey::id)
+    }
+
+    fn position(&self, path: &Path, id: KeyId) -> Result<usize, Error> {
+        let position = self.ids().position(|other| other == id);
+        position.ok_or_else(|| Error::NotFound {
+            path: path.to_owned(),
+            id,
+        })
+    }
+
+    fn add(&mut self, is_current: bool) {
+        let at = if is_current { 0 } else { self.0.len() };
+        self.0.insert(at, MasterKey::new());
+    }
+
+    /// Removes a key, after adding it to the removed ones.
+    fn remove(&mut self, path: &Path, id: KeyId) -> Result<(), Error> {
+        let at = self.position(path, id)?;
+        if at == 0 {
+            return Err(Error::Current { id });
+        }
+        let key = self.0.remove(at);
+        let mut removed_path = path.as_os_str().to_owned();
+        removed_path.push(".removed");
+        let removed_path = PathBuf::from(removed_path);
+        let mut removed = match Self::read(&removed_path) {
+            Err(Error::Missing { .. }) => Self(Vec::new()),
+            read => read?,
+        };
+        if removed.ids().all(|other| other != id) {
+            removed.0.push(key);
+        }
+        removed
+            .replace(&removed_path)
+            .map_err(|source| write_error(&removed_path, source))
+    }
+
+    /// Writes a new file and links it to `path` unless that exists, so that a crash leaves no partial
+    /// key.
+    fn create(&self, path: &Path) -> io::Result<()> {
+        let directory = directory(path);
+        match self.write_temporary(directory)?.persist_noclobber(path) {
+            Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
+            _ => File::open(directory)?.sync_all(),
+        }
+    }
+
+    fn replace(&self, path: &Path) -> io::Result<()> {
+        let directory = directory(path);
+        let file = self.write_temporary(directory)?;
+        if let Ok(replaced) = fs::metadata(path) {
+            let new = file.as_file().metadata()?;
+            if (new.uid(), new.gid()) != (replaced.uid(), replaced.gid()) {
+                chown(file.path(), Some(replaced.uid()), Some(replaced.gid()))?;
+            }
+            file.as_file().set_permissions(replaced.permissions())?;
+        }
+        file.persist(path)?;
+        File::open(directory)?.sync_all()
+    }
+
+    /// A flushed file with a random name and mode 0600: never one that somebody else has put there.
+    fn write_temporary(&self, directory: &Path) -> io::Result<NamedTempFile> {
+        let mut file = NamedTempFile::new_in(directory)?;
+        for key in self.iter() {
+            let text = Zeroizing::new(BASE64_STANDARD.encode(key.bytes()));
+            writeln!(file, "{}", *text)?;
+        }
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+}
+
+/// Flushes a file and its directory: a key must not be lost after a secret was encrypted with it,
+/// whichever program wrote the file.
+pub(crate) fn flush(path: &Path) -> Result<(), Error> {
+    let flushed = File::open(path).and_then(|file| file.sync_all());
+    let flushed = flushed.and_then(|()| match File::open(directory(path)) {
+        Ok(directory) => directory.sync_all(),
+        // A directory of another user, as `/etc/delivery` of root.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    });
+    flushed.or_else(|error| match error.kind() {
+        // File systems without flushes, or that nothing is written to.
+        io::ErrorKind::InvalidInput
+        | io::ErrorKind::ReadOnlyFilesystem
+        | io::ErrorKind::Unsupported => Ok(()),
+        _ => Err(write_error(path, error)),
+    })
+}
+
+/// Changes a file while no other process does.
+fn change(
+    path: &Path,
+    change: impl FnOnce(&mut MasterKeys, &Path) -> Result<(), Error>,
+) -> Result<MasterKeys, Error> {
+    let write_error = |source| write_error(path, source);
+    // A link stays a link.
+    let file = match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        file => file.map_err(write_error)?,
+    };
+    // The file itself cannot be locked: it is replaced.
+    let lock = File::open(directory(&file)).map_err(write_error)?;
+    lock.lock().map_err(write_error)?;
+    let mut keys = MasterKeys::read(&file)?;
+    change(&mut keys, &file)?;
+    keys.replace(&file).map_err(write_error)?;
+    Ok(keys)
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn write_error(path: &Path, source: io::Error) -> Error {
+    Error::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A file with one key, and the id of that key.
+    fn new_file() -> (tempfile::TempDir, PathBuf, KeyId) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("master.key");
+        let keys = MasterKeys::read_or_create(&path).unwrap();
+        let id = keys.ids().next().unwrap();
+        (directory, path, id)
+    }
+
+    fn add(current: bool) -> MasterKeyCommand {
+        MasterKeyCommand::Add { current }
+    }
+
+    #[test]
+    fn a_master_key_is_created_once_and_readable_only_by_its_owner() {
+        let (directory, path, first) = new_file();
+
+        let again = MasterKeys::read_or_create(&path).unwrap();
+
+        assert_eq!(again.ids().collect::<Vec<_>>(), [first]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+        let nowhere = directory.path().join("nowhere.key");
+        for command in [MasterKeyCommand::List, add(false)] {
+            let error = command.run(&nowhere).unwrap_err();
+            assert!(matches!(error, Error::Missing { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_new_master_key_is_not_written_into_a_file_of_somebody_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("master.key");
+        let planted = directory.path().join("planted");
+        fs::write(&planted, "").unwrap();
+        let guessed = path.with_extension(format!("key.{}", std::process::id()));
+        std::os::unix::fs::symlink(&planted, guessed).unwrap();
+
+        MasterKeys::read_or_create(&path).unwrap();
+
+        assert_eq!(fs::read_to_string(planted).unwrap(), "");
+    }
+
+    #[test]
+    fn keys_are_added_made_current_and_moved_to_the_removed_ones() {
+        let (_directory, path, first) = new_file();
+        let added = add(false).run(&path).unwrap();
+        let [_, second] = added[..] else {
+            panic!("{added:?}");
+        };
+        assert_eq!(added, [first, second]);
+        let added = add(true).run(&path).unwrap();
+        let third = added[0];
+        assert_eq!(added, [third, first, second]);
+
+        let used = MasterKeyCommand::Use { id: second }.run(&path).unwrap();
+        assert_eq!(used, [second, third, first]);
+        let list = || MasterKeyCommand::List.run(&path).unwrap();
+        assert_eq!(list(), used);
+
+        let remove = |id| MasterKeyCommand::Remove { id }.run(&path);
+        assert!(matches!(remove(second), Err(Error::Current { .. })));
+        assert_eq!(remove(first).unwrap(), [second, third]);
+        assert!(matches!(remove(first), Err(Error::NotFound { .. })));
+        assert_eq!(remove(third).unwrap(), [second]);
+        assert_eq!(list(), [second]);
+
+        let removed = path.with_extension("key.removed");
+        let ids = MasterKeyCommand::List.run(&removed).unwrap();
+        assert_eq!(ids, [first, third]);
+        let mode = fs::metadata(&removed).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_change_keeps_the_mode_and_the_link_of_the_file() {
+        let (directory, path, first) = new_file();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        let link = directory.path().join("link.key");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+
+        let changed = add(false).run(&link).unwrap();
+
+        assert_eq!(changed[0], first);
+        assert_eq!(MasterKeyCommand::List.run(&path).unwrap(), changed);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o400);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn concurrent_changes_lose_no_key() {
+        let (_directory, path, _) = new_file();
+
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| add(false).run(&path).unwrap());
+            }
+        });
+
+        assert_eq!(MasterKeyCommand::List.run(&path).unwrap().len(), 9);
+    }
+
+    #[test]
+    fn a_file_with_anything_but_different_keys_is_rejected() {
+        let (_directory, path, _) = new_file();
+        let key = fs::read_to_string(&path).unwrap();
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            MasterKeys::read(&path)
+        };
+
+        let half = BASE64_STANDARD.encode([7; KEY_LENGTH / 2]);
+        for text in ["", "\n", "not a key", &half, &format!("{key}{key}")] {
+            let read = read(text);
+            assert!(matches!(read, Err(Error::Malformed { .. })), "{text:?}");
+        }
+        let other = BASE64_STANDARD.encode([7; KEY_LENGTH]);
+        let keys = read(&format!("\n {}\r\n\n{other}", key.trim())).unwrap();
+        assert_eq!(keys.ids().count(), 2);
+    }
+
+    #[test]
+    fn an_id_is_eight_hexadecimal_digits() {
+        let id = KeyId([0, 0x1a, 0xff, 7]);
+
+        assert_eq!(id.to_string(), "001aff07");
+        assert_eq!("001AFF07".parse(), Ok(id));
+        for wrong in ["", "001aff0", "001aff078", "+01aff07", "001affg7"] {
+            assert!(wrong.parse::<KeyId>().is_err(), "{wrong}");
+        }
+    }
+}

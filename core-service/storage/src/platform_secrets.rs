@@ -1,0 +1,60 @@
+//! The encrypted secrets of the platform itself, by name.
+
+use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect, sea_query::OnConflict};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::platform_secret::{ActiveModel, Column, Entity},
+};
+
+/// A name and an encrypted secret.
+pub type StoredSecret = (String, Vec<u8>);
+
+pub async fn find(connection: &impl ConnectionTrait, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    let row = Entity::find_by_id(name).one(connection).await?;
+    Ok(row.map(|row| row.encrypted_secret))
+}
+
+pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<StoredSecret>, Error> {
+    let rows = Entity::find().all(connection).await?.into_iter();
+    Ok(rows.map(|row| (row.name, row.encrypted_secret)).collect())
+}
+
+/// All secrets, locked until the transaction ends.
+pub async fn list_and_lock(transaction: &impl ConnectionTrait) -> Result<Vec<StoredSecret>, Error> {
+    let query = Entity::find().order_by_asc(Column::Name).lock_exclusive();
+    let rows = query.all(transaction).await?.into_iter();
+    Ok(rows.map(|row| (row.name, row.encrypted_secret)).collect())
+}
+
+/// Inserts a secret, unless there is one of this name.
+pub async fn insert_if_absent(
+    transaction: &impl ConnectionTrait,
+    (name, encrypted_secret): StoredSecret,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        name: Set(name),
+        encrypted_secret: Set(encrypted_secret),
+    };
+    Entity::insert(row)
+        .on_conflict(OnConflict::column(Column::Name).do_nothing().to_owned())
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Replaces the ciphertext of a secret.
+pub async fn save(
+    transaction: &impl ConnectionTrait,
+    (name, encrypted_secret): StoredSecret,
+) -> Result<(), Error> {
+    let row = ActiveModel {
+        name: Set(name),
+        encrypted_secret: Set(encrypted_secret),
+    };
+    Entity::update(row)
+        .validate()?
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
