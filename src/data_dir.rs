@@ -2,29 +2,64 @@
 
 use std::{
     fs::{DirBuilder, File, TryLockError},
+    io::ErrorKind,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+
+/// The file of the database in a data directory.
+pub const DATABASE: &str = "delivery.sqlite";
+
+/// The file of the master key in a data directory.
+pub const MASTER_KEY: &str = "master.key";
+
+const LOCK: &str = "lock";
 
 /// A locked data directory. Unlocked when this value is dropped or the process ends.
-pub(crate) struct DataDir {
+pub struct DataDir {
     path: PathBuf,
     _lock: File,
 }
 
 impl DataDir {
-    /// Creates the directory if missing, and locks it. Fails if another process holds the lock.
+    /// As [`DataDir::lock`]; fails if there is anything in the directory.
+    pub fn lock_empty(path: &Path) -> anyhow::Result<Self> {
+        let display = path.display();
+        let entries = match path.read_dir() {
+            Ok(entries) => entries.collect(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        for entry in entries.with_context(|| format!("cannot list {display}"))? {
+            let name = entry.file_name();
+            // The second belongs to a disk.
+            ensure!(
+                name == LOCK || name == "lost+found",
+                "the data directory {display} is not empty: it contains {}; name a new one with --data-dir",
+                name.display()
+            );
+        }
+        Self::lock(path)
+    }
+
+    /// Creates the directory if missing, and locks it. Fails if another process holds the lock, or if
+    /// a backup was being restored to it.
     pub(crate) fn lock(path: &Path) -> anyhow::Result<Self> {
         let display = path.display();
+        let restoring = core_service::restoring_path(&path.join(DATABASE));
+        ensure!(
+            !restoring.exists(),
+            "a backup was being restored to {display}: remove the directory, and restore the backup again"
+        );
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .with_context(|| format!("cannot create the data directory {display}"))?;
 
-        let lock = File::create(path.join("lock"))
+        let lock = File::create(path.join(LOCK))
             .with_context(|| format!("cannot write to the data directory {display}"))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
@@ -40,12 +75,12 @@ impl DataDir {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Path of a file in the directory.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 }

@@ -24,14 +24,12 @@ use url::Url;
 use webhook_dispatcher::WebhookDispatcher;
 
 pub use core_service::{Clock, Credentials, Demo};
+pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
 pub use settings::{DEFAULT_DATA_DIR, Settings};
 
-use crate::{data_dir::DataDir, ready::ReadyFile, service_handle::ServiceHandle};
-
-/// The master keys, in the data directory.
-pub const MASTER_KEY_FILE: &str = "master.key";
+use crate::{ready::ReadyFile, service_handle::ServiceHandle};
 
 /// Timeout of a graceful shutdown, for all services together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -175,7 +173,7 @@ fn core_config(
     let database_url = match (&settings.database_url, &settings.database_url_file) {
         (Some(url), _) => url.expose().clone(),
         (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-        (None, None) => sqlite_url(&data_dir.file("delivery.sqlite"))?,
+        (None, None) => sqlite_url(&data_dir.file(DATABASE))?,
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
@@ -193,7 +191,7 @@ fn core_config(
         all_in_one: true,
         gazetteer_file: data_dir.file("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
-        ..core_service::Config::new(database_url, data_dir.file(MASTER_KEY_FILE))
+        ..core_service::Config::new(database_url, data_dir.file(MASTER_KEY))
     })
 }
 

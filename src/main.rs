@@ -25,6 +25,10 @@ async fn main() -> ExitCode {
         Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,
         Command::MasterKey(master_key) => master_key.run(),
+        Command::Health(health) => health.run().await,
+        Command::Backup(backup) => backup.run().await,
+        Command::Verify(verify) => verify.run().await,
+        Command::Restore(restore) => restore.run().await,
     };
 
     match result {

@@ -174,6 +174,7 @@ impl From<Error> for Status {
                 | storage::Error::SerializationFailure(_)
                 | storage::Error::Timeout
                 | storage::Error::WriterStopped
+                | storage::Error::LogNotTruncated
                 | storage::Error::RolledBack,
             ) => (Code::Unavailable, "UNAVAILABLE"),
             Error::SecretBox(secret_box::Error::UnknownKey { .. }) => {

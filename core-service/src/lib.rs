@@ -2,6 +2,7 @@
 //! `storage`.
 
 mod access_token;
+mod backup;
 mod bootstrap;
 mod call_limits;
 mod config;
@@ -20,6 +21,9 @@ mod service;
 mod start_error;
 mod startup;
 
+pub use backup::{
+    Backup, BackupError, BackupSource, back_up, partial_path, restore, restoring_path, verify,
+};
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
     Config, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,

@@ -12,14 +12,17 @@ use sea_orm_migration::sea_orm::sqlx::{
     sqlite::SqliteConnectOptions,
 };
 
+/// The file of an `SQLite` URL; `None` for a database in memory.
+pub fn sqlite_file(url: &str) -> Option<PathBuf> {
+    let is_file = url.starts_with("sqlite:") && !url.contains(":memory:");
+    let options = SqliteConnectOptions::from_str(url).ok();
+    let file = options.filter(|_| is_file)?.get_filename().to_owned();
+    Some(file)
+}
+
 /// The file that opening an `SQLite` URL would create.
 pub fn new_sqlite_file(url: &str) -> Option<PathBuf> {
-    let creates = url.starts_with("sqlite:") && url.contains("mode=rwc");
-    let options = SqliteConnectOptions::from_str(url)
-        .ok()
-        .filter(|_| creates)?;
-    let file = options.get_filename();
-    (!file.exists()).then(|| file.to_owned())
+    sqlite_file(url).filter(|file| url.contains("mode=rwc") && !file.exists())
 }
 
 /// Creates the file of an `SQLite` URL, unless it exists, readable only by its owner. `SQLite` would

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::Args;
 use core_service::MasterKeyCommand;
-use delivery::{DEFAULT_DATA_DIR, MASTER_KEY_FILE};
+use delivery::{DEFAULT_DATA_DIR, MASTER_KEY};
 
 use crate::cli::output;
 
@@ -25,7 +25,7 @@ pub(crate) struct MasterKey {
 
 impl MasterKey {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let ids = self.command.run(&self.data_dir.join(MASTER_KEY_FILE))?;
+        let ids = self.command.run(&self.data_dir.join(MASTER_KEY))?;
         let mut lines = String::new();
         for id in ids {
             writeln!(lines, "{id}")?;

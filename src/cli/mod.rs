@@ -4,10 +4,13 @@
 mod access;
 mod address;
 mod addresses;
+mod backup;
 mod clients;
 mod definition;
 mod erase;
 mod errors;
+mod health;
+mod http_probe;
 mod id;
 mod keys;
 mod master_key;
@@ -36,6 +39,7 @@ Examples:
   delivery stores create --name 'Book shop' --address '45 Rue d’Ulm, Paris'
   delivery clients create --store ID --name Website --scopes 'deliveries tasks'
   delivery tasks complete /api/tasks/ID         complete a task as a courier
+  delivery backup /mnt/backups/today.backup     back up the database while it is in use
 
 The operator's commands call the all-in-one that runs on --data-dir (by default ./delivery-data).
 With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
@@ -92,6 +96,20 @@ pub(crate) enum Command {
     ///
     /// A running `delivery` reads the file again.
     MasterKey(master_key::MasterKey),
+    /// Check whether a program is ready, for container health checks
+    ///
+    /// Exits with 0 if `GET /readyz` is answered with 200 within 2 s, else with 1 and the reason.
+    Health(health::Health),
+    /// Back up a platform over `SQLite` into one file, while it serves
+    ///
+    /// The file contains everything that was acknowledged before, and is readable by its owner only. It
+    /// appears once it is complete. Not included: the gazetteer, whose addresses can be imported again,
+    /// and, unless asked for, the master key, without which the file cannot be restored.
+    Backup(backup::Backup),
+    /// Verify a backup: its checksum, its consistency and its schema
+    Verify(backup::Verify),
+    /// Restore a backup to a new data directory, from which `delivery` can be started
+    Restore(backup::Restore),
 }
 
 /// Parses the command line. Exits with status 2 if it is invalid.

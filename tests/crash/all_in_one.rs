@@ -32,6 +32,13 @@ impl AllInOne {
         Self::start_under(&PROGRAMS.delivery, |_| Vec::new()).await
     }
 
+    /// Starts it with the data directory `data` of a directory.
+    pub(crate) async fn start_with_data(directory: TempDir) -> Self {
+        let data_dir = directory.path().join("data");
+        let program = &PROGRAMS.delivery;
+        Self::start_in(data_dir, program, Vec::new(), Vec::new(), directory).await
+    }
+
     /// Starts it under another program. `arguments` gets the parent of the data directory.
     pub(crate) async fn start_under(
         program: &Path,

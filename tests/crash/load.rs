@@ -94,6 +94,8 @@ struct Progress {
     failed: u64,
     /// When the latest successful request was sent.
     last_sent: Option<Instant>,
+    /// The longest time from request to success.
+    slowest: Duration,
 }
 
 impl Load {
@@ -121,6 +123,16 @@ impl Load {
             finish,
             journal,
         }
+    }
+
+    /// The acknowledged writes so far.
+    pub(crate) fn acknowledged(&self) -> Acknowledged {
+        self.journal.acknowledged.lock().unwrap().clone()
+    }
+
+    /// The longest time that a successful request took.
+    pub(crate) fn slowest_success(&self) -> Duration {
+        self.journal.progress.borrow().slowest
     }
 
     /// Waits for this many more successful requests.
@@ -280,6 +292,7 @@ impl Journal {
         self.progress.send_modify(|progress| {
             progress.succeeded += 1;
             progress.last_sent = progress.last_sent.max(Some(sent));
+            progress.slowest = progress.slowest.max(sent.elapsed());
         });
     }
 

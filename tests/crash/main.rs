@@ -52,6 +52,7 @@ use documentation::Documentation;
 use response::Response;
 
 mod across_cores;
+mod backup;
 mod bootstrap;
 mod capacity_refill;
 mod clock;

@@ -161,7 +161,7 @@ pub(crate) async fn verify(
 }
 
 /// Waits until every notification has its final outcome and every event its number.
-async fn settle(query: impl Fn(&str) -> String, timeout: Duration) {
+pub(crate) async fn settle(query: impl Fn(&str) -> String, timeout: Duration) {
     let deadline = Instant::now() + timeout;
     loop {
         let unsettled = query(UNSETTLED);

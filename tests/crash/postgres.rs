@@ -189,6 +189,13 @@ impl Postgres {
             .to_owned()
     }
 
+    /// One of PostgreSQL's programs, with its connection by the usual environment variables.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.envs([("PGHOST", &*self.directory), ("PGUSER", "delivery")]);
+        command
+    }
+
     /// Starts statements in one transaction, without waiting for them.
     pub(crate) fn start_sql(&self, statements: &str) -> Child {
         let mut psql = self.psql();

@@ -59,6 +59,8 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
             .pragma("cache_size", "-16000")
             // Erased personal data must not stay in free pages.
             .pragma("secure_delete", "ON")
+            // The writer's: see `generation`.
+            .pragma("wal_autocheckpoint", "0")
             .statement_cache_capacity(STATEMENT_CACHE)
     });
     options

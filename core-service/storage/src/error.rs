@@ -26,6 +26,8 @@ pub enum Error {
     /// The group commit was rolled back; its writes are retried one by one.
     #[error("the transaction was rolled back")]
     RolledBack,
+    #[error("the write-ahead log cannot be truncated")]
+    LogNotTruncated,
     /// A row that this program can't have written.
     #[error("{table} has an inconsistent row: {reason}")]
     Inconsistent { table: &'static str, reason: String },

@@ -2,6 +2,7 @@
 //! file per aggregate, where each lookup takes the store as a parameter.
 
 pub mod api_clients;
+pub mod backup;
 pub mod deliveries;
 pub mod delivery_pages;
 mod entity;
@@ -33,6 +34,7 @@ mod error;
     reason = "a fixture that fails must fail its test"
 )]
 pub mod fixture;
+mod generation;
 mod group_commit;
 mod health_check;
 mod lease_clock;

@@ -91,6 +91,7 @@ mod tests {
         files.sort();
         let expected = [
             "delivery.sqlite",
+            "delivery.sqlite-generation",
             "delivery.sqlite-shm",
             "delivery.sqlite-wal",
         ];

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
-use sea_orm::{
-    ConnectionTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _,
-};
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _};
 
 use super::{
     Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, deliveries,
-    group_commit::GroupCommit, schema,
+    generation::Generation, group_commit::GroupCommit, schema,
 };
 
 /// The database.
@@ -60,11 +58,20 @@ impl Storage {
         writer: DatabaseConnection,
         write_timeout: Duration,
     ) -> Result<Self, Error> {
+        let generation = Generation::of(url);
+        if let Some(generation) = &generation {
+            generation.check(&writer).await?;
+        }
         schema::migrate(&writer).await?;
+        if let Some(generation) = &generation {
+            generation.begin(&writer).await?;
+        }
         let writer = match writer.get_database_backend() {
-            DbBackend::Sqlite => {
-                Writer::GroupCommit(GroupCommit::start(url.to_owned(), writer, write_timeout))
-            }
+            DbBackend::Sqlite => Writer::GroupCommit(GroupCommit::start(
+                url.to_owned(),
+                (writer, generation),
+                write_timeout,
+            )),
             _ => Writer::Concurrent(writer),
         };
         Ok(Self {
@@ -133,12 +140,10 @@ impl Storage {
     /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps them
     /// until it vacuums the table.
     pub async fn truncate_log(&self) -> Result<(), Error> {
-        if self.is_single_process() {
-            self.reader
-                .execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)")
-                .await?;
+        match &self.writer {
+            Writer::GroupCommit(group_commit) => group_commit.truncate_log().await,
+            Writer::Concurrent(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Waits for the writes in progress and closes the connections.

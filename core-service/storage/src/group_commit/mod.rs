@@ -2,13 +2,12 @@
 //! commit share the next one, and return when it is on disk. If one of them fails, all are rolled
 //! back and run again, each in a savepoint.
 
+mod job;
 #[cfg(test)]
 mod tests;
 mod write_check;
 
 use std::{
-    any::Any,
-    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::future::BoxFuture;
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
     TransactionTrait,
@@ -26,7 +25,12 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Error, WriteError, connect::open_sqlite_writer};
+use super::{
+    Error, WriteError,
+    connect::open_sqlite_writer,
+    generation::{Checkpoint, Generation, run_checkpoint},
+};
+use job::{Job, JobResult, TruncateLog, Write};
 pub(super) use write_check::WriteCheck;
 
 /// The capacity of the queue. More writes would time out before their commit.
@@ -34,6 +38,12 @@ const QUEUE_CAPACITY: usize = 4096;
 
 /// The largest number of writes in one commit.
 const MAX_BATCH: usize = 256;
+
+/// The number of writes between two checkpoints: some megabytes of log.
+const WRITES_PER_CHECKPOINT: usize = 512;
+
+/// The number of writes that a commit counts as, if it has fewer: 64 commits make a checkpoint.
+const MIN_WRITES: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct GroupCommit {
@@ -47,7 +57,7 @@ impl GroupCommit {
     /// Starts the writer on `connection`. After a failure it opens another one from `url`.
     pub(super) fn start(
         url: String,
-        connection: DatabaseConnection,
+        (connection, generation): (DatabaseConnection, Option<Generation>),
         write_timeout: Duration,
     ) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
@@ -57,6 +67,8 @@ impl GroupCommit {
             Writer {
                 url,
                 connection: Some(connection),
+                generation,
+                writes_in_log: 0,
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
                 savepoints: 0,
@@ -81,6 +93,13 @@ impl GroupCommit {
         E: WriteError,
     {
         self.queue.write(work).await
+    }
+
+    /// Moves the commits so far into the main file, and empties the log.
+    pub(super) async fn truncate_log(&self) -> Result<(), Error> {
+        let (reply, result) = oneshot::channel();
+        self.queue.push(Box::new(TruncateLog::new(reply)))?;
+        self.queue.result(result).await
     }
 
     pub(super) fn write_check(&self) -> WriteCheck {
@@ -114,16 +133,22 @@ impl Queue {
             return Err(Error::Timeout.into());
         }
         let (reply, result) = oneshot::channel();
-        let job = Box::new(Write {
-            work,
-            result: None,
-            reply,
-        });
+        self.push(Box::new(Write::new(work, reply)))?;
+        self.result(result).await
+    }
+
+    fn push(&self, job: Box<dyn Job>) -> Result<(), Error> {
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
-        })?;
-        // A write that times out in the queue is never run.
+        })
+    }
+
+    /// Waits for the result of a job. A write that times out in the queue is never run.
+    async fn result<T, E: WriteError>(
+        &self,
+        result: oneshot::Receiver<Result<T, E>>,
+    ) -> Result<T, E> {
         match tokio::time::timeout(self.write_timeout, result).await {
             Ok(result) => result.map_err(|_| Error::WriterStopped)?,
             Err(_) => Err(Error::Timeout.into()),
@@ -154,6 +179,9 @@ const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 struct Writer {
     url: String,
     connection: Option<DatabaseConnection>,
+    generation: Option<Generation>,
+    /// Since the last checkpoint.
+    writes_in_log: usize,
     commit_timer: CommitTimer,
     failures: Arc<AtomicU64>,
     /// How many of the next commits have savepoints.
@@ -175,14 +203,58 @@ impl Writer {
                     }
                 }
             }
+            self.writes_in_log += batch.len().max(MIN_WRITES);
+            if batch.iter().any(|job| job.truncates_log()) {
+                let truncated = self.checkpoint(Checkpoint::Truncate).await;
+                for job in batch.iter_mut().filter(|job| job.truncates_log()) {
+                    if truncated.is_err() {
+                        job.fail(Error::LogNotTruncated);
+                    }
+                }
+            }
             for job in batch.drain(..) {
                 job.respond();
             }
+            if self.writes_in_log >= WRITES_PER_CHECKPOINT {
+                // The cause of a failure also fails the next write. Repeated after it.
+                let _ = self.checkpoint(Checkpoint::Passive).await;
+            }
         }
-        match self.connection {
-            Some(connection) => connection.close().await.map_err(Error::from),
-            None => Ok(()),
+        let Some(connection) = self.connection else {
+            return Ok(());
+        };
+        if self.generation.is_some() {
+            Generation::end(&connection).await?;
         }
+        connection.close().await.map_err(Error::from)
+    }
+
+    /// Runs a checkpoint. Until it ends, the next writes wait.
+    async fn checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
+        self.commit_timer.set(Some(Instant::now()));
+        let result = self.run_checkpoint(checkpoint).await;
+        self.commit_timer.set(None);
+        match &result {
+            Ok(()) => self.writes_in_log = 0,
+            Err(error) => {
+                let error = error as &dyn std::error::Error;
+                tracing::warn!(error, "cannot run a checkpoint");
+            }
+        }
+        result
+    }
+
+    async fn run_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => open_sqlite_writer(&self.url).await?,
+        };
+        let result = match &self.generation {
+            Some(generation) => generation.checkpoint(&connection, checkpoint).await,
+            None => run_checkpoint(&connection, checkpoint).await,
+        };
+        self.keep(connection, result.is_ok()).await;
+        result
     }
 
     /// Runs the jobs in one transaction and commits it. After an error all are rolled back.
@@ -223,9 +295,15 @@ impl Writer {
             None => open_sqlite_writer(&self.url).await?,
         };
         let result = transact(&connection, jobs, savepoints).await;
-        if result.is_ok() {
+        self.keep(connection, result.is_ok()).await;
+        result
+    }
+
+    /// Keeps a connection for the next transaction, unless it has failed.
+    async fn keep(&mut self, connection: DatabaseConnection, is_usable: bool) {
+        if is_usable {
             self.connection = Some(connection);
-            return result;
+            return;
         }
         // After a full disk or an I/O error, SQLite may end the transaction without notifying the
         // driver. On the same connection, the driver would begin the next transaction as a
@@ -233,7 +311,6 @@ impl Writer {
         if let Err(error) = connection.close().await {
             tracing::warn!(%error, "cannot close the connection of a failed transaction");
         }
-        result
     }
 }
 
@@ -284,89 +361,4 @@ async fn transact(
     }
     transaction.commit().await?;
     Ok(Committed::Yes)
-}
-
-/// The result of a job's work.
-enum JobResult {
-    Done,
-    /// The caller's code returned an error of its own or a unique violation: what it wrote is rolled
-    /// back.
-    Failed,
-    /// The work failed otherwise in the database, or panicked: the state of the transaction is
-    /// unknown.
-    Broken,
-}
-
-/// A [`Write`] with its type parameters erased.
-trait Job: Send {
-    /// Whether the caller still waits.
-    fn is_caller_waiting(&self) -> bool;
-    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
-    /// The storage error that the work returned.
-    fn error(&self) -> Option<&Error>;
-    /// Sets the error, unless the work returned an error.
-    fn fail(&mut self, error: Error);
-    fn respond(self: Box<Self>);
-}
-
-struct Write<T, E, W> {
-    work: W,
-    result: Option<Result<T, E>>,
-    reply: oneshot::Sender<Result<T, E>>,
-}
-
-impl<T, E, W> Job for Write<T, E, W>
-where
-    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send,
-    T: Send,
-    E: WriteError,
-{
-    fn is_caller_waiting(&self) -> bool {
-        !self.reply.is_closed()
-    }
-
-    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
-        let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
-        async move {
-            let result = work
-                .await
-                .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(panic.as_ref())).into()));
-            let job_result = match &result {
-                Ok(_) => JobResult::Done,
-                Err(error) => match error.as_storage() {
-                    Some(error) if !error.is_unique_violation() => JobResult::Broken,
-                    _ => JobResult::Failed,
-                },
-            };
-            self.result = Some(result);
-            job_result
-        }
-        .boxed()
-    }
-
-    fn error(&self) -> Option<&Error> {
-        self.result.as_ref()?.as_ref().err()?.as_storage()
-    }
-
-    fn fail(&mut self, error: Error) {
-        if !matches!(self.result, Some(Err(_))) {
-            self.result = Some(Err(error.into()));
-        }
-    }
-
-    fn respond(self: Box<Self>) {
-        let result = self
-            .result
-            .unwrap_or_else(|| Err(Error::WriterStopped.into()));
-        // Fails if the caller timed out. The write stays committed.
-        let _ = self.reply.send(result);
-    }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -1,0 +1,315 @@
+//! Backups of a platform over `SQLite`: taken while it serves, verified, restored elsewhere.
+//!
+//! A backup is one file: an `SQLite` database with a description of itself, and a checksum. It contains
+//! everything but the master key, which is included on request, and the gazetteer, whose addresses can
+//! be imported again.
+
+mod checksum;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use process::secret_file;
+use serde::Serialize;
+use storage::backup::{Contents, Description};
+use zeroize::Zeroizing;
+
+use crate::{
+    master_keys::{self, KeyId},
+    secret_box::SecretBox,
+};
+
+/// Why a backup cannot be taken, verified or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error(
+        "{0} does not exist: name the data directory of an all-in-one over SQLite (--data-dir), or the file (--database-file); PostgreSQL is backed up by its own tools, see docs/backup.md"
+    )]
+    NoDatabase(PathBuf),
+    #[error("{0} exists: name another file, or replace it with --force")]
+    Exists(PathBuf),
+    #[error("{0} is beside the database: name a file in another directory, better on another disk")]
+    BesideDatabase(PathBuf),
+    #[error("another backup is being written to {0}")]
+    Locked(PathBuf),
+    #[error("{path} cannot be used")]
+    File { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be backed up")]
+    Copy {
+        path: PathBuf,
+        source: storage::Error,
+    },
+    #[error(
+        "{0} is not a complete backup: its checksum is missing or wrong; use another copy of it, or an earlier backup"
+    )]
+    Damaged(PathBuf),
+    #[error("{path} cannot be restored")]
+    Unusable {
+        path: PathBuf,
+        source: storage::Error,
+    },
+    #[error("cannot read the master key to be included")]
+    ReadMasterKey(#[from] secret_file::Error),
+    #[error("this backup does not include the master key: name its file with --master-key-file")]
+    NoMasterKey,
+    #[error(transparent)]
+    MasterKey(#[from] master_keys::Error),
+    #[error("{path} is another master key than that of the platform, {expected}")]
+    OtherMasterKey { path: PathBuf, expected: String },
+}
+
+/// A backup, as reported to the operator.
+#[derive(Debug, Serialize)]
+pub struct Backup {
+    pub file: PathBuf,
+    pub bytes: u64,
+    pub taken_at: String,
+    /// The version of the program that took it.
+    pub program: String,
+    /// The last migration of its schema.
+    pub schema: String,
+    /// The identifier of the master key that it requires.
+    pub master_key: Option<String>,
+    pub includes_master_key: bool,
+    /// The number of rows, by what they are.
+    pub counts: BTreeMap<&'static str, i64>,
+}
+
+/// Where a backup comes from.
+#[derive(Clone, Debug)]
+pub struct BackupSource {
+    pub database: PathBuf,
+    /// The master key's file, if the key is to be included.
+    pub master_key_file: Option<PathBuf>,
+    pub taken_at: Timestamp,
+    /// The version of this program.
+    pub program: String,
+}
+
+/// The path under which a backup is written until it is complete.
+pub fn partial_path(backup: &Path) -> PathBuf {
+    let mut path = backup.as_os_str().to_owned();
+    path.push(".partial");
+    path.into()
+}
+
+/// Takes a backup. The file appears once it is complete and on disk.
+pub async fn back_up(
+    source: &BackupSource,
+    file: &Path,
+    replace: bool,
+) -> Result<Backup, BackupError> {
+    let database = &source.database;
+    if !database.is_file() {
+        return Err(BackupError::NoDatabase(database.clone()));
+    }
+    if !replace && file.exists() {
+        return Err(BackupError::Exists(file.to_owned()));
+    }
+    let directory = directory_of(file);
+    let canonical = |path: &Path| path.canonicalize().map_err(|error| failed(path, error));
+    if canonical(directory)? == canonical(directory_of(database))? {
+        return Err(BackupError::BesideDatabase(file.to_owned()));
+    }
+    let master_key = match &source.master_key_file {
+        Some(path) => {
+            SecretBox::open(path)?;
+            Some(secret_file::read(path)?)
+        }
+        None => None,
+    };
+
+    let partial = partial_path(file);
+    let mut copy = create_locked(&partial)?;
+    let description = Description {
+        taken_at: source.taken_at,
+        program: source.program.clone(),
+        master_key: master_key.map(|key| key.trim().to_owned()),
+    };
+    let written = async {
+        storage::backup::copy(database, &partial, &description)
+            .await
+            .map_err(|source| BackupError::Copy {
+                path: database.clone(),
+                source,
+            })?;
+        checksum::append(&mut copy)
+            .and_then(|()| fs::rename(&partial, file))
+            .and_then(|()| File::open(directory)?.sync_all())
+            .map_err(|error| failed(file, error))
+    };
+    if let Err(error) = written.await {
+        // The cause is reported, also if this fails.
+        let _ = fs::remove_file(&partial);
+        return Err(error);
+    }
+    inspect(file, file).await.map(|(backup, _)| backup)
+}
+
+/// Verifies a backup: its checksum, its consistency and its schema.
+pub async fn verify(file: &Path) -> Result<Backup, BackupError> {
+    copy_verified(file, &mut io::sink())?;
+    inspect(file, file).await.map(|(backup, _)| backup)
+}
+
+/// Restores a backup as `database` and `master_key`, in a directory without either. The database
+/// appears last: what is left of an interrupted restore cannot be started.
+pub async fn restore(
+    file: &Path,
+    master_key_file: Option<&Path>,
+    (database, master_key): (&Path, &Path),
+) -> Result<Backup, BackupError> {
+    let copy = restoring_path(database);
+    let mut target = create_new(&copy)?;
+    let restored = restore_to(
+        (file, master_key_file),
+        (&copy, &mut target),
+        (database, master_key),
+    );
+    let restored = restored.await;
+    if restored.is_err() {
+        // The cause is reported, also if this fails.
+        for path in [master_key, &copy] {
+            let _ = fs::remove_file(path);
+        }
+    }
+    restored
+}
+
+async fn restore_to(
+    (file, master_key_file): (&Path, Option<&Path>),
+    (copy, target): (&Path, &mut File),
+    (database, master_key): (&Path, &Path),
+) -> Result<Backup, BackupError> {
+    copy_verified(file, target)?;
+    target.sync_all().map_err(|error| failed(copy, error))?;
+    let (backup, contents) = inspect(copy, file).await?;
+    let key = match (master_key_file, contents.description.master_key) {
+        (Some(path), _) => secret_file::read(path)?,
+        (None, Some(key)) => Zeroizing::new(key),
+        (None, None) => return Err(BackupError::NoMasterKey),
+    };
+    write_new(master_key, key.trim()).map_err(|error| failed(master_key, error))?;
+    let secret_box = SecretBox::open(master_key)?;
+    if let Some(encrypted) = &contents.encrypted_private_key
+        && !KeyId::of_ciphertext(encrypted).is_some_and(|id| secret_box.key_ids().contains(&id))
+    {
+        let named = master_key_file.unwrap_or(file).to_owned();
+        return Err(BackupError::OtherMasterKey {
+            path: named,
+            expected: backup.master_key.unwrap_or_default(),
+        });
+    }
+    let unusable = |source| BackupError::Unusable {
+        path: file.to_owned(),
+        source,
+    };
+    let made_startable = storage::backup::make_startable(copy, database).await;
+    made_startable.map_err(unusable)?;
+    target
+        .sync_all()
+        .and_then(|()| fs::rename(copy, database))
+        .and_then(|()| File::open(directory_of(database))?.sync_all())
+        .map_err(|error| failed(database, error))?;
+    Ok(backup)
+}
+
+/// The path under which a database is restored until it is complete.
+pub fn restoring_path(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-restoring");
+    path.into()
+}
+
+/// Inspects a backup at `path` that is reported as `file`.
+async fn inspect(path: &Path, file: &Path) -> Result<(Backup, Contents), BackupError> {
+    let contents =
+        storage::backup::inspect(path)
+            .await
+            .map_err(|source| BackupError::Unusable {
+                path: file.to_owned(),
+                source,
+            })?;
+    let metadata = fs::metadata(file).map_err(|error| failed(file, error))?;
+    let description = &contents.description;
+    let backup = Backup {
+        file: file.to_owned(),
+        bytes: metadata.len(),
+        taken_at: description.taken_at.to_string(),
+        program: description.program.clone(),
+        schema: contents.schema.clone(),
+        master_key: contents
+            .encrypted_private_key
+            .as_deref()
+            .and_then(KeyId::of_ciphertext)
+            .map(|id| id.to_string()),
+        includes_master_key: description.master_key.is_some(),
+        counts: contents.counts.iter().copied().collect(),
+    };
+    Ok((backup, contents))
+}
+
+fn copy_verified(file: &Path, target: &mut impl io::Write) -> Result<(), BackupError> {
+    let copied = File::open(file).and_then(|mut open| checksum::copy_verified(&mut open, target));
+    if copied.map_err(|error| failed(file, error))? {
+        return Ok(());
+    }
+    Err(BackupError::Damaged(file.to_owned()))
+}
+
+/// An empty file that no other backup is written to.
+fn create_locked(path: &Path) -> Result<File, BackupError> {
+    let mut options = File::options();
+    let file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| failed(path, error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => return Err(BackupError::Locked(path.to_owned())),
+        Err(fs::TryLockError::Error(error)) => return Err(failed(path, error)),
+    }
+    file.set_len(0).map_err(|error| failed(path, error))?;
+    Ok(file)
+}
+
+fn create_new(path: &Path) -> Result<File, BackupError> {
+    let mut options = File::options();
+    let options = options.write(true).create_new(true).mode(0o600);
+    options.open(path).map_err(|error| failed(path, error))
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = File::options();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
+}
+
+fn directory_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> BackupError {
+    BackupError::File {
+        path: path.to_owned(),
+        source,
+    }
+}

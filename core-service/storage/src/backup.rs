@@ -1,0 +1,186 @@
+//! Backups of an `SQLite` database: consistent copies, taken while it is in use.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use sea_orm::{
+    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Statement,
+    sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode},
+};
+
+use super::{Error, generation::Generation};
+
+/// What a backup says about itself, in a table of its own.
+#[derive(Clone, Debug)]
+pub struct Description {
+    pub taken_at: Timestamp,
+    /// The version of the program that took it.
+    pub program: String,
+    /// The text of the master key's file, if it is included.
+    pub master_key: Option<String>,
+}
+
+/// What is in a backup.
+#[derive(Debug)]
+pub struct Contents {
+    pub description: Description,
+    /// The last migration.
+    pub schema: String,
+    /// The number of rows, by what they are.
+    pub counts: Vec<(&'static str, i64)>,
+    /// Of a signing key, encrypted with the master key.
+    pub encrypted_private_key: Option<Vec<u8>>,
+}
+
+const COUNTS: [(&str, &str); 6] = [
+    ("stores", "stores"),
+    ("api_clients", "api_clients"),
+    ("deliveries", "deliveries"),
+    ("events", "events"),
+    ("webhooks", "webhooks"),
+    (
+        "notifications_to_send",
+        "notifications WHERE state IN ('pending', 'leased')",
+    ),
+];
+
+/// Copies a database into an empty file, as it is at one instant. The database may be in use.
+pub async fn copy(database: &Path, target: &Path, description: &Description) -> Result<(), Error> {
+    let source = connect(database, |sqlite| sqlite).await?;
+    let copied = copy_from(&source, database, target).await;
+    source.close().await?;
+    copied?;
+
+    let copy = connect(target, |sqlite| {
+        sqlite.journal_mode(SqliteJournalMode::Delete)
+    })
+    .await?;
+    let described = describe(&copy, description).await;
+    copy.close().await?;
+    described
+}
+
+async fn copy_from(
+    source: &DatabaseConnection,
+    database: &Path,
+    target: &Path,
+) -> Result<(), Error> {
+    Generation::beside(database).check(source).await?;
+    let target = target
+        .to_str()
+        .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
+    let statement =
+        Statement::from_sql_and_values(DbBackend::Sqlite, "VACUUM INTO ?", [target.into()]);
+    source.execute_raw(statement).await?;
+    Ok(())
+}
+
+async fn describe(copy: &DatabaseConnection, description: &Description) -> Result<(), Error> {
+    Generation::end(copy).await?;
+    let create = "CREATE TABLE backup (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID";
+    copy.execute_unprepared(create).await?;
+    let rows = [
+        ("taken_at", Some(description.taken_at.to_string())),
+        ("program", Some(description.program.clone())),
+        ("master_key", description.master_key.clone()),
+    ];
+    for (name, value) in rows {
+        let Some(value) = value else { continue };
+        let insert = "INSERT INTO backup (name, value) VALUES (?, ?)";
+        let values = [name.into(), value.into()];
+        let statement = Statement::from_sql_and_values(DbBackend::Sqlite, insert, values);
+        copy.execute_raw(statement).await?;
+    }
+    Ok(())
+}
+
+/// Reads a backup, which is left as it is. Fails if its pages or indexes are inconsistent, or if its
+/// schema is newer than this program.
+pub async fn inspect(backup: &Path) -> Result<Contents, Error> {
+    let connection = connect(backup, |sqlite| sqlite.read_only(true).immutable(true)).await?;
+    let contents = read(&connection).await;
+    connection.close().await?;
+    contents
+}
+
+async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
+    let found: String = value(backup, "PRAGMA integrity_check(1)").await?;
+    if found != "ok" {
+        return Err(Error::Misconfigured(format!(
+            "the backup is not consistent: {found}"
+        )));
+    }
+    migrations::check(backup).await?;
+    let mut counts = Vec::new();
+    for (name, rows) in COUNTS {
+        let count = value(backup, &format!("SELECT count(*) FROM {rows}")).await?;
+        counts.push((name, count));
+    }
+    let taken_at = described(backup, "taken_at").await?.unwrap_or_default();
+    let keys = super::signing_keys::list(backup).await?;
+    Ok(Contents {
+        description: Description {
+            taken_at: taken_at
+                .parse()
+                .map_err(|error| Error::inconsistent("backup", error))?,
+            program: described(backup, "program").await?.unwrap_or_default(),
+            master_key: described(backup, "master_key").await?,
+        },
+        schema: value(backup, "SELECT max(version) FROM seaql_migrations").await?,
+        counts,
+        encrypted_private_key: keys.into_iter().next().map(|key| key.encrypted_private_key),
+    })
+}
+
+/// Makes a copy of a backup a database that can be started under the name `database`: removes what
+/// only a backup has, and writes its generation.
+pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
+    let connection = connect(copy, |sqlite| {
+        sqlite
+            .journal_mode(SqliteJournalMode::Delete)
+            .pragma("secure_delete", "ON")
+    })
+    .await?;
+    let removed = connection.execute_unprepared("DROP TABLE backup").await;
+    let written = Generation::beside(database).follow(&connection).await;
+    connection.close().await?;
+    removed?;
+    written
+}
+
+async fn connect(
+    file: &Path,
+    with: impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + Send + Sync + 'static,
+) -> Result<DatabaseConnection, Error> {
+    let path: PathBuf = file.to_owned();
+    // Replaced by the path, which may contain characters with a meaning in URLs.
+    let mut options = ConnectOptions::new("sqlite://file");
+    options.max_connections(1).sqlx_logging(false);
+    options.map_sqlx_sqlite_opts(move |sqlite| with(sqlite.filename(&path)));
+    let connected = Database::connect(options).await.map_err(Error::from);
+    connected.map_err(|error| {
+        let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
+            return error;
+        };
+        let url = format!("sqlite://{}", file.display());
+        migrations::explain_connect_error(&url, cause).map_or(error, Error::Misconfigured)
+    })
+}
+
+async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {
+    let select = "SELECT value FROM backup WHERE name = ?";
+    let statement = Statement::from_sql_and_values(DbBackend::Sqlite, select, [name.into()]);
+    let row = backup.query_one_raw(statement).await?;
+    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
+}
+
+async fn value<T: sea_orm::TryGetable + Default>(
+    connection: &DatabaseConnection,
+    sql: &str,
+) -> Result<T, Error> {
+    let statement = Statement::from_string(DbBackend::Sqlite, sql);
+    Ok(match connection.query_one_raw(statement).await? {
+        Some(row) => row.try_get_by_index(0)?,
+        None => T::default(),
+    })
+}

@@ -1,0 +1,329 @@
+//! Detects a copy of an `SQLite` file that lacks its write-ahead log, in which the latest commits are.
+//!
+//! The file's `user_version` is its generation. It advances after every checkpoint, in the log, and is
+//! then written to a file beside the database (`…-generation`), before further writes are acknowledged.
+//! So the database as a whole is never behind that file, at any instant at which a process is killed, but
+//! its main file alone is, as long as the log holds an acknowledged write. An even generation is in
+//! use, an odd one closed: a closed database is complete without the other files.
+//!
+//! Generations are compared as serial numbers, which may wrap around.
+
+use std::{
+    fs::{self, File},
+    io::{self, ErrorKind, Write as _},
+    path::{Path, PathBuf},
+};
+
+use migrations::sqlite_file;
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use tempfile::NamedTempFile;
+
+use super::Error;
+
+/// The value of a file that no program of this platform has opened.
+const NEW: i32 = 0;
+
+/// The generation of the database in a file.
+#[derive(Clone, Debug)]
+pub(super) struct Generation {
+    database: PathBuf,
+    sidecar: PathBuf,
+}
+
+/// What a checkpoint leaves in the log's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checkpoint {
+    /// Its frames, which later commits overwrite.
+    Passive,
+    /// Nothing.
+    Truncate,
+}
+
+impl Generation {
+    /// `None` for a database in memory.
+    pub(super) fn of(url: &str) -> Option<Self> {
+        sqlite_file(url).map(|database| Self::beside(&database))
+    }
+
+    pub(super) fn beside(database: &Path) -> Self {
+        let mut sidecar = database.as_os_str().to_owned();
+        sidecar.push("-generation");
+        Self {
+            sidecar: sidecar.into(),
+            database: database.to_owned(),
+        }
+    }
+
+    /// Fails if the database is a copy that lacks changes.
+    pub(super) async fn check(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+        // First: the database may be in use, and is never behind the file.
+        let expected = self.read()?;
+        let found = version(connection).await?;
+        let reason = match expected {
+            Some(expected) if is_before(found, expected) => {
+                "lacks changes that were acknowledged: it was copied or replaced without its write-ahead log"
+            }
+            None if found != NEW && !is_closed(found) => {
+                "may lack changes that were acknowledged: it was copied while it was in use, or its -generation file was removed"
+            }
+            _ => return Ok(()),
+        };
+        let database = self.database.display();
+        let name = self.database.file_name().unwrap_or_default().display();
+        Err(Error::Misconfigured(format!(
+            "{database} {reason}; restore a backup (delivery restore), or copy all files {name}* of the stopped platform. To start without what is missing, run: echo {found} > {}",
+            self.sidecar.display()
+        )))
+    }
+
+    /// Writes the generation of a closed database into the file.
+    pub(super) async fn follow(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+        self.write(version(connection).await?).await
+    }
+
+    /// Marks the database as in use, in its main file too.
+    pub(super) async fn begin(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+        let found = version(connection).await?;
+        if self.read()?.is_none() {
+            // Before the database is in use, which requires the file.
+            self.write(found).await?;
+        }
+        set_version(connection, next(found)).await?;
+        self.checkpoint(connection, Checkpoint::Truncate).await
+    }
+
+    /// Moves the log's commits into the main file and advances.
+    pub(super) async fn checkpoint(
+        &self,
+        connection: &DatabaseConnection,
+        checkpoint: Checkpoint,
+    ) -> Result<(), Error> {
+        run_checkpoint(connection, checkpoint).await?;
+        let version = next(version(connection).await?);
+        set_version(connection, version).await?;
+        self.write(version).await
+    }
+
+    /// Marks the database as closed.
+    pub(super) async fn end(connection: &DatabaseConnection) -> Result<(), Error> {
+        let version = version(connection).await?;
+        set_version(connection, version | 1).await
+    }
+
+    /// The number in the file; `None` if there is none.
+    fn read(&self) -> Result<Option<i32>, Error> {
+        let path = self.sidecar.display();
+        match fs::read_to_string(&self.sidecar) {
+            Ok(text) => text.trim().parse().map(Some).map_err(|_| {
+                Error::Misconfigured(format!(
+                    "{path} does not contain a number: restore a backup"
+                ))
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Misconfigured(format!("cannot read {path}: {error}"))),
+        }
+    }
+
+    async fn write(&self, version: i32) -> Result<(), Error> {
+        let sidecar = self.sidecar.clone();
+        let written = tokio::task::spawn_blocking(move || replace(&sidecar, version)).await;
+        written
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| {
+                let path = self.sidecar.display();
+                Error::Misconfigured(format!("cannot write {path}: {error}"))
+            })
+    }
+}
+
+pub(super) async fn run_checkpoint(
+    connection: &impl ConnectionTrait,
+    checkpoint: Checkpoint,
+) -> Result<(), Error> {
+    let statement = match checkpoint {
+        Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
+        Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
+    };
+    connection.execute_unprepared(statement).await?;
+    Ok(())
+}
+
+async fn version(connection: &DatabaseConnection) -> Result<i32, Error> {
+    let statement = Statement::from_string(DbBackend::Sqlite, "PRAGMA user_version");
+    Ok(match connection.query_one_raw(statement).await? {
+        Some(row) => row.try_get_by_index(0)?,
+        None => NEW,
+    })
+}
+
+async fn set_version(connection: &DatabaseConnection, version: i32) -> Result<(), Error> {
+    let statement = format!("PRAGMA user_version = {version}");
+    connection.execute_unprepared(&statement).await?;
+    Ok(())
+}
+
+/// The next generation in use.
+const fn next(version: i32) -> i32 {
+    let next = (version | 1).wrapping_add(1);
+    if next == NEW { next + 2 } else { next }
+}
+
+const fn is_closed(version: i32) -> bool {
+    version & 1 == 1
+}
+
+const fn is_before(version: i32, other: i32) -> bool {
+    version.wrapping_sub(other) < 0
+}
+
+/// Replaces the file at once, and flushes it: a power loss must not leave an empty one.
+fn replace(path: &Path, version: i32) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // Created with mode 0600.
+    let mut file = NamedTempFile::new_in(directory)?;
+    writeln!(file, "{version}")?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{Storage, fixture};
+
+    const FILE: &str = "delivery.sqlite";
+    const SIDECAR: &str = "delivery.sqlite-generation";
+
+    fn copy(from: &Path, to: &Path, names: &[&str]) {
+        for name in names {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+
+    async fn connect(directory: &Path) -> Result<Storage, Error> {
+        let file = directory.join(FILE);
+        Storage::connect(&format!("sqlite://{}?mode=rwc", file.display())).await
+    }
+
+    async fn add_store(storage: &Storage, name: &str) {
+        let store = fixture::store(name);
+        let write = storage.write(move |transaction| {
+            let store = store.clone();
+            Box::pin(async move { crate::stores::insert(transaction, &store).await })
+        });
+        write.await.unwrap();
+    }
+
+    async fn refusal(directory: &Path) -> String {
+        connect(directory).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_copy_without_the_log_is_refused_and_accepted_once_its_generation_is_written() {
+        let (original, storage) = fixture::sqlite().await;
+        add_store(&storage, "in the log").await;
+        for names in [&[FILE][..], &[FILE, SIDECAR]] {
+            let copied = TempDir::new().unwrap();
+            copy(original.path(), copied.path(), names);
+
+            let error = refusal(copied.path()).await;
+
+            assert!(error.contains("changes that were acknowledged"), "{error}");
+            let (_, command) = error.split_once("run: ").unwrap();
+            let status = std::process::Command::new("sh")
+                .args(["-c", command])
+                .status();
+            assert!(status.unwrap().success());
+            let accepted = connect(copied.path()).await.unwrap();
+            accepted.close().await.unwrap();
+        }
+    }
+
+    /// Also after each checkpoint, which moves everything before it into the main file.
+    #[tokio::test]
+    async fn a_copy_without_the_log_is_refused_after_any_number_of_writes() {
+        let (original, storage) = fixture::sqlite().await;
+        for number in 0..200 {
+            add_store(&storage, "acknowledged").await;
+            if number % 20 != 0 {
+                continue;
+            }
+            let copied = TempDir::new().unwrap();
+            copy(original.path(), copied.path(), &[FILE, SIDECAR]);
+            let error = refusal(copied.path()).await;
+            assert!(error.contains("lacks changes"), "{number}: {error}");
+        }
+        storage.truncate_log().await.unwrap();
+        add_store(&storage, "after the log was truncated").await;
+        let copied = TempDir::new().unwrap();
+        copy(original.path(), copied.path(), &[FILE, SIDECAR]);
+        assert!(refusal(copied.path()).await.contains("lacks changes"));
+    }
+
+    #[tokio::test]
+    async fn a_copy_of_all_files_of_a_closed_database_or_of_a_killed_process_is_accepted() {
+        let (original, storage) = fixture::sqlite().await;
+        add_store(&storage, "in the log").await;
+        let killed = TempDir::new().unwrap();
+        let log = "delivery.sqlite-wal";
+        copy(original.path(), killed.path(), &[FILE, SIDECAR, log]);
+        let killed = connect(killed.path()).await.unwrap();
+        killed.close().await.unwrap();
+
+        let storage = std::sync::Arc::into_inner(storage).unwrap();
+        storage.close().await.unwrap();
+        for names in [&[FILE][..], &[FILE, SIDECAR]] {
+            let copied = TempDir::new().unwrap();
+            copy(original.path(), copied.path(), names);
+            let copied = connect(copied.path()).await.unwrap();
+            copied.close().await.unwrap();
+        }
+    }
+
+    /// As `sqlite3` does when it is the last to close the file of a killed process.
+    #[tokio::test]
+    async fn a_database_whose_log_another_program_has_merged_is_accepted() {
+        let (original, storage) = fixture::sqlite().await;
+        add_store(&storage, "in the log").await;
+        run_checkpoint(storage.reader(), Checkpoint::Truncate)
+            .await
+            .unwrap();
+        let copied = TempDir::new().unwrap();
+        copy(original.path(), copied.path(), &[FILE, SIDECAR]);
+
+        let accepted = connect(copied.path()).await.unwrap();
+
+        accepted.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_older_than_the_one_it_replaces_is_refused() {
+        let (original, storage) = fixture::sqlite().await;
+        let storage = std::sync::Arc::into_inner(storage).unwrap();
+        storage.close().await.unwrap();
+        let older = TempDir::new().unwrap();
+        copy(original.path(), older.path(), &[FILE]);
+        let later = fixture::open(&original).await;
+        later.close().await.unwrap();
+
+        copy(older.path(), original.path(), &[FILE]);
+
+        assert!(refusal(original.path()).await.contains("lacks changes"));
+    }
+
+    #[test]
+    fn generations_wrap_around_and_skip_that_of_a_new_file() {
+        assert_eq!((next(0), next(1), next(2)), (2, 2, 4));
+        assert_eq!((next(i32::MAX - 1), next(-2), next(-1)), (i32::MIN, 2, 2));
+        assert!(is_before(i32::MAX - 1, i32::MIN) && !is_before(i32::MIN, i32::MAX - 1));
+        assert!(is_before(41, 42) && !is_before(42, 42));
+    }
+}

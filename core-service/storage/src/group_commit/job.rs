@@ -1,0 +1,147 @@
+//! What waits in the queue of a group commit: writes, and requests to truncate the log.
+
+use std::{any::Any, panic::AssertUnwindSafe};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use sea_orm::DatabaseTransaction;
+use tokio::sync::oneshot;
+
+use crate::{Error, WriteError};
+
+/// The result of a job's work.
+pub(super) enum JobResult {
+    Done,
+    /// The caller's code returned an error of its own or a unique violation: what it wrote is rolled
+    /// back.
+    Failed,
+    /// The work failed otherwise in the database, or panicked: the state of the transaction is
+    /// unknown.
+    Broken,
+}
+
+/// A [`Write`] with its type parameters erased.
+pub(super) trait Job: Send {
+    /// Whether the caller still waits.
+    fn is_caller_waiting(&self) -> bool;
+    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
+    /// The storage error that the work returned.
+    fn error(&self) -> Option<&Error>;
+    /// Sets the error, unless the work returned an error.
+    fn fail(&mut self, error: Error);
+    /// Whether the log is truncated after the commit, before the response.
+    fn truncates_log(&self) -> bool {
+        false
+    }
+    fn respond(self: Box<Self>);
+}
+
+pub(super) struct Write<T, E, W> {
+    work: W,
+    result: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<T, E, W> Write<T, E, W> {
+    pub(super) fn new(work: W, reply: oneshot::Sender<Result<T, E>>) -> Self {
+        Self {
+            work,
+            result: None,
+            reply,
+        }
+    }
+}
+
+impl<T, E, W> Job for Write<T, E, W>
+where
+    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send,
+    T: Send,
+    E: WriteError,
+{
+    fn is_caller_waiting(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
+        let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
+        async move {
+            let result = work
+                .await
+                .unwrap_or_else(|panic| Err(Error::Panicked(panic_message(panic.as_ref())).into()));
+            let job_result = match &result {
+                Ok(_) => JobResult::Done,
+                Err(error) => match error.as_storage() {
+                    Some(error) if !error.is_unique_violation() => JobResult::Broken,
+                    _ => JobResult::Failed,
+                },
+            };
+            self.result = Some(result);
+            job_result
+        }
+        .boxed()
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.result.as_ref()?.as_ref().err()?.as_storage()
+    }
+
+    fn fail(&mut self, error: Error) {
+        if !matches!(self.result, Some(Err(_))) {
+            self.result = Some(Err(error.into()));
+        }
+    }
+
+    fn respond(self: Box<Self>) {
+        let result = self
+            .result
+            .unwrap_or_else(|| Err(Error::WriterStopped.into()));
+        // Fails if the caller timed out. The write stays committed.
+        let _ = self.reply.send(result);
+    }
+}
+
+/// Writes nothing.
+pub(super) struct TruncateLog {
+    error: Option<Error>,
+    reply: oneshot::Sender<Result<(), Error>>,
+}
+
+impl TruncateLog {
+    pub(super) fn new(reply: oneshot::Sender<Result<(), Error>>) -> Self {
+        Self { error: None, reply }
+    }
+}
+
+impl Job for TruncateLog {
+    fn is_caller_waiting(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run<'a>(&'a mut self, _transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
+        std::future::ready(JobResult::Done).boxed()
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    fn truncates_log(&self) -> bool {
+        true
+    }
+
+    fn respond(self: Box<Self>) {
+        // Fails if the caller timed out.
+        let _ = self.reply.send(self.error.map_or(Ok(()), Err));
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

@@ -1,0 +1,166 @@
+//! `delivery backup`, `verify` and `restore`: backups of a platform over `SQLite`. They work on files
+//! and call no core.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use core_service::{Backup as Summary, BackupSource};
+use delivery::{Clock, DATABASE, DEFAULT_DATA_DIR, DataDir, MASTER_KEY};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::output::{self, Resource};
+
+#[derive(Args, Debug)]
+pub(crate) struct Backup {
+    /// File to write, in another directory than the database
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Data directory of the all-in-one to back up, running or not
+    #[arg(
+        long,
+        env = "DELIVERY_DATA_DIR",
+        value_name = "DIR",
+        default_value = DEFAULT_DATA_DIR
+    )]
+    data_dir: PathBuf,
+
+    /// Database file of a core over `SQLite`, if it is not in the data directory
+    #[arg(long, value_name = "FILE")]
+    database_file: Option<PathBuf>,
+
+    /// Include the master key: with it, the file alone can be restored and decrypted
+    #[arg(long)]
+    with_master_key: bool,
+
+    /// File of the master key, if it is not in the data directory
+    #[arg(long, value_name = "FILE", requires = "with_master_key")]
+    master_key_file: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// Backup to verify
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Restore {
+    /// Backup to restore
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Data directory to create; must be empty if it exists
+    #[arg(
+        long,
+        env = "DELIVERY_DATA_DIR",
+        value_name = "DIR",
+        default_value = DEFAULT_DATA_DIR
+    )]
+    data_dir: PathBuf,
+
+    /// File of the master key, which is copied; for a backup that does not include it
+    #[arg(long, value_name = "FILE")]
+    master_key_file: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Backup {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let in_data_dir = |name| self.data_dir.join(name);
+        let database = self.database_file.unwrap_or_else(|| in_data_dir(DATABASE));
+        let key_file = self
+            .master_key_file
+            .unwrap_or_else(|| in_data_dir(MASTER_KEY));
+        let source = BackupSource {
+            master_key_file: self.with_master_key.then_some(key_file),
+            taken_at: Clock::system().now(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            database,
+        };
+        let backup = core_service::back_up(&source, &self.file, self.force);
+        let summary = tokio::select! {
+            summary = backup => summary?,
+            never = show_progress(&source.database, &self.file) => never?,
+        };
+        output::one(self.json, &Shown(summary))
+    }
+}
+
+impl Verify {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        output::one(self.json, &Shown(core_service::verify(&self.file).await?))
+    }
+}
+
+impl Restore {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let data_dir = DataDir::lock_empty(&self.data_dir)?;
+        let (database, master_key) = (data_dir.file(DATABASE), data_dir.file(MASTER_KEY));
+        let key_file = self.master_key_file.as_deref();
+        let restored = core_service::restore(&self.file, key_file, (&database, &master_key));
+        output::one(self.json, &Shown(restored.await?))
+    }
+}
+
+/// Shows the growth of the file on a terminal. Does not end.
+async fn show_progress(database: &Path, file: &Path) -> anyhow::Result<Summary> {
+    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}")?;
+    let bar = ProgressBar::new(length(database)).with_style(style);
+    let partial = core_service::partial_path(file);
+    loop {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        bar.set_position(length(&partial));
+    }
+}
+
+/// A backup to print.
+#[derive(serde::Serialize)]
+#[serde(transparent)]
+struct Shown(Summary);
+
+impl Resource for Shown {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        let backup = &self.0;
+        let included = if backup.includes_master_key {
+            "included"
+        } else {
+            "not included"
+        };
+        let master_key = backup.master_key.as_deref().unwrap_or("none yet");
+        let counts = backup.counts.iter();
+        let counts: Vec<_> = counts
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        vec![
+            ("file", backup.file.display().to_string()),
+            ("bytes", backup.bytes.to_string()),
+            ("taken at", backup.taken_at.clone()),
+            ("program", backup.program.clone()),
+            ("schema", backup.schema.clone()),
+            ("master key", format!("{master_key}, {included}")),
+            ("rows", counts.join(", ")),
+        ]
+    }
+}

@@ -1,0 +1,370 @@
+//! Backups: taken under load, restored elsewhere, and copies that are not backups.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::Output,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    ONE_AT_A_TIME,
+    all_in_one::AllInOne,
+    caller::{Caller, Failure, iri},
+    cluster::{Cluster, EXPIRE_LEASES},
+    event_log::EventLog,
+    load::{Acknowledged, Load},
+    oracle::{self, RECOVERY_TIMEOUT},
+    program::{self, PROGRAMS},
+    receiver::Receiver,
+};
+
+/// The requests before the backup, and between its end and the loss of the platform.
+const REQUESTS: u64 = 150;
+
+/// The number of creators and completers.
+const WORKERS: usize = 6;
+
+fn delivery(arguments: &[&str]) -> Output {
+    program::output(program::command(&PROGRAMS.delivery).args(arguments))
+}
+
+/// The error of a command that must be refused.
+#[track_caller]
+fn refusal(output: Output) -> String {
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    errors
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Everything acknowledged before the backup is in the restored platform, every completion before it is
+/// notified, and none under two ids: those that were in flight or sent meanwhile have their old id.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_before_a_backup_under_load_is_restored_elsewhere() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut platform = AllInOne::start().await;
+    let receiver = Receiver::start().await;
+    let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
+    shop.subscribe(receiver.url()).await;
+    // A backlog: nothing is delivered before the backup.
+    receiver.set_responding(false);
+    let load = Load::start(WORKERS, &shop, &board);
+    load.wait_for_successes(REQUESTS).await;
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().join("platform.backup");
+    let before = load.acknowledged();
+    let started = Instant::now();
+    let taken = platform.operator(&["backup", text(&file), "--json"]);
+    let took = started.elapsed();
+    let taken = program::parse(&taken);
+    load.wait_for_successes(REQUESTS).await;
+    let slowest = load.slowest_success();
+    receiver.set_responding(true);
+    receiver
+        .wait(RECOVERY_TIMEOUT, |received| received.total > 0)
+        .await;
+    platform.server.kill();
+    drop(load);
+    let sent_by_the_lost_platform = receiver.received().total;
+    let key_file = platform.directory.path().join("data/master.key");
+
+    let data_dir = elsewhere.path().join("data");
+    let restored = delivery(&[
+        "restore",
+        text(&file),
+        "--json",
+        "--data-dir",
+        text(&data_dir),
+        "--master-key-file",
+        text(&key_file),
+    ]);
+    let restored = program::parse(&restored);
+    assert_eq!(restored, taken);
+    assert_eq!(taken["includes_master_key"], false);
+    let restored = AllInOne::start_with_data(elsewhere).await;
+
+    let query = |statement: &str| restored.sql(statement);
+    verify_restored(&before, &restored.shop().await, &receiver, query).await;
+    assert_eq!(restored.sql("PRAGMA integrity_check"), "ok");
+    crate::report(&format!(
+        "backup of {} bytes under the load of {WORKERS} creators and completers in {} ms, slowest success {} ms; before it {} creates, {} completions; {sent_by_the_lost_platform} notifications sent by the lost platform, {} repeated",
+        taken["bytes"],
+        took.as_millis(),
+        slowest.as_millis(),
+        before.created.len(),
+        before.done.len(),
+        receiver.received().repeats(),
+    ));
+}
+
+/// The same by PostgreSQL's own tools, as `docs/postgresql.md` describes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_before_a_dump_of_postgresql_under_load_is_restored_elsewhere() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    shop.subscribe(receiver.url()).await;
+    receiver.set_responding(false);
+    let load = Load::start(WORKERS, &shop, &board);
+    load.wait_for_successes(REQUESTS).await;
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().join("platform.dump");
+    let before = load.acknowledged();
+    let run = |program: &str, arguments: &[&str]| {
+        let output = program::output(cluster.postgres.program(program).args(arguments));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program}: {errors}");
+    };
+    run(
+        "pg_dump",
+        &["--format=custom", "--file", text(&file), "postgres"],
+    );
+    run("createdb", &["restored"]);
+    run(
+        "pg_restore",
+        &["--exit-on-error", "--dbname=restored", text(&file)],
+    );
+    load.wait_for_successes(REQUESTS).await;
+    receiver.set_responding(true);
+    receiver
+        .wait(RECOVERY_TIMEOUT, |received| received.total > 0)
+        .await;
+    drop(load);
+    for server in cluster.servers() {
+        server.kill();
+    }
+    cluster.postgres.terminate_backends();
+    for (from, to) in [("postgres", "lost"), ("restored", "postgres")] {
+        let rename = format!("ALTER DATABASE {from} RENAME TO {to}");
+        let arguments = ["--dbname=template1", "--command", &rename];
+        let output = program::output(cluster.postgres.program("psql").args(arguments));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    }
+    for server in cluster.servers() {
+        server.start().await;
+    }
+    // The leases of the lost dispatchers expire after a minute.
+    cluster.postgres.query(EXPIRE_LEASES);
+
+    let query = |statement: &str| cluster.postgres.query(statement);
+    verify_restored(&before, &cluster.shop().await, &receiver, query).await;
+}
+
+/// Asserts that a restored platform has what was acknowledged before the backup, that every completion
+/// is notified, none under two ids, and that it serves.
+async fn verify_restored(
+    before: &Acknowledged,
+    shop: &Caller,
+    receiver: &Receiver,
+    query: impl Fn(&str) -> String,
+) {
+    assert_restored(before, shop).await;
+    let completed = before.completed();
+    assert!(!completed.is_empty());
+    let is_notified = receiver.wait(RECOVERY_TIMEOUT, |received| {
+        received.missing(&completed).is_empty()
+    });
+    assert!(is_notified.await, "not all completions are notified");
+    oracle::settle(query, RECOVERY_TIMEOUT).await;
+    let twice = receiver.received();
+    let twice = twice.completed_twice();
+    assert!(
+        twice.iter().all(|delivery| !completed.contains(*delivery)),
+        "notified under two ids: {twice:?}"
+    );
+    let log = EventLog::read(shop).await;
+    assert_eq!((log.gaps(), log.missing(&completed)), (0, 0));
+    shop.create_delivery().await.unwrap();
+}
+
+/// Asserts that the acknowledged deliveries are there, and their completed tasks are done.
+async fn assert_restored(acknowledged: &Acknowledged, shop: &Caller) {
+    assert!(!acknowledged.created.is_empty() && !acknowledged.done.is_empty());
+    for (comment, created) in &acknowledged.created {
+        let read: Result<Value, Failure> = shop.get(iri(created)).await;
+        let read = read.unwrap_or_else(|failure| panic!("{}: {failure}", iri(created)));
+        assert_eq!(read["dropoff"]["comments"], **comment);
+        for task in ["pickup", "dropoff"] {
+            if acknowledged.done.contains(iri(&created[task])) {
+                assert_eq!(read[task]["status"], "DONE", "{}", iri(&created[task]));
+            }
+        }
+        // A request that is repeated after the restore takes effect once.
+        let repeated = shop.create_delivery_with_key(comment).await.unwrap();
+        assert_eq!(iri(&repeated), iri(created));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_of_a_running_platforms_file_without_its_log_is_refused() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut platform = AllInOne::start().await;
+    let shop = platform.shop().await;
+    for _ in 0..56 {
+        shop.create_delivery().await.unwrap();
+    }
+    let data = platform.directory.path().join("data");
+    let copies = tempfile::tempdir().unwrap();
+    let copy = |name: &str, files: &[&str]| {
+        let to = copies.path().join(name);
+        fs::create_dir(&to).unwrap();
+        for file in files {
+            fs::copy(data.join(file), to.join(file)).unwrap();
+        }
+        to
+    };
+    let alone = ["delivery.sqlite", "master.key"];
+    let with_generation = [&alone[..], &["delivery.sqlite-generation"]].concat();
+
+    for (name, files) in [("alone", &alone[..]), ("generation", &with_generation)] {
+        let to = copy(name, files);
+        let error = refusal(delivery(&[
+            "--data-dir",
+            text(&to),
+            "--rest-listen=127.0.0.1:0",
+        ]));
+        assert!(error.contains("changes that were acknowledged"), "{error}");
+        let backup = copies.path().join("backup");
+        let error = refusal(delivery(&[
+            "backup",
+            text(&backup),
+            "--data-dir",
+            text(&to),
+        ]));
+        assert!(error.contains("changes that were acknowledged"), "{error}");
+        assert!(!backup.exists());
+    }
+    // The platform itself, killed, and closed by another program.
+    platform.server.kill();
+    assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
+    platform.server.start().await;
+    assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
+    // Stopped, its file is complete.
+    assert!(platform.server.terminate().await.success());
+    let stopped = tempfile::tempdir().unwrap();
+    let to = stopped.path().join("data");
+    fs::create_dir(&to).unwrap();
+    for file in alone {
+        fs::copy(data.join(file), to.join(file)).unwrap();
+    }
+    let started = AllInOne::start_with_data(stopped).await;
+    assert_eq!(started.sql("SELECT count(*) FROM deliveries"), "56");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_is_refused_where_it_could_do_harm_and_verified_where_it_could_be_damaged() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let platform = AllInOne::start().await;
+    platform.shop().await.create_delivery().await.unwrap();
+    let data = platform.directory.path().join("data");
+    let backups = tempfile::tempdir().unwrap();
+    let file = backups.path().join("platform.backup");
+    let in_data_dir = ["--data-dir", text(&data)];
+    let backup = |arguments: &[&str]| delivery(&[&["backup"], arguments, &in_data_dir].concat());
+
+    let beside = data.join("delivery.sqlite");
+    let error = refusal(backup(&[text(&beside), "--force"]));
+    assert!(error.contains("is beside the database"), "{error}");
+    let taken = backup(&[text(&file), "--with-master-key", "--json"]);
+    let taken = program::parse(&taken);
+    assert_eq!(taken["includes_master_key"], true);
+    assert_eq!(taken["counts"]["deliveries"], 1);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let error = refusal(backup(&[text(&file)]));
+    assert!(error.contains("--force"), "{error}");
+    let verified = delivery(&["verify", text(&file), "--json"]);
+    assert_eq!(program::parse(&verified), taken);
+    let files = fs::read_dir(backups.path()).unwrap().count();
+    assert_eq!(files, 1, "only the backup is left");
+
+    let error = refusal(delivery(&[
+        "restore",
+        text(&file),
+        "--data-dir",
+        text(&data),
+    ]));
+    assert!(error.contains("is not empty"), "{error}");
+    let restore = |file: &Path, name: &str, more: &[&str]| {
+        let to = backups.path().join(name);
+        let arguments = ["restore", text(file), "--data-dir", text(&to)];
+        delivery(&[&arguments, more].concat())
+    };
+    let without_key = backups.path().join("without-key");
+    let taken = backup(&[text(&without_key)]);
+    assert!(taken.status.success());
+    let other_key = backups.path().join("other.key");
+    fs::write(&other_key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").unwrap();
+    fs::set_permissions(&other_key, fs::Permissions::from_mode(0o600)).unwrap();
+    for (more, expected) in [
+        (&[][..], "does not include the master key"),
+        (
+            &["--master-key-file", text(&other_key)],
+            "another master key",
+        ),
+    ] {
+        // Into the same directory: a refused restore leaves it empty.
+        let refused = restore(&without_key, "data", more);
+        let errors = String::from_utf8(refused.stderr).unwrap();
+        assert!(errors.contains(expected), "{errors}");
+    }
+    assert!(restore(&file, "data", &[]).status.success());
+
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let damaged = backups.path().join("damaged");
+    fs::write(&damaged, &bytes).unwrap();
+    let error = refusal(delivery(&["verify", text(&damaged)]));
+    assert!(error.contains("is not a complete backup"), "{error}");
+    let refused = restore(&damaged, "elsewhere", &[]);
+    assert_eq!(refused.status.code(), Some(1));
+
+    let restored = AllInOne::start_with_data(backups).await;
+    assert_eq!(restored.sql("SELECT count(*) FROM deliveries"), "1");
+}
+
+/// A backup that is killed leaves no file, and the next one succeeds; a restore that is killed leaves a
+/// directory that cannot be started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_interrupted_backup_or_restore_leaves_nothing_that_looks_complete() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let platform = AllInOne::start().await;
+    let data = platform.directory.path().join("data");
+    let backups = tempfile::tempdir().unwrap();
+    let file = backups.path().join("platform.backup");
+    let arguments = ["backup", text(&file), "--data-dir", text(&data)];
+    for milliseconds in [1, 10, 20, 40] {
+        let mut backup = program::command(&PROGRAMS.delivery)
+            .args(arguments)
+            .spawn()
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+        backup.kill().unwrap();
+        backup.wait().unwrap();
+        if file.exists() {
+            assert!(delivery(&["verify", text(&file)]).status.success());
+            fs::remove_file(&file).unwrap();
+        }
+    }
+    assert!(delivery(&arguments).status.success());
+
+    let interrupted = backups.path().join("data");
+    fs::create_dir(&interrupted).unwrap();
+    fs::write(interrupted.join("delivery.sqlite-restoring"), "").unwrap();
+    let error = refusal(delivery(&["--data-dir", text(&interrupted)]));
+    assert!(error.contains("restore the backup again"), "{error}");
+}
