@@ -74,7 +74,7 @@ impl Platform {
                 .context("the address of the REST API is not a valid URL")?,
         };
 
-        let core = CoreService::new(
+        let mut core = CoreService::new(
             core_config(&settings, &data_dir, &public_url)?,
             core_listener,
             clock,
@@ -95,6 +95,9 @@ impl Platform {
             &core_url,
             clients.dispatcher,
         )?)?;
+
+        gateway.register_metrics(core.registry());
+        dispatcher.register_metrics(core.registry());
 
         let service_stopped = CancellationToken::new();
         let services = [
@@ -179,6 +182,7 @@ fn core_config(
         listen: settings.core_listen,
         allow_plaintext: settings.allow_plaintext,
         database_verification: settings.database_verification,
+        database_connections: settings.database_connections,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
         platform: settings.platform.clone(),

@@ -42,7 +42,7 @@ async fn main() -> ExitCode {
 
 async fn start(settings: Settings) -> anyhow::Result<()> {
     // Warnings only, to keep the commands in the banner visible.
-    logs::to_stderr("warn,audit=info");
+    logs::to_stderr("warn,audit=info", settings.logs);
     file_descriptors::raise_limit();
     let shutdown = shutdown::on_signal()?;
     let data_dir = settings.data_dir.clone();

@@ -7,11 +7,12 @@ use std::{
 
 use clap::Args;
 use core_service::{
-    DatabaseVerification, DeliveryConfig, PlatformConfig, RouterConfig, WebhookConfig,
+    DEFAULT_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig, RouterConfig,
+    WebhookConfig,
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use process::redacted::Redacted;
+use process::{logs::LogConfig, number, redacted::Redacted};
 use rest_gateway::{Currency, LatLng, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
@@ -77,6 +78,16 @@ pub struct Settings {
     #[command(flatten)]
     pub database_verification: DatabaseVerification,
 
+    /// Limit of open connections to `PostgreSQL`, up to 1000. Example: `50`
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_CONNECTIONS",
+        value_name = "NUMBER",
+        default_value_t = DEFAULT_CONNECTIONS,
+        value_parser = number::within((1_u32, 1000), 50)
+    )]
+    pub database_connections: u32,
+
     /// URL at which clients reach the REST API; used in tokens, Location headers and links. Default:
     /// the listen address. Example: `https://delivery.example`
     #[arg(
@@ -140,6 +151,9 @@ pub struct Settings {
     #[command(flatten)]
     pub deliveries: DeliveryConfig,
 
+    #[command(flatten)]
+    pub logs: LogConfig,
+
     /// Serve gRPC reflection. Default: no, but the demo does on loopback. Example:
     /// `DELIVERY_REFLECTION=yes`
     #[arg(long, env = "DELIVERY_REFLECTION")]
@@ -182,6 +196,7 @@ impl Settings {
             database_url: None,
             database_url_file: None,
             database_verification: DatabaseVerification::default(),
+            database_connections: DEFAULT_CONNECTIONS,
             allow_plaintext: false,
             health_listen: None,
             public_url: None,
@@ -193,6 +208,7 @@ impl Settings {
             router: RouterConfig::default(),
             webhooks: WebhookConfig::default(),
             deliveries: DeliveryConfig::default(),
+            logs: LogConfig::default(),
             reflection: false,
             egress: Policy::default(),
             rate_limits: None,

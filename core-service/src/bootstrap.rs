@@ -45,7 +45,7 @@ pub struct Bootstrapped {
 /// clients. Only hashes of their secrets are stored. Fails if the platform has an operator's client
 /// already, unless it is to get another one (`again`).
 pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, StartError> {
-    let storage = Storage::connect(&config.database_url()?).await?;
+    let storage = Storage::connect(&config.database_url()?, config.database_connections).await?;
     let secret_box = open_secret_box(&storage, &config.master_key_file, true).await?;
     let now = Clock::system().now();
     // The encrypted signing key ties the master key to this database.

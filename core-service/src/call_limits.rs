@@ -7,6 +7,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use process::metrics::Counters;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -59,11 +60,16 @@ pub(crate) struct CallLimits {
     anonymous_calls: Arc<Semaphore>,
     rate_limits: Arc<RateLimits>,
     timeout: Duration,
+    /// Rejected calls.
+    shed: Counters,
 }
 
 impl CallLimits {
-    pub(crate) fn new(rate_limits: Arc<RateLimits>) -> Self {
-        Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits)
+    pub(crate) fn new(rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
+        Self {
+            shed,
+            ..Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits)
+        }
     }
 
     fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>) -> Self {
@@ -72,6 +78,7 @@ impl CallLimits {
             anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
             rate_limits,
             timeout,
+            shed: Counters::new("reason", &[]),
         }
     }
 
@@ -91,7 +98,10 @@ impl CallLimits {
         if !path.starts_with(PREFIX) {
             return match connection.try_acquire() {
                 Ok(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
-                Err(status) => Ok(status.into_http()),
+                Err(status) => {
+                    self.shed.inc("connection");
+                    Ok(status.into_http())
+                }
             };
         }
         let limit = match path {
@@ -113,6 +123,8 @@ impl CallLimits {
             self.calls
         };
         let Ok(_permit) = places.try_acquire_owned() else {
+            let reason = if is_public { "token_requests" } else { "calls" };
+            self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
         timeout(limit, inner.oneshot(request))
@@ -200,7 +212,10 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
-        let rate_limits = Arc::new(RateLimits::new(&RateLimitConfig::off()));
+        let rate_limits = Arc::new(RateLimits::new(
+            &RateLimitConfig::off(),
+            Counters::new("limit", &[]),
+        ));
         let limits = CallLimits::with(calls, timeout, rate_limits);
         ServiceBuilder::new()
             .layer(middleware(move |request, inner| {
@@ -246,7 +261,7 @@ mod tests {
     }
 
     fn unlimited() -> RateLimits {
-        RateLimits::new(&RateLimitConfig::off())
+        RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
     }
 
     /// The status of a call on a connection, unless it succeeds.
@@ -302,11 +317,12 @@ mod tests {
     #[tokio::test]
     async fn calls_and_token_requests_are_counted_per_peer() {
         let limit = |peer: &str, token_peer: &str| {
-            let rate_limits = RateLimits::new(&RateLimitConfig {
+            let config = RateLimitConfig {
                 peer: peer.parse().unwrap(),
                 token_peer: token_peer.parse().unwrap(),
                 ..RateLimitConfig::off()
-            });
+            };
+            let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
             CallLimits::with(9, Duration::from_hours(1), Arc::new(rate_limits))
         };
         let get = "/delivery.v1.Tasks/GetTask";

@@ -12,7 +12,9 @@ use geocoding::GeocodingConfig;
 use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
-    duration, number,
+    duration,
+    logs::LogConfig,
+    number,
     redacted::Redacted,
     secret_file,
 };
@@ -20,7 +22,7 @@ use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
-pub use storage::DatabaseVerification;
+pub use storage::{DEFAULT_CONNECTIONS, DatabaseVerification};
 
 use crate::{rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
 
@@ -69,6 +71,17 @@ pub struct Config {
 
     #[command(flatten)]
     pub database_verification: DatabaseVerification,
+
+    /// Limit of open connections to `PostgreSQL`, up to 1000. All cores together must stay below what
+    /// the server permits; one that is permitted fewer works with those. Example: `50`.
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_CONNECTIONS",
+        value_name = "NUMBER",
+        default_value_t = DEFAULT_CONNECTIONS,
+        value_parser = number::within((1_u32, 1000), 50)
+    )]
+    pub database_connections: u32,
 
     /// File with the key that encrypts stored secrets, the same for all cores of a platform.
     /// `bootstrap` creates it, `master-key` adds keys to it; it is read again when it changes. Example: `/etc/delivery/master.key`.
@@ -135,6 +148,9 @@ pub struct Config {
         value_parser = days
     )]
     pub event_retention: Duration,
+
+    #[command(flatten)]
+    pub logs: LogConfig,
 
     /// Serve gRPC reflection. Default: no. Example: `DELIVERY_REFLECTION=yes`.
     #[arg(long, env = "DELIVERY_REFLECTION")]
@@ -335,6 +351,7 @@ impl Config {
             database_url: Some(database_url.into()),
             database_url_file: None,
             database_verification: DatabaseVerification::default(),
+            database_connections: DEFAULT_CONNECTIONS,
             master_key_file,
             gazetteer_file: PathBuf::from("addresses.sqlite"),
             geocoding: GeocodingConfig::default(),
@@ -347,6 +364,7 @@ impl Config {
             egress: Policy::default(),
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,
+            logs: LogConfig::default(),
             reflection: false,
             all_in_one: false,
         }

@@ -5,6 +5,7 @@ mod access_token;
 mod backup;
 mod bootstrap;
 mod call_limits;
+mod call_observer;
 mod config;
 mod connections;
 mod demo;
@@ -13,6 +14,7 @@ mod grpc;
 mod lifecycle;
 mod master_keys;
 mod metrics;
+mod platform_metrics;
 mod rate_limits;
 mod readiness;
 pub mod routing;
@@ -26,7 +28,8 @@ pub use backup::{
 };
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,
+    Config, DEFAULT_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig,
+    WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
 pub use master_keys::{KeyId, MasterKeyCommand};

@@ -57,7 +57,11 @@ enum Command {
 async fn main() -> std::process::ExitCode {
     let arguments: Arguments = command_line::parse(&Config::SECRET_FLAGS);
     // Hide the messages about migrations that are already applied.
-    logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn");
+    let logs = match &arguments.command {
+        Some(Command::Bootstrap { config, .. }) => config.logs,
+        None => arguments.config.logs,
+    };
+    logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn", logs);
     match run(arguments).await {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

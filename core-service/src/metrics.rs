@@ -1,93 +1,253 @@
 //! The metrics of a core. Each core counts only what it did itself; add up the values of several
 //! cores.
 
-use domain::{notification::Outcome, webhook::DisabledReason};
-use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family},
-    registry::Registry,
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+    time::Duration,
 };
+
+use domain::{notification::Outcome, task::TaskKind, webhook::DisabledReason};
+use process::metrics::{Buckets, Counter, Counters, HistogramTable, Registry, Unit};
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+use tonic::Code;
 
 use storage::notifications::AppliedOutcomes;
 
-/// Counters since the process started.
-#[derive(Debug)]
+/// The row of calls of unknown methods.
+const OTHER_METHOD: &str = "_OTHER";
+
+/// Methods beside those of the contract.
+const STANDARD_METHODS: [&str; 3] = [
+    "grpc.health.v1.Health/Check",
+    "grpc.health.v1.Health/Watch",
+    "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+];
+
+/// The codes of gRPC, by their numbers.
+const CODES: &[&str] = &[
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// Metrics since the process started. Clones share them.
+#[derive(Clone, Debug)]
 pub(crate) struct Metrics {
-    registry: Registry,
-    attempts: Family<AttemptLabels, Counter>,
-    webhooks_disabled: Family<DisabledLabels, Counter>,
+    pub(crate) calls: Arc<CallMetrics>,
+    pub(crate) deliveries_created: Counter,
+    pub(crate) deliveries_completed: Counter,
+    pub(crate) deliveries_cancelled: Counter,
+    pub(crate) events_sequenced: Counter,
+    tasks_completed: Counters,
+    attempts: Counters,
+    webhooks_disabled: Counters,
 }
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct AttemptLabels {
-    /// `delivered`, or the failure's name.
-    outcome: &'static str,
+/// Durations of calls, by method and code.
+#[derive(Debug)]
+pub(crate) struct CallMetrics {
+    durations: HistogramTable,
+    /// By path: `/delivery.v1.Tasks/GetTask`. With the method as it is shown.
+    methods: HashMap<String, Method>,
+    pub(crate) rate_limited: Counters,
+    pub(crate) shed: Counters,
 }
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct DisabledLabels {
-    reason: &'static str,
+/// A method that a server has, or [`OTHER_METHOD`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Method {
+    pub(crate) name: &'static str,
+    row: usize,
+}
+
+impl CallMetrics {
+    fn new() -> Self {
+        let names = [OTHER_METHOD].into_iter().chain(STANDARD_METHODS);
+        let names: Vec<&'static str> = names.chain(contract_methods()).collect();
+        let rows = names
+            .iter()
+            .map(|name| vec![("rpc_method", (*name).to_owned())]);
+        let durations = HistogramTable::new(
+            rows.collect(),
+            ("rpc_response_status_code", CODES),
+            Buckets::Seconds,
+        );
+        let methods = names.iter().enumerate();
+        Self {
+            durations,
+            methods: methods
+                .map(|(row, name)| (format!("/{name}"), Method { name, row }))
+                .collect(),
+            rate_limited: Counters::new("limit", &["client", "peer", "token-client", "token-peer"]),
+            shed: Counters::new("reason", &["calls", "token_requests", "connection"]),
+        }
+    }
+
+    /// The method of a path.
+    pub(crate) fn method(&self, path: &str) -> Method {
+        self.methods.get(path).copied().unwrap_or(Method {
+            name: OTHER_METHOD,
+            row: 0,
+        })
+    }
+
+    /// Records a call. Returns the code's name.
+    pub(crate) fn record(&self, method: Method, code: Code, duration: Duration) -> &'static str {
+        let column = code as usize;
+        self.durations.observe(method.row, column, duration);
+        CODES.get(column).copied().unwrap_or("UNKNOWN")
+    }
+}
+
+/// The methods of the contract: `delivery.v1.Tasks/GetTask`. Allocated once in a process.
+fn contract_methods() -> impl Iterator<Item = &'static str> {
+    static METHODS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let files = FileDescriptorSet::decode(proto::DESCRIPTORS)
+            .expect("the build has encoded the descriptors")
+            .file;
+        let services = files.iter().flat_map(|file| {
+            let package = file.package();
+            file.service.iter().map(move |service| (package, service))
+        });
+        services
+            .flat_map(|(package, service)| {
+                let methods = service.method.iter();
+                methods.map(move |method| format!("{package}.{}/{}", service.name(), method.name()))
+            })
+            .collect()
+    });
+    METHODS.iter().map(String::as_str)
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let attempts = Family::default();
-        let webhooks_disabled = Family::default();
-        let mut registry = Registry::with_prefix("delivery");
-        registry.register(
-            "notification_attempts",
-            "Attempts to send notifications, by outcome",
-            attempts.clone(),
-        );
-        registry.register(
-            "webhooks_disabled",
-            "Webhooks disabled because of their receivers, by reason",
-            webhooks_disabled.clone(),
-        );
-        // An alert on the increase of a counter needs its initial 0.
-        for reason in [DisabledReason::Gone, DisabledReason::Failing] {
-            let _ = webhooks_disabled.get_or_create(&DisabledLabels {
-                reason: reason.as_str(),
-            });
-        }
         Self {
-            registry,
-            attempts,
-            webhooks_disabled,
+            calls: Arc::new(CallMetrics::new()),
+            deliveries_created: Counter::default(),
+            deliveries_completed: Counter::default(),
+            deliveries_cancelled: Counter::default(),
+            events_sequenced: Counter::default(),
+            tasks_completed: Counters::new("type", &["pickup", "dropoff"]),
+            attempts: Counters::new(
+                "outcome",
+                &[
+                    "delivered",
+                    "dns",
+                    "address_refused",
+                    "connect",
+                    "tls",
+                    "timeout",
+                    "status",
+                    "protocol",
+                    "secret",
+                    "unknown",
+                ],
+            ),
+            webhooks_disabled: Counters::new("reason", &["failing", "gone"]),
         }
     }
 
     /// Counts a batch of outcomes, once it is committed.
     pub(crate) fn count(&self, outcomes: &AppliedOutcomes) {
         for attempt in &outcomes.attempts {
-            let outcome = match &attempt.report.outcome {
+            self.attempts.inc(match &attempt.report.outcome {
                 Outcome::Delivered => "delivered",
                 Outcome::Failed { failure, .. } => failure.as_str(),
-            };
-            self.attempts
-                .get_or_create(&AttemptLabels { outcome })
-                .inc();
+            });
         }
         for (disabled, reason) in [
             (&outcomes.gone, DisabledReason::Gone),
             (&outcomes.failing, DisabledReason::Failing),
         ] {
-            let reason = reason.as_str();
             let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
-            let counter = self
-                .webhooks_disabled
-                .get_or_create(&DisabledLabels { reason });
-            counter.inc_by(count);
+            self.webhooks_disabled.add(reason.as_str(), count);
         }
     }
 
-    /// Renders all metrics as `OpenMetrics` text.
-    pub(crate) fn render(&self) -> String {
-        let mut text = String::new();
-        if let Err(error) = encode(&mut text, &self.registry) {
-            tracing::error!(%error, "cannot encode metrics");
+    /// Counts a completed task, once that is committed.
+    pub(crate) fn count_completed_task(&self, kind: TaskKind) {
+        self.tasks_completed.inc(match kind {
+            TaskKind::Pickup => "pickup",
+            TaskKind::Dropoff => "dropoff",
+        });
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register_with_unit(
+            "rpc_server_call_duration",
+            "Duration of gRPC calls by method and status",
+            Unit::Seconds,
+            self.calls.durations.clone(),
+        );
+        for (name, help, counters) in [
+            (
+                "delivery_grpc_calls_rate_limited",
+                "Calls rejected by a rate limit",
+                &self.calls.rate_limited,
+            ),
+            (
+                "delivery_grpc_calls_shed",
+                "Calls rejected because too many are in flight",
+                &self.calls.shed,
+            ),
+            (
+                "delivery_tasks_completed",
+                "Tasks completed",
+                &self.tasks_completed,
+            ),
+            (
+                "delivery_notification_attempts",
+                "Attempts to send notifications by outcome",
+                &self.attempts,
+            ),
+            (
+                "delivery_webhooks_disabled",
+                "Webhooks disabled because of their receivers by reason",
+                &self.webhooks_disabled,
+            ),
+        ] {
+            registry.register(name, help, counters.clone());
         }
-        text
+        for (name, help, counter) in [
+            (
+                "delivery_deliveries_created",
+                "Deliveries created",
+                &self.deliveries_created,
+            ),
+            (
+                "delivery_deliveries_completed",
+                "Deliveries whose last task was completed",
+                &self.deliveries_completed,
+            ),
+            (
+                "delivery_deliveries_cancelled",
+                "Deliveries cancelled",
+                &self.deliveries_cancelled,
+            ),
+            (
+                "delivery_events_sequenced",
+                "Events numbered by this core",
+                &self.events_sequenced,
+            ),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
     }
 }
 
@@ -98,6 +258,7 @@ mod tests {
         id::{NotificationId, StoreId, WebhookId},
         notification::Failure,
     };
+    use process::metrics::Exposition;
     use storage::notifications::{AttemptReport, RecordedAttempt};
 
     fn attempt(outcome: Outcome) -> RecordedAttempt {
@@ -110,44 +271,89 @@ mod tests {
                 lease_token: uuid::Uuid::now_v7(),
                 outcome,
                 status: None,
-                duration: std::time::Duration::ZERO,
+                duration: Duration::ZERO,
                 response_body: String::new(),
                 jitter: 0,
             },
         }
     }
 
-    #[test]
-    fn attempts_are_counted_by_outcome_and_disabled_webhooks_by_reason() {
+    async fn rendered(metrics: &Metrics) -> String {
+        let mut exposition = Exposition::default();
+        metrics.register(exposition.registry());
+        exposition.render().await
+    }
+
+    #[tokio::test]
+    async fn attempts_are_counted_by_outcome_and_disabled_webhooks_by_reason() {
         let metrics = Metrics::new();
-        let failed = Outcome::Failed {
-            failure: Failure::Dns,
+        let failed = |failure| Outcome::Failed {
+            failure,
             status: None,
             retry_after: None,
         };
+        let failures = [
+            Failure::Dns,
+            Failure::AddressRefused,
+            Failure::Connect,
+            Failure::Tls,
+            Failure::Timeout,
+            Failure::Status,
+            Failure::Protocol,
+            Failure::Secret,
+            Failure::Unknown,
+        ];
 
         metrics.count(&AppliedOutcomes {
-            attempts: vec![
-                attempt(Outcome::Delivered),
-                attempt(failed),
-                attempt(Outcome::Delivered),
-            ],
+            attempts: failures
+                .into_iter()
+                .map(failed)
+                .chain([Outcome::Delivered])
+                .map(attempt)
+                .collect(),
             gone: vec![(StoreId::new(), WebhookId::new())],
             failing: Vec::new(),
         });
 
-        let text = metrics.render();
-        let mut samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        samples.sort_unstable();
+        let text = rendered(&metrics).await;
+        let attempts = text
+            .lines()
+            .filter(|line| line.starts_with("delivery_notification_attempts_total"));
         assert_eq!(
-            samples,
-            [
-                r#"delivery_notification_attempts_total{outcome="delivered"} 2"#,
-                r#"delivery_notification_attempts_total{outcome="dns"} 1"#,
-                r#"delivery_webhooks_disabled_total{reason="failing"} 0"#,
-                r#"delivery_webhooks_disabled_total{reason="gone"} 1"#,
-            ]
+            attempts.filter(|line| line.ends_with(" 1")).count(),
+            10,
+            "{text}"
         );
-        assert!(text.ends_with("# EOF\n"), "{text}");
+        for line in [
+            r#"delivery_webhooks_disabled_total{reason="failing"} 0"#,
+            r#"delivery_webhooks_disabled_total{reason="gone"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_is_counted_by_a_method_of_the_contract_or_none() {
+        let metrics = Metrics::new();
+        let record = |path: &str, code| {
+            let method = metrics.calls.method(path);
+            metrics.calls.record(method, code, Duration::ZERO)
+        };
+
+        assert_eq!(record("/delivery.v1.Tasks/GetTask", Code::Ok), "OK");
+        assert_eq!(
+            record("/delivery.v1.Tasks/019b-an-id", Code::Unauthenticated),
+            "UNAUTHENTICATED"
+        );
+
+        let text = rendered(&metrics).await;
+        for labels in [
+            r#"{rpc_method="delivery.v1.Tasks/GetTask",rpc_response_status_code="OK"} 1"#,
+            r#"{rpc_method="_OTHER",rpc_response_status_code="UNAUTHENTICATED"} 1"#,
+        ] {
+            let line = format!("rpc_server_call_duration_seconds_count{labels}");
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
+        assert!(!text.contains("an-id"), "{text}");
     }
 }

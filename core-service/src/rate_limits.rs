@@ -4,6 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use clap::Args;
 use domain::id::ApiClientId;
+use process::metrics::Counters;
 use rate_limits::{Decision, Limiter, RateLimit, credentials_key, peer_key};
 
 use crate::error::Error;
@@ -72,53 +73,57 @@ pub(crate) struct RateLimits {
     /// By key and secret.
     token_clients: Limiter<[u8; 32]>,
     token_peers: Limiter<IpAddr>,
+    /// By the name of a limit.
+    rejected: Counters,
 }
 
 impl RateLimits {
-    pub(crate) fn new(config: &RateLimitConfig) -> Self {
+    pub(crate) fn new(config: &RateLimitConfig, rejected: Counters) -> Self {
         Self {
             clients: Limiter::new("client", config.client),
             peers: Limiter::new("peer", config.peer),
             token_clients: Limiter::new("token-client", config.token_client),
             token_peers: Limiter::new("token-peer", config.token_peer),
+            rejected,
         }
     }
 
     /// Counts a call against the quotas of its peer.
     pub(crate) fn check_peer(&self, peer: IpAddr, is_token_request: bool) -> Result<(), Error> {
         let peer = peer_key(peer);
-        enforce(self.peers.check(peer))?;
+        self.enforce(self.peers.check(peer))?;
         if is_token_request {
-            enforce(self.token_peers.check(peer))?;
+            self.enforce(self.token_peers.check(peer))?;
         }
         Ok(())
     }
 
     /// Counts a call against the quota of its client.
     pub(crate) fn check_client(&self, client: ApiClientId) -> Result<(), Error> {
-        enforce(self.clients.check(client))
+        self.enforce(self.clients.check(client))
     }
 
     /// Counts a token request against the quota of its credentials.
     pub(crate) fn check_credentials(&self, api_key: &str, api_secret: &str) -> Result<(), Error> {
-        enforce(
+        self.enforce(
             self.token_clients
                 .check(credentials_key(api_key, api_secret)),
         )
     }
-}
 
-fn enforce(decision: Option<Decision>) -> Result<(), Error> {
-    let Some(Decision {
-        status,
-        retry_after: Some(retry_after),
-    }) = decision
-    else {
-        return Ok(());
-    };
-    Err(Error::RateLimited {
-        quota: status.quota,
-        window: Duration::from_secs(status.window),
-        retry_after,
-    })
+    fn enforce(&self, decision: Option<Decision>) -> Result<(), Error> {
+        let Some(Decision {
+            status,
+            retry_after: Some(retry_after),
+        }) = decision
+        else {
+            return Ok(());
+        };
+        self.rejected.inc(status.policy);
+        Err(Error::RateLimited {
+            quota: status.quota,
+            window: Duration::from_secs(status.window),
+            retry_after,
+        })
+    }
 }

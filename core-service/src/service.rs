@@ -2,7 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use process::{clock::Clock, health::HealthListener, middleware::middleware, tls};
+use process::{
+    clock::Clock,
+    health::HealthListener,
+    metrics::{Exposition, Registry},
+    middleware::middleware,
+    tls,
+};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::{service::Routes, transport::Server};
@@ -13,11 +19,13 @@ use tonic_health::{
 
 use crate::{
     call_limits::CallLimits,
+    call_observer::CallObserver,
     config::Config,
     connections::{self, InFlight},
     grpc::{self, Services},
     lifecycle::Lifecycle,
     metrics::Metrics,
+    platform_metrics::PlatformMetrics,
     rate_limits::RateLimits,
     readiness::CoreReadiness,
     start_error::StartError,
@@ -45,6 +53,8 @@ pub struct CoreService {
     addr: SocketAddr,
     tls: Option<tls::Server>,
     health: Option<HealthListener>,
+    metrics: Metrics,
+    exposition: Exposition,
 }
 
 impl CoreService {
@@ -78,7 +88,9 @@ impl CoreService {
             ),
             None => None,
         };
-        let resources = startup::open(&config, clock).await?;
+        let mut resources = startup::open(&config, clock).await?;
+        let metrics = Metrics::new();
+        let exposition = expose(&metrics, &config, &mut resources);
         Ok(Self {
             config,
             resources,
@@ -86,12 +98,20 @@ impl CoreService {
             addr,
             tls,
             health,
+            metrics,
+            exposition,
         })
     }
 
     /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The metrics that are served at the health listener. The all-in-one adds those of its other
+    /// parts.
+    pub fn registry(&mut self) -> &mut Registry {
+        self.exposition.registry()
     }
 
     pub(crate) fn resources(&self) -> &Resources {
@@ -108,20 +128,25 @@ impl CoreService {
             &self.config,
             shutdown.clone(),
         ));
-        let metrics = Arc::new(Metrics::new());
+        let certificates = self.config.tls.tls_certificate.clone();
+        let certificates = tls::warn_daily(certificates.into_iter().collect());
+        let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
         let lifecycle = Lifecycle::default();
-        let rate_limits = Arc::new(RateLimits::new(&self.config.rate_limits));
+        let rate_limits = Arc::new(RateLimits::new(
+            &self.config.rate_limits,
+            self.metrics.calls.rate_limited.clone(),
+        ));
         let (services, background) = grpc::wire(
             self.resources,
             &self.config,
             &rate_limits,
-            Arc::clone(&metrics),
+            &self.metrics,
             &lifecycle,
         );
         let incoming = connections::incoming(self.listener, self.tls, shutdown.clone());
         let in_flight = InFlight::default();
         let _health_task = self.health.map(|listener| {
-            let listener = listener.with_metrics(Arc::new(move || metrics.render()));
+            let listener = listener.with_metrics(self.exposition);
             let task = tokio::spawn(listener.run(Arc::clone(&readiness)));
             AbortOnDropHandle::new(task)
         });
@@ -132,7 +157,11 @@ impl CoreService {
             let report = readiness.report(reporter);
             until_shutdown.run_until_cancelled(report).await;
         }));
-        let (tracked, limits) = (in_flight.clone(), CallLimits::new(rate_limits));
+        let observer = CallObserver {
+            metrics: Arc::clone(&self.metrics.calls),
+            in_flight: in_flight.clone(),
+        };
+        let limits = CallLimits::new(rate_limits, self.metrics.calls.shed.clone());
         let authentication = services.authentication.clone();
         let routes = routes(services, health_server, self.config.reflection)?;
 
@@ -143,7 +172,7 @@ impl CoreService {
             .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
             .layer(middleware(move |call, inner| {
-                tracked.clone().track(call, inner)
+                observer.clone().observe(call, inner)
             }))
             .layer(middleware(move |call, inner| {
                 limits.clone().limit(call, inner)
@@ -187,6 +216,22 @@ impl CoreService {
         }
         result
     }
+}
+
+/// The metrics of a core, of what it uses, and of the platform.
+fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Exposition {
+    let mut exposition = Exposition::new();
+    let registry = exposition.registry();
+    metrics.register(registry);
+    if let Some(certificate) = &config.tls.tls_certificate {
+        tls::register_expiry("grpc", certificate.clone(), registry);
+    }
+    resources.storage.register_metrics(registry);
+    upstream::register_metrics(std::mem::take(&mut resources.upstreams), registry);
+    let platform = PlatformMetrics::new(&resources.storage, resources.clock.clone());
+    platform.register(registry);
+    exposition.refresh_with(move || platform.clone().refresh());
+    exposition
 }
 
 fn cannot_listen(addr: SocketAddr, flag: &'static str, source: std::io::Error) -> StartError {

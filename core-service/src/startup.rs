@@ -8,6 +8,7 @@ use geocoding::{
 };
 use process::clock::Clock;
 use storage::{Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
+use upstream::Monitor;
 
 use crate::{
     config::Config,
@@ -28,15 +29,17 @@ pub(crate) struct Resources {
     /// Imports replace its addresses.
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) router: Box<dyn Router>,
+    /// The clients of geocoders and of the router, for metrics.
+    pub(crate) upstreams: Vec<Monitor>,
 }
 
 /// Opens the database, the secret box, the geocoders and the router of a core.
 pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, StartError> {
     let url = config.database_url()?;
     let storage = Arc::new(if config.all_in_one {
-        Storage::connect(&url).await?
+        Storage::connect(&url, config.database_connections).await?
     } else {
-        Storage::connect_existing(&url).await?
+        Storage::connect_existing(&url, config.database_connections).await?
     });
     let secret_box = open_secret_box(&storage, &config.master_key_file, config.all_in_one).await?;
     let secret_box = Arc::new(secret_box);
@@ -45,7 +48,8 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
             .await
             .map_err(StartError::Leases)?;
     }
-    let router = config.router.open()?;
+    let mut upstreams = Vec::new();
+    let router = config.router.open(&mut upstreams)?;
     let key_ring = KeyRing::open(
         Arc::clone(&storage),
         Arc::clone(&secret_box),
@@ -57,7 +61,7 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
     if config.all_in_one {
         gazetteer.ensure_demo()?;
     }
-    let geocoder = geocoder(config, &gazetteer, &storage, &clock)?;
+    let geocoder = geocoder(config, &gazetteer, (&storage, &clock), &mut upstreams)?;
     Ok(Resources {
         storage,
         clock,
@@ -66,6 +70,7 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
         geocoder,
         gazetteer,
         router,
+        upstreams,
     })
 }
 
@@ -73,10 +78,11 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
 fn geocoder(
     config: &Config,
     gazetteer: &Arc<Gazetteer>,
-    storage: &Arc<Storage>,
-    clock: &Clock,
+    (storage, clock): (&Arc<Storage>, &Clock),
+    upstreams: &mut Vec<Monitor>,
 ) -> Result<Box<dyn Geocoder>, StartError> {
     let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
+    let mut protocols = Vec::new();
     for spec in &config.geocoding.geocoders {
         match spec {
             GeocoderSpec::Gazetteer => {
@@ -85,7 +91,15 @@ fn geocoder(
             GeocoderSpec::None => {}
             GeocoderSpec::Http(spec) => {
                 let language = &config.platform.locale;
-                let http = HttpGeocoder::new(spec, language).map_err(StartError::GeocoderTls)?;
+                let protocol = spec.protocol;
+                protocols.push(protocol);
+                let name = match protocols.iter().filter(|other| **other == protocol).count() {
+                    1 => protocol.name().to_owned(),
+                    number => format!("{}-{number}", protocol.name()),
+                };
+                let http =
+                    HttpGeocoder::new(spec, language, &name).map_err(StartError::GeocoderTls)?;
+                upstreams.push(http.monitor());
                 let cache_scope = http.cache_scope();
                 let cache = GeocodeCache {
                     storage: Arc::clone(storage),

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use process::{duration, number};
+use process::{duration, logs::LogConfig, number};
 use url::Url;
 
 use crate::{
@@ -24,6 +24,11 @@ pub struct Config {
     /// Address to serve the REST API on; port 0 chooses a free one. Example: `0.0.0.0:8080`
     #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
     pub listen: SocketAddr,
+
+    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP, apart from the REST API. Default:
+    /// none. Example: `127.0.0.1:9103`
+    #[arg(long, env = "DELIVERY_REST_HEALTH_LISTEN", value_name = "ADDR")]
+    pub health_listen: Option<SocketAddr>,
 
     #[command(flatten)]
     pub tls: TlsConfig,
@@ -55,6 +60,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub rate_limits: RateLimitConfig,
+
+    #[command(flatten)]
+    pub logs: LogConfig,
 
     /// Timeout of a request, from the end of its headers to its response. Example: `1m`
     #[arg(
@@ -163,6 +171,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            health_listen: None,
             tls: TlsConfig::default(),
             core_url: vec![
                 DEFAULT_CORE_URL
@@ -174,6 +183,7 @@ impl Default for Config {
             platform_name: "Service".to_owned(),
             platform: PlatformConfig::default(),
             rate_limits: RateLimitConfig::default(),
+            logs: LogConfig::default(),
             request_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(1),

@@ -58,7 +58,7 @@ impl ConnectionHandler {
         let handshake = timeout(self.read_timeout, tls.acceptor().accept(stream));
         match self.closing.run_until_cancelled(handshake).await {
             Some(Ok(Ok(stream))) => self.serve_stream(stream, peer.ip(), permit).await,
-            Some(Ok(Err(error))) => tracing::debug!(%error, "TLS handshake failed"),
+            Some(Ok(Err(error))) => tracing::info!(%error, "TLS handshake refused"),
             Some(Err(_)) | None => {}
         }
     }

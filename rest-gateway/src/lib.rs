@@ -7,6 +7,8 @@ mod activity;
 mod config;
 mod connection;
 mod http1_guard;
+mod metrics;
+mod observer;
 mod platform;
 mod service;
 mod stack;

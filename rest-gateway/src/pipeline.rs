@@ -10,6 +10,7 @@ use http::{
 };
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
+use process::metrics::{Registry, Sampled};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -25,6 +26,7 @@ use crate::{
     gateway::Gateway,
     http1_guard::Rejection,
     media_type::MediaType,
+    metrics::{Metrics, Series},
     request::Request,
     routes::{Negotiation, Route, RouteMatch, RouteTable},
 };
@@ -41,13 +43,16 @@ pub(crate) struct Pipeline {
     /// One permit per request in flight.
     concurrency: Semaphore,
     request_timeout: Duration,
+    metrics: Metrics,
 }
 
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
+        let routes = RouteTable::new(gateway.demo_courier.is_some());
+        let metrics = Metrics::new(routes.paths());
         Self {
-            routes: RouteTable::new(gateway.demo_courier.is_some()),
             gateway: Arc::new(gateway),
+            routes,
             limits: Limits {
                 size: config.max_body,
                 timeout: config.read_timeout,
@@ -55,11 +60,46 @@ impl Pipeline {
             },
             concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
             request_timeout: config.request_timeout,
+            metrics,
         }
     }
 
     pub(crate) fn public_url(&self) -> Arc<str> {
         Arc::clone(&self.gateway.public_url)
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn register_metrics(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
+        registry.register(
+            "delivery_rest_requests_rate_limited",
+            "Requests rejected by a rate limit",
+            self.gateway.rate_limits.rejected().clone(),
+        );
+        let gateway = Arc::clone(&self.gateway);
+        registry.register(
+            "delivery_gateway_cores",
+            "Cores that the gateway knows by state",
+            Sampled::new(move || gateway.core.states()),
+        );
+    }
+
+    /// Why the gateway cannot serve, if it cannot.
+    pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
+        if self.gateway.draining.is_cancelled() {
+            Err("this gateway is shutting down")
+        } else if self.gateway.core.is_any_up() {
+            Ok(())
+        } else {
+            Err("no core is ready: the cores' /readyz and logs say why")
+        }
+    }
+
+    pub(crate) fn series(&self, method: &Method, path: &str) -> Series {
+        Series::new(method, self.routes.number(path))
     }
 
     pub(crate) async fn respond(
@@ -96,6 +136,9 @@ impl Pipeline {
         };
         let peer = rate_limits.peer(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
+        if matches!(body, Err(Error::Overloaded { .. })) {
+            self.metrics.shed.inc("body_memory");
+        }
         // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
         // fixed media type are exempt: some are health checks, which must always respond.
         let _permit = match route.negotiation {
@@ -145,9 +188,10 @@ impl Pipeline {
     }
 
     fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, Error> {
-        self.concurrency
-            .try_acquire()
-            .map_err(|_| Error::overloaded())
+        self.concurrency.try_acquire().map_err(|_| {
+            self.metrics.shed.inc("concurrency");
+            Error::overloaded()
+        })
     }
 }
 

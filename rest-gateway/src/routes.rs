@@ -12,6 +12,7 @@ use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
     media_type::MediaType,
+    metrics::PathNumber,
     query::UnknownParameters,
     request::Request,
     resources::{
@@ -115,7 +116,16 @@ routes! { DEMO_ROUTES
 /// Finds the route of a request.
 pub(crate) struct RouteTable {
     /// Path → its routes, one per method.
-    router: Router<Vec<&'static Route>>,
+    router: Router<PathRoutes>,
+    /// In the order of their numbers, which begin with 1.
+    paths: Vec<&'static str>,
+}
+
+/// The routes of a path.
+struct PathRoutes {
+    number: PathNumber,
+    path: &'static str,
+    routes: Vec<&'static Route>,
 }
 
 /// A route that matches a request.
@@ -136,12 +146,31 @@ impl RouteTable {
             by_path.entry(route.path).or_default().push(route);
         }
         let mut router = Router::new();
+        let mut paths = Vec::new();
         for (path, routes) in by_path {
+            paths.push(path);
+            let number = paths.len();
+            let at_path = PathRoutes {
+                number,
+                path,
+                routes,
+            };
             router
-                .insert(path, routes)
+                .insert(path, at_path)
                 .expect("the table is constant, and a test inserts every path");
         }
-        Self { router }
+        Self { router, paths }
+    }
+
+    /// The templates of all paths, in the order of their numbers.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &'static str> {
+        self.paths.iter().copied()
+    }
+
+    /// The number and the template of a request's path, if it has a route.
+    pub(crate) fn number(&self, path: &str) -> Option<(PathNumber, &'static str)> {
+        let found = self.router.at(path).ok()?;
+        Some((found.value.number, found.value.path))
     }
 
     /// Fails with 404 for an unknown path, 405 for an unknown method and 406 for media types
@@ -157,9 +186,10 @@ impl RouteTable {
             Method::HEAD => &Method::GET,
             ref other => other,
         };
-        let Some(route) = found.value.iter().find(|route| route.method == *method) else {
+        let routes = &found.value.routes;
+        let Some(route) = routes.iter().find(|route| route.method == *method) else {
             return Err(Error::MethodNotAllowed {
-                allow: allow_header(found.value),
+                allow: allow_header(routes),
             });
         };
         Ok(RouteMatch {
@@ -173,7 +203,7 @@ impl RouteTable {
     /// The value of `Allow` for a path.
     pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        Ok(allow_header(found.value))
+        Ok(allow_header(&found.value.routes))
     }
 }
 
@@ -238,6 +268,7 @@ mod tests {
             let found = table.router.at(route.path).unwrap();
             let matching: Vec<_> = found
                 .value
+                .routes
                 .iter()
                 .filter(|other| other.method == route.method)
                 .collect();

@@ -4,12 +4,16 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use core_client::Cores;
-use process::tls;
+use process::{
+    health::{HealthListener, Readiness},
+    metrics::{Exposition, Registry},
+    tls,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     api_description,
@@ -32,6 +36,8 @@ pub struct RestGateway {
     tls: Option<Arc<tls::Server>>,
     config: Config,
     stack: Stack,
+    pipeline: Arc<Pipeline>,
+    health: Option<HealthListener>,
     draining: CancellationToken,
 }
 
@@ -47,10 +53,20 @@ impl RestGateway {
                     config.listen
                 )
             })?;
-        Self::new(config, listener)
+        let health = match config.health_listen {
+            Some(addr) => Some(HealthListener::bind(addr).await.with_context(|| {
+                format!(
+                    "cannot listen on {addr}; choose another address with --health-listen, or port 0 for any free one"
+                )
+            })?),
+            None => None,
+        };
+        let mut gateway = Self::new(config, listener)?;
+        gateway.health = health;
+        Ok(gateway)
     }
 
-    /// Uses a listener that is bound already; `config.listen` is ignored.
+    /// Uses a listener that is bound already; `config.listen` and `config.health_listen` are ignored.
     pub fn new(config: Config, listener: TcpListener) -> anyhow::Result<Self> {
         let addr = listener
             .local_addr()
@@ -79,13 +95,16 @@ impl RestGateway {
             demo_courier: config.demo_courier.clone(),
             draining: draining.clone(),
         };
-        let stack = stack::new(&config, Pipeline::new(gateway, &config));
+        let pipeline = Arc::new(Pipeline::new(gateway, &config));
+        let stack = stack::new(&config, Arc::clone(&pipeline));
         Ok(Self {
             listener,
             addr,
             tls: tls.map(Arc::new),
             config,
             stack,
+            pipeline,
+            health: None,
             draining,
         })
     }
@@ -95,8 +114,29 @@ impl RestGateway {
         self.addr
     }
 
+    /// Registers the metrics of this gateway.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.pipeline.register_metrics(registry);
+        if let Some(certificate) = &self.config.tls.tls_certificate {
+            tls::register_expiry("rest", certificate.clone(), registry);
+        }
+    }
+
     /// Serves until `shutdown`, then finishes the requests in flight within the drain timeout.
-    pub async fn run(self, shutdown: CancellationToken) {
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let _health_task = self.health.take().map(|health| {
+            let mut exposition = Exposition::new();
+            self.register_metrics(exposition.registry());
+            let readiness = GatewayReadiness(Arc::clone(&self.pipeline));
+            let health = health.with_metrics(exposition).run(Arc::new(readiness));
+            AbortOnDropHandle::new(tokio::spawn(health))
+        });
+        let certificates = [
+            &self.config.tls.tls_certificate,
+            &self.config.core.core_tls_certificate,
+        ];
+        let certificates = certificates.into_iter().flatten().cloned().collect();
+        let _certificates = AbortOnDropHandle::new(tokio::spawn(tls::warn_daily(certificates)));
         let max = u32::try_from(self.config.max_connections).unwrap_or(u32::MAX);
         let permits = Arc::new(Semaphore::new(max as usize));
         let closing = CancellationToken::new();
@@ -160,6 +200,15 @@ impl RestGateway {
                 }
             }
         }
+    }
+}
+
+/// A gateway is ready with a core that is, until it shuts down.
+struct GatewayReadiness(Arc<Pipeline>);
+
+impl Readiness for GatewayReadiness {
+    async fn check(&self) -> Result<(), String> {
+        self.0.check_ready().map_err(str::to_owned)
     }
 }
 

@@ -23,7 +23,6 @@ use tower_http::{
     request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
     sensitive_headers::SetSensitiveRequestHeadersLayer,
     set_header::SetResponseHeaderLayer,
-    trace::TraceLayer,
 };
 
 use crate::{
@@ -31,7 +30,7 @@ use crate::{
     body::ResponseBody,
     compression,
     config::Config,
-    cors, error_response, head,
+    cors, error_response, head, observer,
     pipeline::Pipeline,
     rate_limits,
     request_id::{self, REQUEST_ID, TimeOrderedId},
@@ -40,8 +39,8 @@ use crate::{
 /// The whole gateway as one infallible service.
 pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<ResponseBody>, Infallible>;
 
-pub(crate) fn new(config: &Config, pipeline: Pipeline) -> Stack {
-    let pipeline = Arc::new(pipeline);
+pub(crate) fn new(config: &Config, pipeline: Arc<Pipeline>) -> Stack {
+    let observed = Arc::clone(&pipeline);
     let public_url = pipeline.public_url();
     let layers = ServiceBuilder::new()
         // Outermost, so that all logs and responses carry an id.
@@ -58,11 +57,9 @@ pub(crate) fn new(config: &Config, pipeline: Pipeline) -> Stack {
         // Before any layer that logs.
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
         // Logs each response as the client receives it. `error_response` logs failures.
-        .layer(
-            TraceLayer::new_for_http()
-                .make_span_with(request_span::<Incoming>)
-                .on_failure(()),
-        )
+        .layer(middleware(move |request, inner| {
+            observer::observe(request, inner, Arc::clone(&observed))
+        }))
         // Outside `error_response`: web pages may read errors too.
         .layer(middleware(cors::add_headers))
         // Outside the compression: a `HEAD` response has the headers of the compressed `GET`.
@@ -88,18 +85,4 @@ fn link_to_documentation(public_url: &str) -> Option<HeaderValue> {
         "<{public_url}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
     );
     HeaderValue::from_str(&link).ok()
-}
-
-/// Records the path without the query, which may contain secrets.
-fn request_span<B>(request: &Request<B>) -> tracing::Span {
-    let request_id = request
-        .headers()
-        .get(&REQUEST_ID)
-        .and_then(|id| id.to_str().ok());
-    tracing::info_span!(
-        "request",
-        http.method = %request.method(),
-        http.path = request.uri().path(),
-        request.id = request_id,
-    )
 }

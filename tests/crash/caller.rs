@@ -182,6 +182,10 @@ impl Caller {
         response.unwrap().unwrap().status().as_u16()
     }
 
+    pub(crate) fn set_token(&mut self, token: &str) {
+        self.token = token.into();
+    }
+
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -266,7 +270,12 @@ impl Caller {
             .await
     }
 
-    async fn call(&self, method: Method, path: &str, body: &Value) -> Result<Value, Failure> {
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<Value, Failure> {
         let body = match body {
             Value::Null => Bytes::new(),
             body => body.to_string().into(),

@@ -83,7 +83,7 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     }
 });
 
-/// A program without the `DELIVERY_` variables of the tests' environment.
+/// A program without the `DELIVERY_` variables of the tests' environment, which logs text.
 pub(crate) fn command(path: &Path) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
@@ -91,6 +91,7 @@ pub(crate) fn command(path: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    command.env("DELIVERY_LOG_FORMAT", "text");
     command
 }
 

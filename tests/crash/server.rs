@@ -66,6 +66,11 @@ impl Server {
         self
     }
 
+    /// Adds an argument for its next start.
+    pub(crate) fn add_argument(&mut self, argument: &str) {
+        self.arguments.push(argument.to_owned());
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -13,21 +13,25 @@ use crate::{
 };
 
 /// A certificate authority, with its certificate in a file.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: String,
 }
 
 /// A certificate and its key in files.
-struct Identity {
-    certificate: String,
-    key: String,
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 impl Files {
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
@@ -41,7 +45,7 @@ impl Files {
         path
     }
 
-    fn authority(&self, name: &str) -> Authority {
+    pub(crate) fn authority(&self, name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -53,7 +57,7 @@ impl Files {
         }
     }
 
-    fn identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
+    pub(crate) fn identity(&self, name: &str, authority: &Authority, subject: &str) -> Identity {
         let params = CertificateParams::new(vec![subject.to_owned()]).unwrap();
         self.signed(name, authority, &params)
     }
@@ -99,7 +103,7 @@ struct MutualTls {
 
 impl MutualTls {
     async fn start() -> Self {
-        let files = Files(tempfile::tempdir().unwrap());
+        let files = Files::new();
         let authority = files.authority("authority.pem");
         let other_authority = files.authority("other_authority.pem");
         let server = files.identity("core", &authority, "127.0.0.1");

@@ -6,7 +6,7 @@ use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::Policy;
 use http::HeaderName;
-use process::{duration, number, reloading::Reloading, secret_file, tls};
+use process::{duration, logs::LogConfig, number, reloading::Reloading, secret_file, tls};
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
@@ -29,8 +29,7 @@ pub struct Config {
     #[command(flatten)]
     pub core: CoreConfig,
 
-    /// Address on which to serve `/healthz` and `/readyz` over HTTP; not served by default.
-    /// Default: none. Example: `127.0.0.1:9102`.
+    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP. Default: none. Example: `127.0.0.1:9102`.
     #[arg(long, env = "DELIVERY_DISPATCHER_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
@@ -60,6 +59,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub egress: Policy,
+
+    #[command(flatten)]
+    pub logs: LogConfig,
 
     /// PEM file with certificate authorities to trust for webhooks in addition to the system's;
     /// repeatable. Default: none. Example: `/etc/delivery/shops.pem`.
@@ -174,6 +176,7 @@ impl Default for Config {
             client_secret: None,
             platform_name: "Service".to_owned(),
             egress: Policy::default(),
+            logs: LogConfig::default(),
             webhook_ca_files: Vec::new(),
             max_in_flight: Self::MAX_IN_FLIGHT,
             send_timeout: Duration::from_secs(15),

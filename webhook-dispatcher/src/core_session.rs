@@ -74,7 +74,7 @@ impl CoreSession {
         streams: OpenStreams,
         shutdown: CancellationToken,
     ) -> Self {
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::counted_in(sender.metrics().in_flight.clone());
         let token_rejected = Arc::default();
         let (outcomes, completed) = mpsc::unbounded_channel();
         let reporter = Reporter {

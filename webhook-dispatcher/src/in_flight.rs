@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use process::metrics::Gauge;
 use tokio::sync::Notify;
 
 /// The number of notifications in flight.
@@ -17,6 +18,8 @@ struct State {
     count: AtomicUsize,
     /// Signalled when one ends.
     ended: Notify,
+    /// Those of all sessions, for metrics.
+    of_all: Gauge,
 }
 
 /// Counts one notification until it is dropped.
@@ -24,8 +27,17 @@ struct State {
 pub(crate) struct Slot(Arc<State>);
 
 impl InFlight {
+    /// Counts also in a gauge.
+    pub(crate) fn counted_in(of_all: Gauge) -> Self {
+        Self(Arc::new(State {
+            of_all,
+            ..State::default()
+        }))
+    }
+
     pub(crate) fn add(&self) -> Slot {
         self.0.count.fetch_add(1, Ordering::Relaxed);
+        self.0.of_all.inc();
         Slot(Arc::clone(&self.0))
     }
 
@@ -42,6 +54,7 @@ impl InFlight {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.of_all.dec();
         self.0.ended.notify_one();
     }
 }

@@ -8,6 +8,7 @@ mod connections;
 mod connector;
 mod core_session;
 mod in_flight;
+mod metrics;
 mod readiness;
 mod reporter;
 mod request;

@@ -8,7 +8,7 @@ use webhook_dispatcher::{Config, WebhookDispatcher};
 #[tokio::main]
 async fn main() -> ExitCode {
     let config: Config = command_line::parse(&[]);
-    logs::to_stderr("info");
+    logs::to_stderr("info", config.logs);
     match run(config).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -20,6 +20,10 @@ impl OpenStreams {
         self.0.fetch_add(1, Ordering::Relaxed);
         OpenStream(Arc::clone(&self.0))
     }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for OpenStream {
@@ -38,7 +42,7 @@ impl Readiness for DispatcherReadiness {
     async fn check(&self) -> Result<(), String> {
         if self.shutdown.is_cancelled() {
             Err("shutting down".to_owned())
-        } else if self.streams.0.load(Ordering::Relaxed) == 0 {
+        } else if self.streams.count() == 0 {
             Err("no open stream from any core".to_owned())
         } else {
             Ok(())

@@ -24,6 +24,7 @@ use crate::{
     Config, ConfigError,
     address_guard::{self, AddressGuard, Usage},
     connector::{self, Connector},
+    metrics::Metrics,
     request::{RequestError, RequestTemplate},
     resolver::Resolver,
     response::ReceiverResponse,
@@ -50,6 +51,7 @@ pub(crate) struct Sender {
     template: RequestTemplate,
     timeout: Duration,
     clock: fn() -> SystemTime,
+    metrics: Metrics,
 }
 
 /// Why an attempt failed.
@@ -140,7 +142,12 @@ impl Sender {
             template,
             timeout: config.send_timeout,
             clock: SystemTime::now,
+            metrics: Metrics::default(),
         })
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The longest one attempt may take.
@@ -151,7 +158,11 @@ impl Sender {
     /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
         let send_request = |request| connector::run_attempt(self.send_request(request));
-        self.attempt(notification, send_request).await.0
+        let started = Instant::now();
+        let (outcome, _) = self.attempt(notification, send_request).await;
+        self.metrics
+            .count_attempt(outcome.failure(), started.elapsed());
+        outcome
     }
 
     /// A connector with the same address guard that records the progress of connections. It

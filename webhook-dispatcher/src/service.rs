@@ -1,9 +1,13 @@
 //! Runs the dispatcher: one session with each core, all with the same sender.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use core_client::{CoreAddr, Cores};
-use process::health::HealthListener;
+use process::{
+    health::HealthListener,
+    metrics::{Exposition, Registry},
+    tls,
+};
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -32,7 +36,10 @@ pub struct WebhookDispatcher {
     secret: SecretSource,
     sender: Arc<Sender>,
     max_in_flight: usize,
+    streams: OpenStreams,
     health: Option<HealthListener>,
+    /// The certificate for calls to cores.
+    certificate: Option<PathBuf>,
 }
 
 impl WebhookDispatcher {
@@ -68,18 +75,31 @@ impl WebhookDispatcher {
             secret,
             sender: Arc::new(sender),
             max_in_flight,
+            streams: OpenStreams::default(),
             health: None,
+            certificate: config.core.core_tls_certificate.clone(),
         })
+    }
+
+    /// Registers the metrics of this dispatcher.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        let metrics = self.sender.metrics();
+        metrics.register(self.max_in_flight, self.streams.clone(), registry);
     }
 
     /// Serves every core until `shutdown`, then drains for at most 30 s.
     pub async fn run(self, shutdown: CancellationToken) {
-        let streams = OpenStreams::default();
+        let mut exposition = Exposition::new();
+        self.register_metrics(exposition.registry());
+        let certificates = tls::warn_daily(self.certificate.into_iter().collect());
+        let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
+        let streams = self.streams;
         let _health_server = self.health.map(|health| {
             let readiness = DispatcherReadiness {
                 streams: streams.clone(),
                 shutdown: shutdown.clone(),
             };
+            let health = health.with_metrics(exposition);
             AbortOnDropHandle::new(tokio::spawn(health.run(Arc::new(readiness))))
         });
         let discovery = self.cores.discover();

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Request, Response};
-use http_body_util::BodyExt as _;
-use tokio_util::task::TaskTracker;
-use tonic::body::Body;
-use tower::{Service, ServiceExt as _};
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 /// Calls count as drained after about this long without any: a client may send a call before it
 /// receives the GOAWAY frame.
@@ -30,23 +26,8 @@ impl InFlight {
         }
     }
 
-    /// Middleware: counts a call until the last byte of its response.
-    pub(crate) async fn track<S>(
-        self,
-        request: Request<Body>,
-        inner: S,
-    ) -> Result<Response<Body>, S::Error>
-    where
-        S: Service<Request<Body>, Response = Response<Body>>,
-    {
-        let guard = self.0.token();
-        let response = inner.oneshot(request).await?;
-        Ok(response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                // Dropped together with the body.
-                let _ = &guard;
-                frame
-            }))
-        }))
+    /// Counts a call until the token is dropped.
+    pub(crate) fn token(&self) -> TaskTrackerToken {
+        self.0.token()
     }
 }

@@ -4,7 +4,12 @@ mod in_flight;
 mod io;
 mod tls_config;
 
-use std::{io::Error as IoError, sync::Arc, time::Duration};
+use std::{
+    io::{Error as IoError, ErrorKind},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::Stream;
 use process::tls;
@@ -61,7 +66,7 @@ struct Acceptor {
     /// None after shutdown.
     listener: Option<TcpListener>,
     tls: Option<Arc<tls::Server>>,
-    handshakes: JoinSet<Result<Connection, IoError>>,
+    handshakes: JoinSet<Result<Connection, (Option<IpAddr>, IoError)>>,
     places: Arc<Semaphore>,
     shutdown: CancellationToken,
 }
@@ -73,7 +78,7 @@ impl Acceptor {
                 () = self.shutdown.cancelled() => self.close().await,
                 Some(finished) = self.handshakes.join_next() => match finished {
                     Ok(Ok(connection)) => return Some(connection),
-                    Ok(Err(error)) => tracing::debug!(%error, "handshake failed"),
+                    Ok(Err((peer, error))) => log_refused(self.tls.is_some(), peer, &error),
                     Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
                 accepted = accept(listener, &self.places), if self.handshakes.len() < MAX_HANDSHAKES => {
@@ -120,11 +125,29 @@ impl Acceptor {
 
     fn start_handshake(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
         let tls = self.tls.clone();
+        let peer = stream.peer_addr().ok().map(|peer| peer.ip());
         self.handshakes.spawn(async move {
             timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref(), place))
                 .await
                 .unwrap_or_else(|_| Err(IoError::from(std::io::ErrorKind::TimedOut)))
+                .map_err(|error| (peer, error))
         });
+    }
+}
+
+/// Logs a TLS handshake that was refused by either end, with the reason. Peers are programs of the
+/// platform.
+fn log_refused(is_tls: bool, peer: Option<IpAddr>, error: &IoError) {
+    let peer = peer.map(tracing::field::display);
+    // The peer may have opened it by mistake, or only to see that the listener is there.
+    let is_closed = matches!(
+        error.kind(),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::TimedOut
+    );
+    if is_tls && !is_closed {
+        tracing::warn!(peer, %error, "TLS handshake refused");
+    } else {
+        tracing::debug!(peer, %error, "connection closed before its first bytes");
     }
 }
 

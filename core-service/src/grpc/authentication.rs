@@ -51,7 +51,11 @@ impl Authentication {
             let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
             let caller = self.authenticator.authenticate(&metadata).await;
             match caller.and_then(|caller| self.count(caller)) {
-                Ok(caller) => request.extensions_mut().insert(caller),
+                Ok(caller) => {
+                    let client = tracing::field::display(caller.id);
+                    tracing::Span::current().record("client.id", client);
+                    request.extensions_mut().insert(caller)
+                }
                 Err(error) => return Ok(Status::from(error).into_http()),
             };
             *request.headers_mut() = metadata.into_headers();

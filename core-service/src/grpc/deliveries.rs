@@ -30,7 +30,7 @@ use super::{
 };
 use storage::{DatabaseTransaction, Storage, pages::Cursor, slot_bookings};
 
-use crate::error::Error;
+use crate::{error::Error, metrics::Metrics};
 
 pub(super) struct Deliveries {
     pub(super) storage: Arc<Storage>,
@@ -41,6 +41,7 @@ pub(super) struct Deliveries {
     pub(super) slots: Arc<Slots>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) quota: DeliveryQuota,
+    pub(super) metrics: Metrics,
 }
 
 #[tonic::async_trait]
@@ -114,7 +115,13 @@ impl proto::deliveries_server::Deliveries for Deliveries {
                 lookup::check_external_reference(&self.storage, store.id, reference).await?;
                 Err(Error::Storage(error).into())
             }
-            created => Ok(created?),
+            created => {
+                let created = created?;
+                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    self.metrics.deliveries_created.inc();
+                }
+                Ok(created)
+            }
         }
     }
 
@@ -286,7 +293,7 @@ impl Deliveries {
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
         let outbox = Arc::clone(&self.outbox);
-        let (delivery, pending_dispatch) = self
+        let (delivery, pending_dispatch, is_changed) = self
             .storage
             .write(move |transaction| {
                 let outbox = Arc::clone(&outbox);
@@ -295,11 +302,11 @@ impl Deliveries {
                     let found =
                         storage::deliveries::find_and_lock(transaction, store_id, id).await?;
                     let Some(mut delivery) = found else {
-                        return Ok::<_, Error>((None, PendingDispatch::default()));
+                        return Ok::<_, Error>((None, PendingDispatch::default(), false));
                     };
                     let event = delivery.cancel(now).map_err(|error| conflict(&error))?;
                     let Some(event) = event else {
-                        return Ok((Some(delivery), PendingDispatch::default()));
+                        return Ok((Some(delivery), PendingDispatch::default(), false));
                     };
 
                     storage::deliveries::save_cancellation(transaction, &delivery).await?;
@@ -311,10 +318,13 @@ impl Deliveries {
                     let pending_dispatch = outbox
                         .enqueue(transaction, delivery_key, &events, now)
                         .await?;
-                    Ok((Some(delivery), pending_dispatch))
+                    Ok((Some(delivery), pending_dispatch, true))
                 })
             })
             .await?;
+        if is_changed {
+            self.metrics.deliveries_cancelled.inc();
+        }
         self.outbox.dispatch(pending_dispatch);
         Ok(delivery)
     }

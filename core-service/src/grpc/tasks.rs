@@ -18,12 +18,13 @@ use super::{caller::Caller, messages, notifications::Outbox};
 
 use storage::Storage;
 
-use crate::error::Error;
+use crate::{error::Error, metrics::Metrics};
 
 pub(super) struct Tasks {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) outbox: Arc<Outbox>,
+    pub(super) metrics: Metrics,
 }
 
 #[tonic::async_trait]
@@ -73,7 +74,7 @@ impl Tasks {
     ) -> Result<Task, Error> {
         let now = self.clock.now();
         let outbox = Arc::clone(&self.outbox);
-        let (task, pending_dispatch) = self
+        let (task, pending_dispatch, is_changed, is_completed) = self
             .storage
             .write(move |transaction| {
                 let outbox = Arc::clone(&outbox);
@@ -84,7 +85,7 @@ impl Tasks {
                         storage::deliveries::find_and_lock(transaction, store_id, delivery_id)
                             .await?
                             .ok_or_else(|| not_found(task_id))?;
-                    let previous_state = state(&delivery, task_id);
+                    let is_to_do = state(&delivery, task_id) == Some(TaskState::Todo);
                     let events = delivery
                         .complete_task(task_id, now)
                         .map_err(|error| complete_error(&error, task_id))?;
@@ -97,7 +98,7 @@ impl Tasks {
                         dropoff
                     };
                     let delivery_key = (store_id, delivery_id);
-                    if previous_state == Some(TaskState::Todo) {
+                    if is_to_do {
                         storage::deliveries::save_task_state(transaction, store_id, &task).await?;
                         if is_completed {
                             storage::deliveries::save_completion(transaction, delivery_key, now)
@@ -108,10 +109,16 @@ impl Tasks {
                     let pending_dispatch = outbox
                         .enqueue(transaction, delivery_key, &events, now)
                         .await?;
-                    Ok::<_, Error>((task, pending_dispatch))
+                    Ok::<_, Error>((task, pending_dispatch, is_to_do, is_completed))
                 })
             })
             .await?;
+        if is_changed {
+            self.metrics.count_completed_task(task.kind);
+            if is_completed {
+                self.metrics.deliveries_completed.inc();
+            }
+        }
         self.outbox.dispatch(pending_dispatch);
         Ok(task)
     }

@@ -52,7 +52,7 @@ pub(crate) fn wire(
     resources: Resources,
     config: &Config,
     rate_limits: &Arc<RateLimits>,
-    metrics: Arc<Metrics>,
+    metrics: &Metrics,
     lifecycle: &Lifecycle,
 ) -> (Services, Background) {
     let Resources {
@@ -63,6 +63,7 @@ pub(crate) fn wire(
         geocoder,
         gazetteer,
         router,
+        upstreams: _,
     } = resources;
     let platform = &config.platform;
     let notifications_ready = watch::Sender::new(());
@@ -133,7 +134,7 @@ pub(crate) fn wire(
         clock: clock.clone(),
         claims: Arc::clone(&claims),
         disable_after: config.webhooks.disable_after(),
-        metrics,
+        metrics: metrics.clone(),
         attempt_log,
         events_written: events_written.clone(),
     });
@@ -167,6 +168,7 @@ pub(crate) fn wire(
             storage: Arc::clone(&storage),
             events_written,
             events_sequenced,
+            sequenced: metrics.events_sequenced.clone(),
         },
         event_retention: EventRetention {
             storage: Arc::clone(&storage),
@@ -219,6 +221,7 @@ pub(crate) fn wire(
             slots: Arc::clone(&slots),
             outbox: Arc::clone(&outbox),
             quota: DeliveryQuota(config.deliveries.deliveries_per_day),
+            metrics: metrics.clone(),
         },
         events: Events {
             authenticator: Arc::clone(&authenticator),
@@ -278,6 +281,7 @@ pub(crate) fn wire(
             storage: Arc::clone(&storage),
             clock: clock.clone(),
             outbox: Arc::clone(&outbox),
+            metrics: metrics.clone(),
         },
         time_slots: TimeSlots {
             storage: Arc::clone(&storage),

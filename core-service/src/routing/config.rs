@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use process::{number, redacted::Redacted};
+use upstream::Monitor;
 use url::Url;
 
 use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
@@ -69,8 +70,8 @@ pub enum Fallback {
 }
 
 impl RouterConfig {
-    /// Creates the configured router.
-    pub(crate) fn open(&self) -> Result<Box<dyn Router>, OsrmError> {
+    /// Creates the configured router. Adds its client, if it has one.
+    pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> Result<Box<dyn Router>, OsrmError> {
         let Some(url) = &self.osrm_url else {
             return Ok(Box::new(StraightLine));
         };
@@ -81,6 +82,7 @@ impl RouterConfig {
             self.osrm_timeout,
             concurrency,
         )?;
+        upstreams.push(router.monitor());
         Ok(match self.osrm_fallback {
             Fallback::StraightLine => Box::new(WithFallback(router)),
             Fallback::Refuse => Box::new(router),
@@ -111,8 +113,12 @@ mod tests {
             ..RouterConfig::default()
         };
 
-        assert!(RouterConfig::default().open().is_ok());
-        assert!(config("http://127.0.0.1:5000").open().is_ok());
-        assert!(config("ftp://127.0.0.1").open().is_err());
+        assert!(RouterConfig::default().open(&mut Vec::new()).is_ok());
+        assert!(
+            config("http://127.0.0.1:5000")
+                .open(&mut Vec::new())
+                .is_ok()
+        );
+        assert!(config("ftp://127.0.0.1").open(&mut Vec::new()).is_err());
     }
 }

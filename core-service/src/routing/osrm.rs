@@ -8,7 +8,7 @@ use domain::{
 };
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
-use upstream::{Client, Limits, Response};
+use upstream::{Client, Limits, Monitor, Response};
 use url::Url;
 
 use super::{Error, Router, whole};
@@ -65,13 +65,18 @@ impl Osrm {
             max_response_bytes: MAX_RESPONSE_BYTES,
         };
         Ok(Self {
-            client: Client::new(limits)?,
+            client: Client::new("osrm", limits)?,
             base,
             cache: moka::sync::Cache::builder()
                 .max_capacity(CACHE_CAPACITY)
                 .time_to_live(TIME_TO_LIVE)
                 .build(),
         })
+    }
+
+    /// What is measured of the calls to the server.
+    pub(crate) fn monitor(&self) -> Monitor {
+        self.client.monitor()
     }
 
     async fn find_route(&self, coordinates: String) -> Result<Route, Error> {

@@ -13,20 +13,24 @@ use sea_orm::{
     },
 };
 
-use super::Error;
-
-/// How long a request waits for a connection before it fails as unavailable.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+use super::{Error, connections::ACQUIRE_TIMEOUT};
 
 /// The capacity of a connection's cache of prepared statements: more than the program has.
 const STATEMENT_CACHE: usize = 256;
 
-/// Opens a pool for reads and one for writes.
-pub(super) async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+/// How many connections read an `SQLite` file.
+pub(super) const SQLITE_READERS: u32 = 4;
+
+/// Opens a pool for reads and one for writes; `connections` is the limit of `PostgreSQL`'s, which is
+/// one for both.
+pub(super) async fn open(
+    url: &str,
+    connections: u32,
+) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
     if url.starts_with("sqlite:") {
         open_sqlite(url).await
     } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        open_postgres(url).await
+        open_postgres(url, connections).await
     } else {
         Err(Error::Misconfigured(
             "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
@@ -38,7 +42,7 @@ async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnectio
     migrations::create_sqlite_file(url);
     // The writer first: it creates the file.
     let writer = open_sqlite_writer(url).await?;
-    let reader = Database::connect(sqlite_options(url, 4)).await?;
+    let reader = Database::connect(sqlite_options(url, SQLITE_READERS)).await?;
     Ok((reader, writer))
 }
 
@@ -66,7 +70,10 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
     options
 }
 
-async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+async fn open_postgres(
+    url: &str,
+    connections: u32,
+) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
     // A pool would retry until its timeout, and hide the cause.
     let connection = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect(url))
         .await
@@ -76,15 +83,17 @@ async fn open_postgres(url: &str) -> Result<(DatabaseConnection, DatabaseConnect
             Arc::new(error),
         ))));
     }
-    let pool = Database::connect(postgres_options(url)).await?;
+    let pool = Database::connect(postgres_options(url, connections)).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;
     }
     Ok((pool.clone(), pool))
 }
 
-fn postgres_options(url: &str) -> ConnectOptions {
-    let mut options = pool_options(url, 20);
+fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = pool_options(url, connections);
+    // `Connections` tries again until its own timeout, and finds out whether the server refuses.
+    options.acquire_timeout(ACQUIRE_TIMEOUT / 2);
     options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
     options.map_sqlx_postgres_pool_opts(|pool| {
         // A cancelled caller may release a connection whose query has no response yet, for example
@@ -170,7 +179,7 @@ mod tests {
                 ),
             ),
         ] {
-            let error = Storage::connect(&url).await.unwrap_err();
+            let error = Storage::connect(&url, 1).await.unwrap_err();
             assert_eq!(error.to_string(), expected);
         }
     }
@@ -182,7 +191,7 @@ mod tests {
         drop(unused);
 
         let url = format!("postgres://delivery:secret@{addr}/delivery");
-        let error = Storage::connect(&url).await.unwrap_err();
+        let error = Storage::connect(&url, 1).await.unwrap_err();
 
         assert_eq!(
             error.to_string(),

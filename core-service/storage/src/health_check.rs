@@ -4,20 +4,20 @@ use std::fmt::Display;
 
 use jiff::SignedDuration;
 use process::clock::Clock;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, sea_query::Query};
+use sea_orm::{ConnectionTrait, DbBackend, sea_query::Query};
 
-use super::{Error, group_commit::WriteCheck, lease_clock};
+use super::{Error, connections::Connections, group_commit::WriteCheck, lease_clock};
 
 /// Queries on the connections of a storage. They fail after the storage is closed.
 #[derive(Clone, Debug)]
 pub struct HealthCheck {
-    reader: DatabaseConnection,
+    reader: Connections,
     /// With `SQLite`, whose writes have a connection of their own.
     writes: Option<WriteCheck>,
 }
 
 impl HealthCheck {
-    pub(super) fn new(reader: DatabaseConnection, writes: Option<WriteCheck>) -> Self {
+    pub(super) fn new(reader: Connections, writes: Option<WriteCheck>) -> Self {
         Self { reader, writes }
     }
 

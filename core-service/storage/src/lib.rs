@@ -13,6 +13,7 @@ pub mod notifications;
 pub mod pages;
 pub mod personal_data;
 pub mod platform_secrets;
+pub mod platform_state;
 pub mod price_lists;
 pub mod retail_prices;
 pub mod signing_keys;
@@ -27,6 +28,7 @@ pub mod zones;
 mod backoff;
 mod bucketed_params;
 mod connect;
+mod connections;
 mod error;
 #[cfg(any(test, feature = "fixture"))]
 #[expect(
@@ -38,7 +40,9 @@ mod generation;
 mod group_commit;
 mod health_check;
 mod lease_clock;
+mod metrics;
 mod reader;
+mod refusals;
 mod schema;
 mod storage;
 
@@ -50,5 +54,5 @@ pub use self::{
     health_check::HealthCheck,
     reader::Reader,
     schema::NOT_BOOTSTRAPPED,
-    storage::Storage,
+    storage::{DEFAULT_CONNECTIONS, Storage},
 };

@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
+use process::metrics::Registry;
 use sea_orm::{
-    ConnAcquireErr, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, ExecResult, QueryResult,
-    Statement, prelude::async_trait,
+    ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
+    prelude::async_trait,
 };
 
 use super::{
-    HealthCheck, backoff::jitter, error::is_serialization_failure, group_commit::WriteCheck,
+    HealthCheck, backoff::jitter, connections::Connections, error::is_serialization_failure,
+    group_commit::WriteCheck,
 };
 
 /// Longer than any read takes while the database responds.
@@ -17,15 +19,19 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A pool of connections that applies a timeout to each read.
 #[derive(Debug)]
-pub struct Reader(DatabaseConnection);
+pub struct Reader(Connections);
 
 impl Reader {
-    pub(super) fn new(connection: DatabaseConnection) -> Self {
-        Self(connection)
+    pub(super) fn new(connections: Connections) -> Self {
+        Self(connections)
     }
 
     pub(super) fn health_check(&self, writes: Option<WriteCheck>) -> HealthCheck {
         HealthCheck::new(self.0.clone(), writes)
+    }
+
+    pub(super) fn register_metrics(&self, registry: &mut Registry) {
+        self.0.register_metrics(registry);
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {

@@ -65,12 +65,17 @@ mod tests {
         let file = directory.path().join("mistyped.sqlite");
         let url = format!("sqlite://{}?mode=rwc", file.display());
 
-        let error = Storage::connect_existing(&url).await.unwrap_err();
+        let error = Storage::connect_existing(&url, 1).await.unwrap_err();
 
         assert_eq!(error.to_string(), NOT_BOOTSTRAPPED);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-        Storage::connect(&url).await.unwrap().close().await.unwrap();
-        let existing = Storage::connect_existing(&url).await.unwrap();
+        Storage::connect(&url, 1)
+            .await
+            .unwrap()
+            .close()
+            .await
+            .unwrap();
+        let existing = Storage::connect_existing(&url, 1).await.unwrap();
         existing.close().await.unwrap();
     }
 

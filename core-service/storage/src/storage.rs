@@ -4,11 +4,20 @@ use std::time::Duration;
 
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend, TransactionTrait as _};
+use process::metrics::Registry;
+use sea_orm::{ConnectionTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend};
+use tokio::time::Instant;
 
 use super::{
-    Error, HealthCheck, Reader, WriteError, backoff::jitter, connect, deliveries,
-    generation::Generation, group_commit::GroupCommit, schema,
+    Error, HealthCheck, Reader, WriteError,
+    backoff::jitter,
+    connect::{self, SQLITE_READERS},
+    connections::Connections,
+    deliveries,
+    generation::Generation,
+    group_commit::GroupCommit,
+    metrics::Metrics,
+    schema,
 };
 
 /// The database.
@@ -16,6 +25,7 @@ use super::{
 pub struct Storage {
     reader: Reader,
     writer: Writer,
+    metrics: Metrics,
 }
 
 #[derive(Debug)]
@@ -23,39 +33,47 @@ enum Writer {
     /// `SQLite` has a single writer: concurrent writes share a commit.
     GroupCommit(GroupCommit),
     /// `PostgreSQL`: one transaction per write, retried after a serialization failure.
-    Concurrent(DatabaseConnection),
+    Concurrent(Connections),
 }
 
 /// The timeout of a write: longer than any takes while the database responds, and less than the
 /// gateway's 30 s, so that the caller receives the error.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The default limit of connections to `PostgreSQL`.
+pub const DEFAULT_CONNECTIONS: u32 = 20;
+
 impl Storage {
-    /// Opens the database and migrates its schema to this version; creates it if there is none.
-    pub async fn connect(url: &str) -> Result<Self, Error> {
-        Self::connect_with(url, WRITE_TIMEOUT).await
+    /// Opens the database and migrates its schema to this version; creates it if there is none. With
+    /// `PostgreSQL`, opens at most so many connections.
+    pub async fn connect(url: &str, connections: u32) -> Result<Self, Error> {
+        Self::connect_with(url, connections, WRITE_TIMEOUT).await
     }
 
     /// As [`Storage::connect`], but fails if there is no schema, and never creates a file.
-    pub async fn connect_existing(url: &str) -> Result<Self, Error> {
+    pub async fn connect_existing(url: &str, connections: u32) -> Result<Self, Error> {
         if migrations::new_sqlite_file(url).is_some() {
             return Err(schema::not_bootstrapped());
         }
-        let (reader, writer) = open(url).await?;
-        schema::require(&writer).await?;
-        Self::start(url, reader, writer, WRITE_TIMEOUT).await
+        let pools = open(url, connections).await?;
+        schema::require(&pools.1).await?;
+        Self::start(url, connections, pools, WRITE_TIMEOUT).await
     }
 
     /// As [`Storage::connect`], with another timeout for writes on `SQLite`.
-    pub(super) async fn connect_with(url: &str, write_timeout: Duration) -> Result<Self, Error> {
-        let (reader, writer) = open(url).await?;
-        Self::start(url, reader, writer, write_timeout).await
+    pub(super) async fn connect_with(
+        url: &str,
+        connections: u32,
+        write_timeout: Duration,
+    ) -> Result<Self, Error> {
+        let pools = open(url, connections).await?;
+        Self::start(url, connections, pools, write_timeout).await
     }
 
     async fn start(
         url: &str,
-        reader: DatabaseConnection,
-        writer: DatabaseConnection,
+        connections: u32,
+        (reader, writer): (DatabaseConnection, DatabaseConnection),
         write_timeout: Duration,
     ) -> Result<Self, Error> {
         let generation = Generation::of(url);
@@ -66,18 +84,32 @@ impl Storage {
         if let Some(generation) = &generation {
             generation.begin(&writer).await?;
         }
-        let writer = match writer.get_database_backend() {
-            DbBackend::Sqlite => Writer::GroupCommit(GroupCommit::start(
+        let backend = writer.get_database_backend();
+        let metrics = Metrics::new(backend);
+        let (reader, writer) = if backend == DbBackend::Sqlite {
+            let group_commit = GroupCommit::start(
                 url.to_owned(),
                 (writer, generation),
                 write_timeout,
-            )),
-            _ => Writer::Concurrent(writer),
+                metrics.clone(),
+            );
+            let reader = Connections::new(reader, SQLITE_READERS, metrics.clone());
+            (reader, Writer::GroupCommit(group_commit))
+        } else {
+            // Both are the same pool.
+            let connections = Connections::new(reader, connections, metrics.clone());
+            (connections.clone(), Writer::Concurrent(connections))
         };
         Ok(Self {
             reader: Reader::new(reader),
             writer,
+            metrics,
         })
+    }
+
+    /// Registers the metrics of statements, connections and commits.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.reader.register_metrics(registry);
     }
 
     /// For reads that need no transaction. It sees every write that has returned.
@@ -115,9 +147,12 @@ impl Storage {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.write(work).await,
             Writer::Concurrent(connection) => {
-                let connection = connection.clone();
+                let (connection, metrics) = (connection.clone(), self.metrics.clone());
                 // Spawned, so that a cancelled caller does not interrupt the transaction.
-                spawned(async move { with_retries(|| write_once(&connection, &work)).await }).await
+                spawned(
+                    async move { with_retries(|| write_once(&connection, &metrics, &work)).await },
+                )
+                .await
             }
         }
     }
@@ -156,8 +191,11 @@ impl Storage {
     }
 }
 
-async fn open(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
-    connect::open(url).await.map_err(|error| {
+async fn open(
+    url: &str,
+    connections: u32,
+) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    connect::open(url, connections).await.map_err(|error| {
         let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
             return error;
         };
@@ -200,15 +238,18 @@ where
         .unwrap_or_else(|_| Err(Error::Timeout.into()))
 }
 
-async fn write_once<T, E, W>(connection: &DatabaseConnection, work: &W) -> Result<T, E>
+async fn write_once<T, E, W>(connections: &Connections, metrics: &Metrics, work: &W) -> Result<T, E>
 where
     W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Sync,
     E: WriteError,
 {
-    let transaction = connection.begin().await.map_err(Error::from)?;
+    let (transaction, _place) = connections.begin().await.map_err(Error::from)?;
     match work(&transaction).await {
         Ok(value) => {
-            transaction.commit().await.map_err(Error::from)?;
+            let started = Instant::now();
+            let committed = transaction.commit().await;
+            metrics.committed(started.elapsed(), committed.is_err());
+            committed.map_err(Error::from)?;
             Ok(value)
         }
         Err(error) => {

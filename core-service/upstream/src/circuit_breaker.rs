@@ -23,6 +23,14 @@ const PROBE_RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<State>);
 
+/// Whether a circuit breaker admits calls: all, none, or one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BreakerState {
+    Closed,
+    Open,
+    HalfOpen,
+}
+
 /// Closed if `open_until` is `None`, open before that instant, half-open after it.
 #[derive(Debug, Default)]
 struct State {
@@ -56,6 +64,14 @@ impl CircuitBreaker {
             breaker: self,
             is_probe,
         })
+    }
+
+    pub(super) fn current(&self, now: Instant) -> BreakerState {
+        match self.state().open_until {
+            None => BreakerState::Closed,
+            Some(until) if now < until => BreakerState::Open,
+            Some(_) => BreakerState::HalfOpen,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,6 +161,8 @@ mod tests {
         }
 
         let later = now + OPEN_FOR;
+        assert_eq!(breaker.current(now), BreakerState::Open);
+        assert_eq!(breaker.current(later), BreakerState::HalfOpen);
         let probe = breaker.begin(later).unwrap();
         assert_rejects(&breaker, later, PROBE_RETRY_AFTER);
         probe.failed(later, None);
@@ -152,6 +170,7 @@ mod tests {
 
         let later = later + OPEN_FOR;
         breaker.begin(later).unwrap().succeeded();
+        assert_eq!(breaker.current(later), BreakerState::Closed);
         let calls = [breaker.begin(later), breaker.begin(later)];
         assert!(calls.iter().all(Result::is_ok));
     }

@@ -1,6 +1,6 @@
 //! The HTTP client.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
@@ -18,7 +18,7 @@ use tokio::{
 };
 use url::Url;
 
-use crate::{circuit_breaker::CircuitBreaker, error::Error};
+use crate::{circuit_breaker::CircuitBreaker, error::Error, metrics::Monitor};
 
 /// Shorter than the five seconds after which common servers close an idle connection.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -47,7 +47,8 @@ pub struct Client {
     http: legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     limits: Limits,
     concurrency: Semaphore,
-    breaker: CircuitBreaker,
+    breaker: Arc<CircuitBreaker>,
+    monitor: Monitor,
 }
 
 /// A response that a retry would not change: 2xx, or 4xx other than 408 and 429.
@@ -58,8 +59,8 @@ pub struct Response {
 }
 
 impl Client {
-    /// Fails if the TLS configuration is invalid.
-    pub fn new(limits: Limits) -> Result<Self, rustls::Error> {
+    /// A client of a service, with its name in metrics. Fails if the TLS configuration is invalid.
+    pub fn new(name: &str, limits: Limits) -> Result<Self, rustls::Error> {
         let tls = tls::client(tls::system_authorities())?.with_no_client_auth();
         let mut http = HttpConnector::new();
         http.enforce_http(false);
@@ -77,12 +78,19 @@ impl Client {
             .pool_idle_timeout(POOL_IDLE_TIMEOUT)
             .pool_max_idle_per_host(limits.concurrency)
             .build(connector);
+        let breaker = Arc::<CircuitBreaker>::default();
         Ok(Self {
             http: client,
             limits,
             concurrency: Semaphore::new(limits.concurrency),
-            breaker: CircuitBreaker::default(),
+            monitor: Monitor::new(name, Arc::clone(&breaker)),
+            breaker,
         })
+    }
+
+    /// What is measured of this client.
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// Sends a GET request, and repeats it once if an established connection fails before the
@@ -95,6 +103,13 @@ impl Client {
 
     /// As [`Client::get`], with the deadline of the caller.
     pub async fn get_with_deadline(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
+        let started = Instant::now();
+        let result = self.try_get(url, deadline).await;
+        self.monitor.record(&result, started.elapsed());
+        result
+    }
+
+    async fn try_get(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
         let uri: Uri = url.as_str().parse().map_err(Error::Url)?;
         let now = Instant::now();
 

@@ -4,6 +4,7 @@
 mod circuit_breaker;
 mod client;
 mod error;
+mod metrics;
 #[cfg(any(test, feature = "test-server"))]
 pub mod test_server;
 #[cfg(test)]
@@ -11,3 +12,4 @@ mod tests;
 
 pub use client::{Client, Limits, Response, parse_timeout};
 pub use error::Error;
+pub use metrics::{Monitor, register_metrics};

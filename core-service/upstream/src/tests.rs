@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn client(limits: Limits) -> Client {
-    Client::new(limits).unwrap()
+    Client::new("test", limits).unwrap()
 }
 
 fn text(status: u16, text: &str) -> Reply {

@@ -17,6 +17,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::metrics::Exposition;
+
 /// Limit for a readiness check; probes have short timeouts, often one second.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
 
@@ -39,14 +41,11 @@ pub trait Readiness: Send + Sync + 'static {
     fn check(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-/// Renders the metrics of a program as `OpenMetrics` text.
-pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
-
 /// A bound listener; it answers once [`HealthListener::run`] is called.
 pub struct HealthListener {
     listener: TcpListener,
     addr: SocketAddr,
-    metrics: Option<Metrics>,
+    metrics: Option<Arc<Exposition>>,
     connection_timeout: Duration,
 }
 
@@ -65,8 +64,8 @@ impl HealthListener {
 
     /// Serves `/metrics` too.
     #[must_use]
-    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
-        self.metrics = Some(metrics);
+    pub fn with_metrics(mut self, metrics: Exposition) -> Self {
+        self.metrics = Some(Arc::new(metrics));
         self
     }
 
@@ -103,14 +102,20 @@ impl HealthListener {
     }
 }
 
-async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Option<Metrics>) {
+async fn serve(
+    stream: TcpStream,
+    readiness: Arc<impl Readiness>,
+    metrics: Option<Arc<Exposition>>,
+) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let readiness = Arc::clone(&readiness);
         let metrics = metrics.clone();
         async move {
             let (parts, _) = request.into_parts();
             let target = (&parts.method, parts.uri.path());
-            Ok::<_, Infallible>(respond(target, &*readiness, metrics.as_ref(), CHECK_TIMEOUT).await)
+            Ok::<_, Infallible>(
+                respond(target, &*readiness, metrics.as_deref(), CHECK_TIMEOUT).await,
+            )
         }
     });
     let served = http1::Builder::new()
@@ -126,7 +131,7 @@ async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Optio
 async fn respond(
     (method, path): (&Method, &str),
     readiness: &impl Readiness,
-    metrics: Option<&Metrics>,
+    metrics: Option<&Exposition>,
     check_timeout: Duration,
 ) -> Response<Full<Bytes>> {
     let paths = match metrics {
@@ -150,7 +155,7 @@ async fn respond(
         return response;
     }
     if let ("/metrics", Some(metrics)) = (path, metrics) {
-        return response(StatusCode::OK, OPEN_METRICS, metrics());
+        return response(StatusCode::OK, OPEN_METRICS, metrics.render().await);
     }
     if path == "/healthz" {
         return text(StatusCode::OK, "ok");
@@ -296,7 +301,7 @@ mod tests {
     async fn metrics_are_served_even_by_a_process_that_is_not_ready() {
         let unready = || FixedReadiness(Err("the database does not answer".to_owned()));
         for (request, status, body) in [
-            ("GET /metrics", "HTTP/1.1 200 OK", "errors_total 3\n# EOF\n"),
+            ("GET /metrics", "HTTP/1.1 200 OK", "# EOF\n"),
             (
                 "GET /",
                 "HTTP/1.1 404 Not Found",
@@ -309,7 +314,7 @@ mod tests {
             ),
         ] {
             let health = listener().await;
-            let health = health.with_metrics(Arc::new(|| "errors_total 3\n# EOF\n".to_owned()));
+            let health = health.with_metrics(Exposition::default());
             let response = fetch(health, unready(), request).await;
             assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");
         }

@@ -1,5 +1,5 @@
-//! Code that all programs of the platform share: clock, command line, logs, health checks, graceful
-//! shutdown, the service manager, random numbers; durations, numbers and secrets in settings, TLS files,
+//! Code that all programs of the platform share: clock, command line, logs, metrics, health checks,
+//! graceful shutdown, the service manager, random numbers; durations, numbers and secrets in settings, TLS files,
 //! files that are read again when they change, and middleware.
 
 pub mod clock;
@@ -8,6 +8,7 @@ pub mod duration;
 pub mod file_descriptors;
 pub mod health;
 pub mod logs;
+pub mod metrics;
 pub mod middleware;
 pub mod number;
 pub mod random;

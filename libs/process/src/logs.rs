@@ -2,19 +2,54 @@
 
 use std::{fmt::Write as _, io::IsTerminal as _};
 
+use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+/// Settings of the logs.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogConfig {
+    /// Format of the logs on stderr: `text`, `json` (one object per line), or `auto`, which is text on
+    /// a terminal and JSON otherwise. Example: `text`
+    #[arg(
+        long,
+        env = "DELIVERY_LOG_FORMAT",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub log_format: LogFormat,
+}
+
+/// The format of the logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    #[default]
+    Auto,
+    Text,
+    Json,
+}
+
 /// Logs to stderr by a filter such as `info`, which `RUST_LOG` overrides.
-pub fn to_stderr(default_filter: &str) {
-    tracing_subscriber::fmt()
+pub fn to_stderr(default_filter: &str, config: LogConfig) {
+    let is_terminal = std::io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt()
         .with_env_filter(
             EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter)),
         )
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(is_terminal)
         // Reporting that stderr cannot be written panics if stderr is a closed terminal.
-        .log_internal_errors(false)
-        .init();
+        .log_internal_errors(false);
+    match config.log_format {
+        LogFormat::Auto if is_terminal => subscriber.init(),
+        LogFormat::Text => subscriber.init(),
+        LogFormat::Auto | LogFormat::Json => subscriber
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .init(),
+    }
 }
 
 /// The error and its causes, [`printable`]. A cause that an outer message already contains is not

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use core_client::{CoreAddr, Cores};
+use core_client::{ConnectError, CoreAddr, Cores, causes};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -35,11 +35,22 @@ pub(super) struct Member {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Up,
     /// Reports that it is not ready, or shuts down. Calls to it may still succeed.
     NotReady,
     Down,
+}
+
+impl State {
+    /// In metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::NotReady => "not_ready",
+            Self::Down => "down",
+        }
+    }
 }
 
 impl Member {
@@ -63,13 +74,17 @@ impl Member {
         self.channel.clone()
     }
 
+    pub(super) fn state(&self) -> State {
+        *self.state.borrow()
+    }
+
     pub(super) fn is_up(&self) -> bool {
-        *self.state.borrow() == State::Up
+        self.state() == State::Up
     }
 
     /// Makes the member the last choice until a health check succeeds.
-    pub(super) fn mark_down(&self) {
-        self.set_state(State::Down);
+    pub(super) fn mark_down(&self, status: &Status) {
+        self.set_state(State::Down, Some(status));
     }
 
     /// Waits for a response; none if the member goes down first. For a member that is down
@@ -102,7 +117,11 @@ impl Member {
             Ok(Err(_)) | Err(_) => State::Down,
         };
         let was_down = *self.state.borrow() == State::Down;
-        self.set_state(state);
+        let failed = response
+            .as_ref()
+            .ok()
+            .and_then(|response| response.as_ref().err());
+        self.set_state(state, failed);
         if let Ok(Err(status)) = response
             && state == State::Down
             && !was_down
@@ -118,7 +137,8 @@ impl Member {
         }
     }
 
-    fn set_state(&self, state: State) {
+    /// `failed` is the call that shows that the core is down; none if it has not responded in time.
+    fn set_state(&self, state: State, failed: Option<&Status>) {
         let changed = self.state.send_if_modified(|current| {
             let changed = *current != state;
             *current = state;
@@ -129,9 +149,21 @@ impl Member {
             _ if !changed => {}
             State::Up => tracing::info!(%core, "core is up"),
             State::NotReady => tracing::warn!(%core, "core is not ready or is shutting down"),
-            State::Down => tracing::warn!(%core, "core unreachable, retrying"),
+            State::Down => {
+                let reason =
+                    failed.map_or_else(|| format!("no response within {CHECK_TIMEOUT:?}"), reason);
+                tracing::warn!(%core, reason, "core unreachable, retrying");
+            }
         }
     }
+}
+
+/// Why a core cannot be called: the connector's own words, or the root cause.
+fn reason(status: &Status) -> String {
+    causes(status)
+        .find(|cause| cause.is::<ConnectError>())
+        .or_else(|| causes(status).last())
+        .map_or_else(|| status.to_string(), ToString::to_string)
 }
 
 async fn check_periodically(member: Weak<Member>) {

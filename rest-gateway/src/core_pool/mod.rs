@@ -10,13 +10,14 @@ use std::sync::{
 };
 
 use core_client::{CoreAddr, Cores, Discovery};
+use process::metrics::Sample;
 use tokio::{sync::watch, time::timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Response, Status, transport::Channel};
 
 pub(crate) use self::call_options::{CallOptions, Retry};
 use self::{
-    member::{Member, Members},
+    member::{Member, Members, State},
     transport_failure::TransportFailure,
 };
 use crate::error::Error;
@@ -49,6 +50,17 @@ impl CorePool {
             next: AtomicUsize::new(0),
             _updates: AbortOnDropHandle::new(updates),
         }
+    }
+
+    /// How many cores have each state.
+    pub(crate) fn states(&self) -> Vec<Sample> {
+        let members = self.members.borrow();
+        [State::Up, State::NotReady, State::Down]
+            .map(|state| {
+                let count = members.iter().filter(|member| member.state() == state);
+                Sample::count(&[("state", state.name())], count.count())
+            })
+            .into()
     }
 
     /// Whether a core is reachable and says that it is ready.
@@ -123,7 +135,7 @@ impl CorePool {
                 Some(Err(status)) => {
                     let failure = TransportFailure::of(&status);
                     if failure == Some(TransportFailure::NotProcessed) {
-                        member.mark_down();
+                        member.mark_down(&status);
                         self.discovery.refresh();
                     }
                     last_status = Some(status);

@@ -13,6 +13,7 @@ use std::{
 
 use egress::Network;
 use http::{header::AUTHORIZATION, request::Parts};
+use process::metrics::Counters;
 use rate_limits::{Decision, Limiter, credentials_key, peer_key, seconds_rounded_up};
 
 pub use self::config::RateLimitConfig;
@@ -23,6 +24,11 @@ pub(crate) use self::{
 };
 use crate::error::Error;
 
+/// The names of the limits, in headers and metrics.
+const CLIENT: &str = "client";
+const TOKEN_ADDRESS: &str = "token-address";
+const TOKEN_CLIENT: &str = "token-client";
+
 /// All limiters, and the cached clients of access tokens.
 pub(crate) struct RateLimits {
     clients: Limiter<QuotaOwner>,
@@ -31,6 +37,8 @@ pub(crate) struct RateLimits {
     token_credentials: Limiter<[u8; 32]>,
     token_owners: TokenOwners,
     trusted_proxies: Vec<Network>,
+    /// By the name of a limit.
+    rejected: Counters,
 }
 
 /// Whose quota an API request counts against.
@@ -44,12 +52,18 @@ enum QuotaOwner {
 impl RateLimits {
     pub(crate) fn new(config: &RateLimitConfig) -> Self {
         Self {
-            clients: Limiter::new("client", config.client),
-            token_addresses: Limiter::new("token-address", config.token_address),
-            token_credentials: Limiter::new("token-client", config.token_credentials),
+            clients: Limiter::new(CLIENT, config.client),
+            token_addresses: Limiter::new(TOKEN_ADDRESS, config.token_address),
+            token_credentials: Limiter::new(TOKEN_CLIENT, config.token_credentials),
             token_owners: TokenOwners::new(),
             trusted_proxies: config.trusted_proxies.clone(),
+            rejected: Counters::new("limit", &[CLIENT, TOKEN_ADDRESS, TOKEN_CLIENT]),
         }
+    }
+
+    /// The requests that were rejected, by the name of the limit.
+    pub(crate) fn rejected(&self) -> &Counters {
+        &self.rejected
     }
 
     pub(crate) fn token_owners(&self) -> &TokenOwners {
@@ -62,10 +76,14 @@ impl RateLimits {
         let path = request.uri.path();
         if path == "/oauth2/token" {
             let address = self.peer(request);
-            return enforce(self.token_addresses.check(address), statuses);
+            return self.enforce(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
-            return enforce(self.clients.check(self.quota_owner(request)), statuses);
+            let owner = self.quota_owner(request);
+            if let QuotaOwner::Client(client) = &owner {
+                tracing::Span::current().record("client.key", &**client);
+            }
+            return self.enforce(self.clients.check(owner), statuses);
         }
         Ok(())
     }
@@ -77,7 +95,7 @@ impl RateLimits {
         (api_key, api_secret): (&str, &str),
     ) -> Result<(), Error> {
         let key = credentials_key(api_key, api_secret);
-        enforce(self.token_credentials.check(key), statuses)
+        self.enforce(self.token_credentials.check(key), statuses)
     }
 
     fn quota_owner(&self, request: &Parts) -> QuotaOwner {
@@ -98,25 +116,32 @@ impl RateLimits {
         let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);
         peer_key(address)
     }
-}
 
-/// Records a limit's status for the response headers; fails if the quota is exhausted.
-fn enforce(decision: Option<Decision>, statuses: Option<&LimitStatuses>) -> Result<(), Error> {
-    let Some(Decision {
-        status,
-        retry_after,
-    }) = decision
-    else {
-        return Ok(());
-    };
-    if let Some(statuses) = statuses {
-        statuses.add(status);
-    }
-    match retry_after {
-        None => Ok(()),
-        Some(retry_after) => Err(Error::rate_limited(
-            (status.quota, status.window),
-            seconds_rounded_up(retry_after),
-        )),
+    /// Records a limit's status for the response headers; fails if the quota is exhausted.
+    fn enforce(
+        &self,
+        decision: Option<Decision>,
+        statuses: Option<&LimitStatuses>,
+    ) -> Result<(), Error> {
+        let Some(Decision {
+            status,
+            retry_after,
+        }) = decision
+        else {
+            return Ok(());
+        };
+        if let Some(statuses) = statuses {
+            statuses.add(status);
+        }
+        match retry_after {
+            None => Ok(()),
+            Some(retry_after) => {
+                self.rejected.inc(status.policy);
+                Err(Error::rate_limited(
+                    (status.quota, status.window),
+                    seconds_rounded_up(retry_after),
+                ))
+            }
+        }
     }
 }

@@ -59,6 +59,7 @@ impl UnverifiedToken {
         if !owners.contains_key(&key)
             && let Some(client) = client(&self.authorization)
         {
+            tracing::Span::current().record("client.key", &*client);
             owners.insert(key, client);
         }
     }

@@ -35,7 +35,7 @@ use place::Place;
 use queues::{Queue, Queues};
 use request::GeocodeRequest;
 use selection::Selection;
-use upstream::{Client, Limits};
+use upstream::{Client, Limits, Monitor};
 
 /// A client of one geocoder service.
 pub struct HttpGeocoder {
@@ -68,23 +68,31 @@ enum Failure {
 }
 
 impl HttpGeocoder {
-    /// `language` (BCP 47) is the default language of results. Fails if TLS can't be set up.
-    pub fn new(spec: &HttpGeocoderSpec, language: &str) -> Result<Self, rustls::Error> {
+    /// `language` (BCP 47) is the default language of results, `name` is for metrics. Fails if TLS can't be set up.
+    pub fn new(spec: &HttpGeocoderSpec, language: &str, name: &str) -> Result<Self, rustls::Error> {
         let options = &spec.options;
         let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
         let language = options.language.as_deref().unwrap_or(language);
         Ok(Self {
             spec: spec.clone(),
             language: language.to_owned(),
-            client: Client::new(Limits {
-                timeout: options.timeout,
-                concurrency: options.concurrency.get().into(),
-                max_response_bytes: MAX_RESPONSE_BYTES,
-            })?,
+            client: Client::new(
+                name,
+                Limits {
+                    timeout: options.timeout,
+                    concurrency: options.concurrency.get().into(),
+                    max_response_bytes: MAX_RESPONSE_BYTES,
+                },
+            )?,
             rate_limiter: RateLimiter::direct(rate),
             rate_limit_turn: Mutex::new(()),
             queues: Queues::new(options.concurrency.get().into()),
         })
+    }
+
+    /// What is measured of the calls to this service.
+    pub fn monitor(&self) -> Monitor {
+        self.client.monitor()
     }
 
     /// What results depend on besides the query; part of the cache key. The number changes with the

@@ -50,7 +50,7 @@ fn geocoder(protocol: Protocol, base_url: &Url, options: &str) -> HttpGeocoder {
         base_url: base_url.clone(),
         options: Options::parse(protocol, options).unwrap(),
     };
-    HttpGeocoder::new(&spec, "fr").unwrap()
+    HttpGeocoder::new(&spec, "fr", "test").unwrap()
 }
 
 /// For tests in which neither the timeout nor the rate limit applies.

@@ -11,7 +11,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Nominatim => "nominatim",
             Self::Photon => "photon",

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use process::metrics::Counter;
 use storage::{Storage, events::SequencerRun};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,8 @@ pub(in crate::grpc) struct Sequencer {
     pub(in crate::grpc) events_written: watch::Sender<()>,
     /// Signalled when this core has numbered events.
     pub(in crate::grpc) events_sequenced: watch::Sender<()>,
+    /// Counts them.
+    pub(in crate::grpc) sequenced: Counter,
 }
 
 impl Sequencer {
@@ -85,6 +88,8 @@ impl Sequencer {
                 SequencerRun::LeaseHeldElsewhere => return Ok(SequencerRun::LeaseHeldElsewhere),
                 SequencerRun::Numbered(count) => {
                     self.events_sequenced.send_replace(());
+                    self.sequenced
+                        .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
                     total += count;
                     if count < BATCH {
                         break;

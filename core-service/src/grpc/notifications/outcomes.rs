@@ -30,7 +30,7 @@ pub(in crate::grpc) struct Outcomes {
     pub(in crate::grpc) claims: Arc<Claims>,
     /// After how long a failing webhook is disabled.
     pub(in crate::grpc) disable_after: SignedDuration,
-    pub(in crate::grpc) metrics: Arc<Metrics>,
+    pub(in crate::grpc) metrics: Metrics,
     pub(in crate::grpc) attempt_log: AttemptLog,
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,

@@ -178,7 +178,7 @@ mod tests {
             clock: clock.clone(),
             claims: Arc::clone(claims),
             disable_after: SignedDuration::from_hours(1),
-            metrics: Arc::new(Metrics::new()),
+            metrics: Metrics::new(),
             attempt_log: attempt_log().0,
             events_written: watch::Sender::new(()),
         };

@@ -29,6 +29,7 @@ use super::{
     Error, WriteError,
     connect::open_sqlite_writer,
     generation::{Checkpoint, Generation, run_checkpoint},
+    metrics::Metrics,
 };
 use job::{Job, JobResult, TruncateLog, Write};
 pub(super) use write_check::WriteCheck;
@@ -57,9 +58,11 @@ impl GroupCommit {
     /// Starts the writer on `connection`. After a failure it opens another one from `url`.
     pub(super) fn start(
         url: String,
-        (connection, generation): (DatabaseConnection, Option<Generation>),
+        (mut connection, generation): (DatabaseConnection, Option<Generation>),
         write_timeout: Duration,
+        metrics: Metrics,
     ) -> Self {
+        metrics.measure(&mut connection);
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
         let failures = Arc::new(AtomicU64::new(0));
@@ -72,6 +75,7 @@ impl GroupCommit {
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
                 savepoints: 0,
+                metrics,
             }
             .run(queue),
         );
@@ -186,6 +190,7 @@ struct Writer {
     failures: Arc<AtomicU64>,
     /// How many of the next commits have savepoints.
     savepoints: u32,
+    metrics: Metrics,
 }
 
 impl Writer {
@@ -290,11 +295,14 @@ impl Writer {
         jobs: &mut [Box<dyn Job>],
         savepoints: Savepoints,
     ) -> Result<Committed, Error> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => open_sqlite_writer(&self.url).await?,
+        let connection = if let Some(connection) = self.connection.take() {
+            connection
+        } else {
+            let mut connection = open_sqlite_writer(&self.url).await?;
+            self.metrics.measure(&mut connection);
+            connection
         };
-        let result = transact(&connection, jobs, savepoints).await;
+        let result = transact(&connection, jobs, savepoints, &self.metrics).await;
         self.keep(connection, result.is_ok()).await;
         result
     }
@@ -332,13 +340,16 @@ async fn transact(
     connection: &DatabaseConnection,
     jobs: &mut [Box<dyn Job>],
     savepoints: Savepoints,
+    metrics: &Metrics,
 ) -> Result<Committed, Error> {
     let options = TransactionOptions {
         sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
         ..TransactionOptions::default()
     };
     let transaction = connection.begin_with_options(options).await?;
+    let mut writes = 0;
     for job in jobs.iter_mut().filter(|job| job.is_caller_waiting()) {
+        writes += 1;
         let savepoint = match savepoints {
             Savepoints::No => None,
             Savepoints::Yes => Some(transaction.begin().await?),
@@ -359,6 +370,10 @@ async fn transact(
             }
         }
     }
-    transaction.commit().await?;
+    let started = Instant::now();
+    let committed = transaction.commit().await;
+    metrics.committed(started.elapsed(), committed.is_err());
+    committed?;
+    metrics.group_commits.observe(writes);
     Ok(Committed::Yes)
 }

@@ -1,9 +1,11 @@
 //! TLS between the programs of a platform and with other servers: certificate authorities, keys and
 //! certificates.
 
+mod expiry;
 mod files;
 mod server;
 
+pub use expiry::{register_expiry, warn_daily};
 pub use files::{
     Error, authorities, certificates, client, identity_error, private_key, provider,
     system_authorities,

@@ -250,7 +250,7 @@ async fn geocoder(
         base_url: server.url.clone(),
         options: Options::parse(Protocol::Nominatim, "timeout=20s&rate=1000").unwrap(),
     };
-    (HttpGeocoder::new(&spec, "fr").unwrap(), server)
+    (HttpGeocoder::new(&spec, "fr", "test").unwrap(), server)
 }
 
 fn house(number: &str, street: &str, postcode: &str, town: &str) -> Value {

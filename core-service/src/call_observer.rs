@@ -1,0 +1,145 @@
+//! Measures and logs each call, and counts it as in flight until the last byte of its response.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, Request, Response};
+use http_body_util::BodyExt as _;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tonic::{Code, Status, body::Body};
+use tower::{Service, ServiceExt as _};
+use tracing::{Instrument as _, Span};
+use uuid::Uuid;
+
+use crate::{
+    connections::InFlight,
+    metrics::{CallMetrics, Method},
+};
+
+/// Identifies a request in the logs of all processes that it passes.
+const REQUEST_ID: &str = "x-request-id";
+
+const MAX_REQUEST_ID: usize = 128;
+
+/// The prefix of the calls that are logged; health checks arrive twice a second.
+const LOGGED: &str = "delivery.v1.";
+
+/// Observes calls. Clones share what they record.
+#[derive(Clone)]
+pub(crate) struct CallObserver {
+    pub(crate) metrics: Arc<CallMetrics>,
+    pub(crate) in_flight: InFlight,
+}
+
+impl CallObserver {
+    /// Middleware: observes a call.
+    pub(crate) async fn observe<S>(
+        self,
+        request: Request<Body>,
+        inner: S,
+    ) -> Result<Response<Body>, S::Error>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        let span = tracing::info_span!(
+            "call",
+            request.id = %request_id(request.headers()),
+            client.id = tracing::field::Empty,
+        );
+        let mut call = Call {
+            method: self.metrics.method(request.uri().path()),
+            started: Instant::now(),
+            code: None,
+            metrics: self.metrics,
+            span: span.clone(),
+            _in_flight: self.in_flight.token(),
+        };
+        let response = inner.oneshot(request).instrument(span).await?;
+        call.read_status(response.headers());
+        Ok(response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                if let Some(trailers) = frame.trailers_ref() {
+                    call.read_status(trailers);
+                }
+                frame
+            }))
+        }))
+    }
+}
+
+/// A call in flight; recorded when it is dropped, together with the body of its response.
+struct Call {
+    method: Method,
+    started: Instant,
+    /// None until the end of the response.
+    code: Option<Code>,
+    metrics: Arc<CallMetrics>,
+    span: Span,
+    _in_flight: TaskTrackerToken,
+}
+
+impl Call {
+    fn read_status(&mut self, headers: &HeaderMap) {
+        if let Some(status) = Status::from_header_map(headers) {
+            self.code = Some(status.code());
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let duration = self.started.elapsed();
+        let code = self.code.unwrap_or(Code::Cancelled);
+        let code = self.metrics.record(self.method, code, duration);
+        if self.method.name.starts_with(LOGGED) {
+            let (method, milliseconds) = (self.method.name, milliseconds(duration));
+            self.span.in_scope(|| {
+                tracing::info!(
+                    rpc.method = method,
+                    rpc.status = code,
+                    duration_ms = milliseconds,
+                    "call served"
+                );
+            });
+        }
+    }
+}
+
+/// The id that the caller sent, if it is well-formed, else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/+=@".contains(&byte);
+    sent.filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_safe))
+        .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
+}
+
+/// With a precision of microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits of microseconds are 285 years"
+)]
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_request_id_that_is_not_well_formed_is_replaced() {
+        let id = |sent: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(REQUEST_ID, HeaderValue::from_str(sent).unwrap());
+            request_id(&headers)
+        };
+
+        assert_eq!(id("root=1-67:x/y+z=@~."), "root=1-67:x/y+z=@~.");
+        for wrong in ["", "a b", "a\"b", &"a".repeat(129)] {
+            assert!(Uuid::parse_str(&id(wrong)).is_ok(), "{wrong}");
+        }
+        assert!(Uuid::parse_str(&request_id(&HeaderMap::new())).is_ok());
+    }
+}

@@ -1,0 +1,244 @@
+//! The connections to a database, with a queue in front of them: an operation waits for its place in
+//! order, at most 5 s. The pool alone would open more connections than `PostgreSQL` permits, and each
+//! operation would wait for the one that it wants to open, beside others that are idle.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::poll;
+use process::metrics::{Registry, Sample, Sampled};
+use sea_orm::{
+    ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    ExecResult, QueryResult, Statement, TransactionTrait as _, prelude::async_trait,
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    metrics::{Metrics, POOL},
+    refusals::Refusals,
+};
+
+/// How long an operation waits for a connection before it fails as unavailable.
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A pool of connections. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Connections {
+    pool: DatabaseConnection,
+    max: usize,
+    places: Arc<Semaphore>,
+    pending: Arc<AtomicUsize>,
+    metrics: Metrics,
+    /// With `PostgreSQL`, which limits connections by role, database and server.
+    refusals: Option<Arc<Refusals>>,
+}
+
+/// The right to use one connection, and the deadline for getting it.
+struct Place {
+    permit: OwnedSemaphorePermit,
+    asked_at: Instant,
+    deadline: Instant,
+}
+
+impl Connections {
+    pub(super) fn new(mut pool: DatabaseConnection, max: u32, metrics: Metrics) -> Self {
+        metrics.measure(&mut pool);
+        let refusals = match pool.get_database_backend() {
+            DbBackend::Postgres => {
+                let pool = pool.get_postgres_connection_pool().clone();
+                Some(Arc::new(Refusals::new(pool, max, metrics.refused.clone())))
+            }
+            _ => None,
+        };
+        let max = usize::try_from(max).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            pool,
+            max,
+            places: Arc::new(Semaphore::new(max)),
+            pending: Arc::default(),
+            metrics,
+            refusals,
+        }
+    }
+
+    /// Begins a transaction. Its place is to be dropped after it.
+    pub(super) async fn begin(&self) -> Result<(DatabaseTransaction, impl Drop + Send), DbErr> {
+        let place = self.place().await?;
+        let transaction = self.run_at(&place, || self.pool.begin()).await?;
+        Ok((transaction, place.permit))
+    }
+
+    pub(super) async fn close(self) -> Result<(), DbErr> {
+        self.pool.close().await
+    }
+
+    pub(super) fn register_metrics(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
+        let connections = self.clone();
+        registry.register(
+            "db_client_connection_count",
+            "Open database connections by state",
+            Sampled::new(move || connections.count()),
+        );
+        let (pool, max) = (self.metrics.pool(), self.max);
+        registry.register(
+            "db_client_connection_max",
+            "Limit of open database connections",
+            Sampled::new(move || vec![Sample::count(&[(POOL, pool)], max)]),
+        );
+        let pending = Arc::clone(&self.pending);
+        registry.register(
+            "db_client_connection_pending_requests",
+            "Operations that wait for a database connection",
+            Sampled::new(move || {
+                let pending = pending.load(Ordering::Relaxed);
+                vec![Sample::count(&[(POOL, pool)], pending)]
+            }),
+        );
+    }
+
+    fn count(&self) -> Vec<Sample> {
+        let (open, idle) = if self.pool.get_database_backend() == DbBackend::Sqlite {
+            let pool = self.pool.get_sqlite_connection_pool();
+            (pool.size(), pool.num_idle())
+        } else {
+            let pool = self.pool.get_postgres_connection_pool();
+            (pool.size(), pool.num_idle())
+        };
+        let used = usize::try_from(open).unwrap_or(usize::MAX);
+        let used = used.saturating_sub(idle);
+        let pool = self.metrics.pool();
+        [("used", used), ("idle", idle)]
+            .map(|(state, count)| {
+                Sample::count(
+                    &[(POOL, pool), ("db_client_connection_state", state)],
+                    count,
+                )
+            })
+            .into()
+    }
+
+    async fn place(&self) -> Result<Place, DbErr> {
+        let asked_at = Instant::now();
+        let deadline = asked_at + ACQUIRE_TIMEOUT;
+        let places = Arc::clone(&self.places);
+        let permit = if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
+            permit
+        } else {
+            let _pending = Pending::new(&self.pending);
+            match timeout_at(deadline, places.acquire_owned()).await {
+                Ok(Ok(permit)) => permit,
+                Ok(Err(_)) | Err(_) => return Err(self.timed_out(asked_at)),
+            }
+        };
+        Ok(Place {
+            permit,
+            asked_at,
+            deadline,
+        })
+    }
+
+    /// Runs an operation on a connection.
+    async fn run<T, F>(&self, operation: impl Fn() -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>>,
+    {
+        let place = self.place().await?;
+        self.run_at(&place, operation).await
+    }
+
+    /// Runs an operation, again as long as the pool has no connection for it: then it has not begun.
+    async fn run_at<T, F>(&self, place: &Place, operation: impl Fn() -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>>,
+    {
+        let Some(refusals) = &self.refusals else {
+            self.metrics.waited(place.asked_at.elapsed());
+            return operation().await;
+        };
+        loop {
+            let mut operation = pin!(operation());
+            if refusals.are_expected() {
+                let turn = {
+                    let _pending = Pending::new(&self.pending);
+                    refusals.turn(place.deadline).await
+                };
+                // Takes the idle connection that the turn is for.
+                let first = poll!(operation.as_mut());
+                drop(turn);
+                self.metrics.waited(place.asked_at.elapsed());
+                if let Poll::Ready(result) = first {
+                    return result;
+                }
+            } else {
+                self.metrics.waited(place.asked_at.elapsed());
+            }
+            match operation.await {
+                Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) => {}
+                result => return result,
+            }
+            let refusal = refusals.check().await;
+            if Instant::now() >= place.deadline {
+                let timed_out = self.timed_out(place.asked_at);
+                return Err(refusal.unwrap_or(timed_out));
+            }
+        }
+    }
+
+    fn timed_out(&self, asked_at: Instant) -> DbErr {
+        self.metrics.waited(asked_at.elapsed());
+        self.metrics.timeouts.inc(self.metrics.pool());
+        DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
+    }
+}
+
+/// Counts a waiting operation until it is dropped.
+struct Pending<'a>(&'a AtomicUsize);
+
+impl<'a> Pending<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[async_trait::async_trait]
+impl ConnectionTrait for Connections {
+    fn get_database_backend(&self) -> DbBackend {
+        self.pool.get_database_backend()
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.run(|| self.pool.execute_raw(statement.clone())).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        self.run(|| self.pool.execute_unprepared(sql)).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        self.run(|| self.pool.query_one_raw(statement.clone()))
+            .await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.run(|| self.pool.query_all_raw(statement.clone()))
+            .await
+    }
+}

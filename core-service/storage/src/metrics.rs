@@ -1,0 +1,135 @@
+//! The metrics of a database: statements, connections and commits.
+
+use std::time::Duration;
+
+use process::metrics::{Buckets, Counter, Counters, Histogram, HistogramTable, Registry, Unit};
+use sea_orm::{DatabaseConnection, DbBackend};
+
+/// The label of metrics by pool.
+pub(super) const POOL: &str = "db_client_connection_pool_name";
+
+/// The first words of statements, and what stands for all others.
+const OPERATIONS: [&str; 7] = [
+    "SELECT", "INSERT", "UPDATE", "DELETE", "WITH", COMMIT, "OTHER",
+];
+const COMMIT: &str = "COMMIT";
+
+/// Counts since the storage was opened. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct Metrics {
+    pool: &'static str,
+    statements: HistogramTable,
+    waits: HistogramTable,
+    pub(super) timeouts: Counters,
+    /// How often `PostgreSQL` refused a connection.
+    pub(super) refused: Counter,
+    /// Writes per commit, with `SQLite`.
+    pub(super) group_commits: Histogram,
+}
+
+impl Metrics {
+    pub(super) fn new(backend: DbBackend) -> Self {
+        let (pool, pools): (_, &[&str]) = match backend {
+            DbBackend::Sqlite => ("sqlite", &["sqlite"]),
+            _ => ("postgresql", &["postgresql"]),
+        };
+        let operations = OPERATIONS.map(|name| vec![("db_operation_name", name.to_owned())]);
+        Self {
+            pool,
+            statements: HistogramTable::new(
+                operations.into(),
+                ("error_type", &["", "_OTHER"]),
+                Buckets::Seconds,
+            ),
+            waits: HistogramTable::new(vec![Vec::new()], (POOL, pools), Buckets::Seconds),
+            timeouts: Counters::new(POOL, pools),
+            refused: Counter::default(),
+            group_commits: Histogram::new(Buckets::Counts),
+        }
+    }
+
+    /// The value of [`POOL`].
+    pub(super) fn pool(&self) -> &'static str {
+        self.pool
+    }
+
+    /// Has the statements of a connection measured.
+    pub(super) fn measure(&self, connection: &mut DatabaseConnection) {
+        let statements = self.statements.clone();
+        connection.set_metric_callback(move |info| {
+            let operation = operation(&info.statement.sql);
+            statements.observe(operation, usize::from(info.failed), info.elapsed);
+        });
+    }
+
+    /// Records a commit, which is no statement of the library.
+    pub(super) fn committed(&self, duration: Duration, has_failed: bool) {
+        let commit = OPERATIONS.iter().position(|name| *name == COMMIT);
+        let commit = commit.unwrap_or(OPERATIONS.len());
+        self.statements
+            .observe(commit, usize::from(has_failed), duration);
+    }
+
+    /// Records how long an operation waited for its connection.
+    pub(super) fn waited(&self, duration: Duration) {
+        self.waits.observe(0, 0, duration);
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register_with_unit(
+            "db_client_operation_duration",
+            "Duration of database statements by their first word",
+            Unit::Seconds,
+            self.statements.clone(),
+        );
+        registry.register_with_unit(
+            "db_client_connection_wait_time",
+            "How long operations waited for a database connection",
+            Unit::Seconds,
+            self.waits.clone(),
+        );
+        registry.register(
+            "db_client_connection_timeouts",
+            "Operations that got no database connection in time",
+            self.timeouts.clone(),
+        );
+        match self.pool {
+            "sqlite" => registry.register(
+                "delivery_group_commit_writes",
+                "Writes per commit",
+                self.group_commits.clone(),
+            ),
+            _ => registry.register(
+                "delivery_database_connections_refused",
+                "Times that PostgreSQL refused one more connection",
+                self.refused.clone(),
+            ),
+        }
+    }
+}
+
+/// The index of a statement's first word.
+fn operation(sql: &str) -> usize {
+    OPERATIONS
+        .iter()
+        .position(|name| sql.starts_with(name))
+        .unwrap_or(OPERATIONS.len() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_counted_by_its_first_word() {
+        for (sql, expected) in [
+            ("SELECT 1", "SELECT"),
+            ("WITH x AS (SELECT 1) SELECT 2", "WITH"),
+            ("UPDATE tasks SET id = 1", "UPDATE"),
+            ("PRAGMA wal_checkpoint(TRUNCATE)", "OTHER"),
+            ("", "OTHER"),
+        ] {
+            assert_eq!(OPERATIONS[operation(sql)], expected, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The state of the platform for its metrics: three queries of indexes, each of them bounded.
+
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{ConnectionTrait, QueryResult, Statement};
+
+use super::{Error, Reader};
+
+/// How long after the end of its dropoff window a delivery is current.
+const CURRENT: SignedDuration = SignedDuration::from_hours(24);
+
+/// How many current deliveries are counted.
+const MAX_DELIVERIES: usize = 20_000;
+
+/// How many notifications, and how many events, are counted.
+const MAX_COUNT: usize = 10_000;
+
+/// How many webhooks are asked for their oldest notification.
+const MAX_WEBHOOKS: usize = 1_000;
+
+/// How much there is to do, as an operator sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlatformState {
+    pub tasks: Vec<TaskCount>,
+    pub late_deliveries: i64,
+    pub due_notifications: i64,
+    pub leased_notifications: i64,
+    /// When the oldest due notification became due.
+    pub oldest_due_at: Option<Timestamp>,
+    pub unsequenced_events: i64,
+    /// When the oldest event without a number was written.
+    pub oldest_unsequenced_at: Option<Timestamp>,
+}
+
+/// How many tasks of current deliveries have a type and a state, in deliveries of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCount {
+    /// `pickup` or `dropoff`.
+    pub kind: String,
+    /// `todo`, `completed` or `cancelled`.
+    pub delivery: String,
+    /// `todo`, `done` or `cancelled`.
+    pub task: String,
+    pub count: i64,
+}
+
+/// Reads the state of the platform.
+pub async fn read(reader: &Reader, now: Timestamp) -> Result<PlatformState, Error> {
+    let mut state = PlatformState::default();
+    for row in query(reader, deliveries(now)).await? {
+        state.tasks.push(TaskCount {
+            kind: row.try_get_by_index(0)?,
+            delivery: row.try_get_by_index(1)?,
+            task: row.try_get_by_index(2)?,
+            count: row.try_get_by_index(3)?,
+        });
+        state.late_deliveries += row.try_get_by_index::<i64>(4)?;
+    }
+    for row in query(reader, notifications(now)).await? {
+        state.due_notifications = row.try_get_by_index(0)?;
+        state.leased_notifications = row.try_get_by_index(1)?;
+        state.oldest_due_at = instant(row.try_get_by_index(2)?);
+    }
+    for row in query(reader, events()).await? {
+        state.unsequenced_events = row.try_get_by_index(0)?;
+        state.oldest_unsequenced_at = instant(row.try_get_by_index(1)?);
+    }
+    Ok(state)
+}
+
+/// Only integers are interpolated, no external text. The conditions are those of partial indexes.
+async fn query(reader: &Reader, sql: String) -> Result<Vec<QueryResult>, Error> {
+    let statement = Statement::from_string(reader.get_database_backend(), sql);
+    Ok(reader.query_all_raw(statement).await?)
+}
+
+fn deliveries(now: Timestamp) -> String {
+    let from = now.saturating_sub(CURRENT).unwrap_or(now).as_microsecond();
+    let now = now.as_microsecond();
+    format!(
+        "SELECT tasks.kind, \
+             CASE WHEN current.cancelled_at IS NOT NULL THEN 'cancelled' \
+                 WHEN current.completed_at IS NOT NULL THEN 'completed' ELSE 'todo' END AS delivery, \
+             CASE WHEN tasks.cancelled_at IS NOT NULL THEN 'cancelled' \
+                 WHEN tasks.completed_at IS NOT NULL THEN 'done' ELSE 'todo' END AS task, \
+             COUNT(*), \
+             COUNT(CASE WHEN tasks.kind = 'dropoff' AND current.dropoff_before < {now} \
+                 AND current.cancelled_at IS NULL AND current.completed_at IS NULL THEN 1 END) \
+         FROM ( \
+             SELECT store_id, id, cancelled_at, completed_at, dropoff_before FROM deliveries \
+             WHERE erased_at IS NULL AND dropoff_before >= {from} \
+             ORDER BY dropoff_before LIMIT {MAX_DELIVERIES} \
+         ) AS current \
+         JOIN tasks ON tasks.store_id = current.store_id AND tasks.delivery_id = current.id \
+         GROUP BY 1, 2, 3"
+    )
+}
+
+/// A webhook's place in the queue is set while it has pending notifications, and is in the past if
+/// one of them is due.
+fn notifications(now: Timestamp) -> String {
+    let now = now.as_microsecond();
+    let due_webhooks = format!(
+        "SELECT store_id, id FROM webhooks \
+         WHERE next_due_at IS NOT NULL AND next_due_at <= {now} \
+         ORDER BY next_due_at LIMIT {MAX_WEBHOOKS}"
+    );
+    format!(
+        "SELECT \
+             (SELECT COUNT(*) FROM ( \
+                 SELECT 1 AS one FROM ({due_webhooks}) AS webhook \
+                 JOIN notifications ON notifications.store_id = webhook.store_id \
+                     AND notifications.webhook_id = webhook.id \
+                 WHERE notifications.state = 'pending' AND notifications.due_at <= {now} \
+                 LIMIT {MAX_COUNT} \
+             ) AS due), \
+             (SELECT COUNT(*) FROM ( \
+                 SELECT 1 AS one FROM notifications WHERE state = 'leased' LIMIT {MAX_COUNT} \
+             ) AS leased), \
+             (SELECT MIN(oldest.due_at) FROM ( \
+                 SELECT (SELECT MIN(notifications.due_at) FROM notifications \
+                     WHERE notifications.store_id = webhook.store_id \
+                         AND notifications.webhook_id = webhook.id \
+                         AND notifications.state = 'pending' AND notifications.due_at <= {now} \
+                 ) AS due_at FROM ({due_webhooks}) AS webhook \
+             ) AS oldest)"
+    )
+}
+
+fn events() -> String {
+    format!(
+        "SELECT COUNT(*), MIN(created_at) FROM ( \
+             SELECT created_at FROM events WHERE number IS NULL \
+             ORDER BY created_at, id LIMIT {MAX_COUNT} \
+         ) AS unnumbered"
+    )
+}
+
+fn instant(microseconds: Option<i64>) -> Option<Timestamp> {
+    Timestamp::from_microsecond(microseconds?).ok()
+}

@@ -1,0 +1,201 @@
+//! Warns of certificates that end soon: a program starts with an expired one, and its peers refuse it.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
+
+use super::certificates;
+use crate::{
+    clock::Clock,
+    metrics::{Registry, Sample, Sampled},
+};
+
+/// How long before its end a certificate is warned of.
+const NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// How often.
+const INTERVAL: Duration = Duration::from_hours(24);
+
+/// Tags of DER (X.690 §8).
+const SEQUENCE: u8 = 0x30;
+const VERSION: u8 = 0xa0;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+
+/// Logs at once, and then daily, which of the certificates that this process presents have expired
+/// or end within 14 days. Does not end.
+pub async fn warn_daily(files: Vec<PathBuf>) {
+    let clock = Clock::system();
+    loop {
+        for file in &files {
+            warn(file, clock.now());
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Registers when a certificate that this process presents ends, by its use.
+pub fn register_expiry(name: &'static str, file: PathBuf, registry: &mut Registry) {
+    registry.register(
+        "delivery_certificate_expiry_timestamp_seconds",
+        "End of a certificate that this process presents",
+        Sampled::new(move || {
+            let end = end_of_file(&file);
+            let sample = |end: Timestamp| {
+                #[expect(clippy::cast_precision_loss, reason = "seconds are below 2^53")]
+                let seconds = end.as_second() as f64;
+                Sample::new(&[("certificate", name)], seconds)
+            };
+            end.map(sample).into_iter().collect()
+        }),
+    );
+}
+
+fn warn(file: &Path, now: Timestamp) {
+    let Some(end) = end_of_file(file) else {
+        return;
+    };
+    let left = end.duration_since(now);
+    if left.is_negative() {
+        tracing::warn!(file = %file.display(), %end, "a certificate has expired: peers refuse it; renew it");
+    } else if left < NOTICE {
+        tracing::warn!(
+            file = %file.display(),
+            %end,
+            days = left.as_hours() / 24,
+            "a certificate expires soon: renew it"
+        );
+    }
+}
+
+/// When the first certificate of a chain ends; none if the file cannot be read, which is reported
+/// where it is used.
+fn end_of_file(file: &Path) -> Option<Timestamp> {
+    let chain = certificates(file).ok()?;
+    not_after(chain.first()?)
+}
+
+/// The field `notAfter` of a certificate in DER (RFC 5280 §4.1).
+fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let (SEQUENCE, certificate, _) = element(certificate)? else {
+        return None;
+    };
+    let (SEQUENCE, mut fields, _) = element(certificate)? else {
+        return None;
+    };
+    let (tag, _, after_version) = element(fields)?;
+    if tag == VERSION {
+        fields = after_version;
+    }
+    // Serial number, signature algorithm and issuer.
+    for _ in 0..3 {
+        (_, _, fields) = element(fields)?;
+    }
+    let (SEQUENCE, validity, _) = element(fields)? else {
+        return None;
+    };
+    let (_, _, end) = element(validity)?;
+    let (tag, time, _) = element(end)?;
+    instant(tag, time)
+}
+
+/// The tag and the content of the first element, and what follows it.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, rest) = der.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(*first), rest),
+        0x81..=0x84 => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            let add = |length, byte: &u8| length << 8 | usize::from(*byte);
+            (bytes.iter().fold(0, add), rest)
+        }
+        _ => return None,
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((*tag, content, rest))
+}
+
+/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ` (RFC 5280 §4.1.2.5).
+fn instant(tag: u8, text: &[u8]) -> Option<Timestamp> {
+    let (year, rest) = match tag {
+        UTC_TIME => {
+            let (year, rest) = text.split_at_checked(2)?;
+            let year = number(year)?;
+            (if year < 50 { 2000 + year } else { 1900 + year }, rest)
+        }
+        GENERALIZED_TIME => {
+            let (year, rest) = text.split_at_checked(4)?;
+            (number(year)?, rest)
+        }
+        _ => return None,
+    };
+    let fields = rest.strip_suffix(b"Z")?;
+    let fields: Vec<_> = fields.chunks(2).map(number).collect::<Option<_>>()?;
+    let fields: Vec<i8> = fields
+        .into_iter()
+        .map(|field| i8::try_from(field).ok())
+        .collect::<Option<_>>()?;
+    let [month, day, hour, minute, second] = fields[..] else {
+        return None;
+    };
+    let date = civil::DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+fn number(digits: &[u8]) -> Option<i16> {
+    let all_digits = digits.iter().all(u8::is_ascii_digit);
+    let text = str::from_utf8(digits).ok().filter(|_| all_digits)?;
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A certificate without the parts that are not read.
+    fn certificate(tag: u8, end: &str) -> Vec<u8> {
+        let wrap = |tag: u8, content: &[u8]| {
+            let length = u8::try_from(content.len()).unwrap();
+            [&[tag, 0x81, length], content].concat()
+        };
+        let time = wrap(tag, end.as_bytes());
+        let validity = wrap(SEQUENCE, &[wrap(UTC_TIME, b"250101000000Z"), time].concat());
+        let version = wrap(VERSION, &[2, 1, 2]);
+        let (number, algorithm, issuer) = ([2, 1, 9], [SEQUENCE, 0], [SEQUENCE, 0]);
+        let fields = [&*version, &number, &algorithm, &issuer, &validity].concat();
+        wrap(SEQUENCE, &wrap(SEQUENCE, &fields))
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_read() {
+        for (tag, end, expected) in [
+            (UTC_TIME, "261231235959Z", "2026-12-31T23:59:59Z"),
+            (UTC_TIME, "500101000000Z", "1950-01-01T00:00:00Z"),
+            (GENERALIZED_TIME, "20500101000000Z", "2050-01-01T00:00:00Z"),
+        ] {
+            let read = not_after(&certificate(tag, end)).map(|end| end.to_string());
+            assert_eq!(read.as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_end() {
+        let right = certificate(UTC_TIME, "261231235959Z");
+        for length in 0..right.len() {
+            assert_eq!(not_after(&right[..length]), None, "{length}");
+        }
+        for (tag, end) in [
+            (UTC_TIME, "261331235959Z"),
+            (UTC_TIME, "2612312359Z"),
+            (UTC_TIME, "26+231235959Z"),
+            (GENERALIZED_TIME, "99999999999999Z"),
+            (SEQUENCE, "261231235959Z"),
+        ] {
+            assert_eq!(not_after(&certificate(tag, end)), None, "{end}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The middleware that measures and logs each request.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use http::{Request, Response};
+use tokio::time::Instant;
+use tower::{Service, ServiceExt as _};
+use tracing::{Instrument as _, Span};
+
+use crate::{
+    metrics::{Metrics, Series},
+    pipeline::Pipeline,
+    request_id::REQUEST_ID,
+};
+
+/// Health checks arrive every few seconds.
+const NOT_LOGGED: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Middleware: measures and logs a request.
+pub(crate) async fn observe<S, B, R>(
+    request: Request<B>,
+    inner: S,
+    pipeline: Arc<Pipeline>,
+) -> Result<Response<R>, Infallible>
+where
+    S: Service<Request<B>, Response = Response<R>, Error = Infallible>,
+{
+    let metrics = pipeline.metrics();
+    let series = pipeline.series(request.method(), request.uri().path());
+    let span = span(&request);
+    let started = Instant::now();
+    let active = Active::new(metrics);
+    let response = inner.oneshot(request).instrument(span.clone()).await?;
+    drop(active);
+
+    let duration = started.elapsed();
+    metrics.record(series, response.status(), duration);
+    span.in_scope(|| log(series, &response, duration));
+    Ok(response)
+}
+
+/// What all log lines of a request have. Not the path, which its sender chooses.
+fn span<B>(request: &Request<B>) -> Span {
+    let request_id = request.headers().get(&REQUEST_ID);
+    tracing::info_span!(
+        "request",
+        request.id = request_id.and_then(|id| id.to_str().ok()),
+        client.key = tracing::field::Empty,
+    )
+}
+
+fn log<R>(series: Series, response: &Response<R>, duration: Duration) {
+    if NOT_LOGGED.contains(&series.route) {
+        return;
+    }
+    tracing::info!(
+        http.method = series.method,
+        http.route = series.route,
+        http.status = response.status().as_u16(),
+        duration_ms = milliseconds(duration),
+        "request served"
+    );
+}
+
+/// With a precision of microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits of microseconds are 285 years"
+)]
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}
+
+/// Counts a request until it is dropped; a client may disconnect before the response.
+struct Active<'a>(&'a Metrics);
+
+impl<'a> Active<'a> {
+    fn new(metrics: &'a Metrics) -> Self {
+        metrics.active.inc();
+        Self(metrics)
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.0.active.dec();
+    }
+}

@@ -1,0 +1,89 @@
+//! A PostgreSQL that permits fewer connections than a core may open.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use crate::{
+    ONE_AT_A_TIME, SLACK, cluster::Cluster, exposition::Exposition, health::wait_until_ready,
+    postgres::Postgres, report, server::reserve_addr,
+};
+
+/// How many connections the core's role may open.
+const PERMITTED: usize = 8;
+
+/// More than may run at once.
+const CREATES: usize = 90;
+
+/// How long a refused connection may delay the first requests, which cannot know of it.
+const DELAY: Duration = Duration::from_secs(3);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_core_that_is_refused_connections_works_with_those_it_has() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    postgres.sql("CREATE ROLE app LOGIN");
+    postgres.sql("GRANT ALL ON SCHEMA public TO app");
+    let url = postgres.url().replace("//delivery@", "//app@");
+    let mut cluster = Cluster::start_on(postgres, &url).await;
+    let health = reserve_addr();
+    let [core, other] = &mut cluster.cores;
+    for core in [&mut *core, other] {
+        core.terminate().await;
+    }
+    core.add_argument(&format!("--health-listen={health}"));
+    core.start().await;
+    wait_until_ready(health).await;
+    let shop = cluster.shop().await;
+    shop.create_delivery().await.unwrap();
+    let limit = format!("ALTER ROLE app CONNECTION LIMIT {PERMITTED}");
+    cluster.postgres.sql(&limit);
+
+    for round in ["first", "second"] {
+        let started = Instant::now();
+        let created = join_all((0..CREATES).map(|_| shop.create_delivery())).await;
+        let took = started.elapsed();
+
+        report(&format!(
+            "{round} {CREATES} creates with {PERMITTED} connections: {took:?}"
+        ));
+        let failed: Vec<_> = created
+            .iter()
+            .filter_map(|created| created.as_ref().err())
+            .collect();
+        assert!(failed.is_empty(), "{} {:?}", failed.len(), failed.first());
+        let limit = if round == "first" {
+            DELAY
+        } else {
+            Duration::ZERO
+        };
+        assert!(took < limit + 2 * SLACK, "{round}: {took:?}");
+    }
+
+    let refusal = "PostgreSQL refuses more connections";
+    let warning = cluster.cores[0].wait_for_line(refusal).await;
+    let reason = "too many connections for role \"app\"";
+    assert!(warning.contains(reason), "{warning}");
+    let scraped = Exposition::scrape(health).await;
+    let refused = scraped.value("delivery_database_connections_refused_total", &[]);
+    assert!(refused >= Some(1.0), "{refused:?}");
+    let pool = ("db_client_connection_pool_name", "postgresql");
+    assert_eq!(
+        scraped.value("db_client_connection_max", &[pool]),
+        Some(20.0)
+    );
+    assert_eq!(
+        scraped.value("db_client_connection_timeouts_total", &[pool]),
+        Some(0.0)
+    );
+    let open: f64 = ["used", "idle"]
+        .into_iter()
+        .filter_map(|state| {
+            let labels = [pool, ("db_client_connection_state", state)];
+            scraped.value("db_client_connection_count", &labels)
+        })
+        .sum();
+    assert!(open <= 8.0, "{open}");
+}
