@@ -18,12 +18,12 @@ pub(crate) async fn print(platform: &Platform, data_dir: &Path) -> anyhow::Resul
         None => String::new(),
     };
     let Platform {
-        base_url, core_url, ..
+        base_url, grpc_url, ..
     } = platform;
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "{commands}ready: REST {base_url}, gRPC {core_url}, keys in {}",
+        "{commands}ready: REST {base_url}, gRPC {grpc_url}, keys in {}",
         data_dir.join("ready.json").display(),
     )?;
     out.flush()?;

@@ -2,6 +2,7 @@
 //! Only this crate depends on all three services; they depend neither on it nor on each other.
 
 mod data_dir;
+mod grpc_tls;
 pub mod ready;
 mod service_handle;
 mod settings;
@@ -26,6 +27,7 @@ use webhook_dispatcher::WebhookDispatcher;
 pub use core_service::{Clock, Credentials, Demo};
 pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
+pub use grpc_tls::GrpcTlsConfig;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
 pub use settings::{DEFAULT_DATA_DIR, Settings};
 
@@ -40,7 +42,9 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 pub struct Platform {
     /// URL of the REST API: `http://127.0.0.1:<port>`, or `https`.
     pub base_url: String,
-    /// URL of the gRPC API: `http://127.0.0.1:<port>`.
+    /// URL of the gRPC API: `http://127.0.0.1:<port>`, or `https`.
+    pub grpc_url: String,
+    /// The same API without TLS, on loopback: for the platform's own services and commands.
     pub core_url: String,
     /// The demo store and its API client, unless there is no demo.
     pub demo: Option<Demo>,
@@ -66,7 +70,8 @@ impl Platform {
         let rest_listener = listen(settings.rest_listen, "--rest-listen").await?;
         let core_listener = listen(settings.core_listen, "--core-listen").await?;
         let base_url = local_url(settings.tls.scheme(), rest_listener.local_addr()?);
-        let core_url = local_url("http", core_listener.local_addr()?);
+        let grpc_url = local_url(settings.grpc_tls.scheme(), core_listener.local_addr()?);
+        let (core_url, own_listener) = own_listener(&settings, &grpc_url).await?;
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
             None => base_url
@@ -79,7 +84,8 @@ impl Platform {
             core_listener,
             clock,
         )
-        .await?;
+        .await?
+        .with_plaintext_listener(own_listener);
         let demo = if settings.no_demo {
             None
         } else {
@@ -115,6 +121,7 @@ impl Platform {
         ];
         let platform = Self {
             base_url,
+            grpc_url,
             core_url,
             demo,
             operator_client: clients.operator,
@@ -180,6 +187,7 @@ fn core_config(
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
+        tls: settings.grpc_tls.of_core(),
         allow_plaintext: settings.allow_plaintext,
         database_verification: settings.database_verification,
         database_connections: settings.database_connections,
@@ -308,6 +316,21 @@ fn sqlite_url(file: &Path) -> anyhow::Result<String> {
         .replace('?', "%3F")
         .replace('#', "%23");
     Ok(format!("sqlite://{path}?mode=rwc"))
+}
+
+/// The URL of core for this machine: of the gRPC API or, if that is served over TLS, of a listener of
+/// its own. Its certificate need not name this machine, and no service needs a client certificate.
+async fn own_listener(
+    settings: &Settings,
+    grpc_url: &str,
+) -> anyhow::Result<(String, Option<TcpListener>)> {
+    if settings.grpc_tls.grpc_tls_certificate.is_none() {
+        return Ok((grpc_url.to_owned(), None));
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .context("cannot listen on a port of 127.0.0.1 for the platform's own services")?;
+    Ok((local_url("http", listener.local_addr()?), Some(listener)))
 }
 
 async fn listen(addr: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {

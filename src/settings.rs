@@ -16,6 +16,8 @@ use process::{logs::LogConfig, number, redacted::Redacted};
 use rest_gateway::{Currency, LatLng, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
+use crate::grpc_tls::GrpcTlsConfig;
+
 /// The default data directory.
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
 
@@ -55,6 +57,9 @@ pub struct Settings {
         default_value = "127.0.0.1:50051"
     )]
     pub core_listen: SocketAddr,
+
+    #[command(flatten)]
+    pub grpc_tls: GrpcTlsConfig,
 
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Default: a file of the data directory.
     /// Example: `postgres://delivery@db.internal/delivery?sslmode=verify-full`
@@ -193,6 +198,7 @@ impl Settings {
             rest_listen: free_port,
             tls: TlsConfig::default(),
             core_listen: free_port,
+            grpc_tls: GrpcTlsConfig::default(),
             database_url: None,
             database_url_file: None,
             database_verification: DatabaseVerification::default(),

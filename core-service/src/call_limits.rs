@@ -29,6 +29,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Without a timeout: the addresses of a country take minutes. Each of its messages has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
 
+/// Their responses have no end.
+const STREAMS: [&str; 2] = [
+    "/delivery.v1.Events/WatchEvents",
+    "/delivery.v1.Notifications/Receive",
+];
+
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 
 /// Timeout of `TestWebhook`, which waits for a dispatcher to send and report. Also less than the
@@ -127,9 +133,14 @@ impl CallLimits {
             self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
-        timeout(limit, inner.oneshot(request))
+        let is_stream = STREAMS.contains(&request.uri().path());
+        let response = timeout(limit, inner.oneshot(request))
             .await
-            .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))
+            .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))?;
+        if is_stream {
+            return Ok(response);
+        }
+        Ok(hold(connection.unread.add(), response))
     }
 }
 
@@ -168,12 +179,12 @@ fn message_error(error: &(dyn std::error::Error + 'static)) -> Status {
     }
 }
 
-/// Keeps a place until the end of a response.
-fn hold(permit: OwnedSemaphorePermit, response: Response<Body>) -> Response<Body> {
+/// Keeps a guard until the end of a response.
+pub(crate) fn hold(guard: impl Send + 'static, response: Response<Body>) -> Response<Body> {
     response.map(|body| {
         Body::new(body.map_frame(move |frame| {
             // Dropped together with the body.
-            let _ = &permit;
+            let _ = &guard;
             frame
         }))
     })

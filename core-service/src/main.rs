@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use core_service::{Config, CoreService, MasterKeyCommand, bootstrap};
-use process::{command_line, file_descriptors, logs, service_manager, shutdown};
+use process::{
+    command_line, file_descriptors,
+    logs::{self, LogConfig},
+    service_manager, shutdown,
+};
 
 /// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
 /// gRPC. Any number of cores can share one `PostgreSQL` database.
@@ -59,6 +63,7 @@ async fn main() -> std::process::ExitCode {
     // Hide the messages about migrations that are already applied.
     let logs = match &arguments.command {
         Some(Command::Bootstrap { config, .. }) => config.logs,
+        Some(Command::MasterKey { .. }) => LogConfig::default(),
         None => arguments.config.logs,
     };
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn", logs);

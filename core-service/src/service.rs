@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use futures_util::stream::select_all;
 use process::{
     clock::Clock,
     health::HealthListener,
@@ -52,6 +53,7 @@ pub struct CoreService {
     listener: TcpListener,
     addr: SocketAddr,
     tls: Option<tls::Server>,
+    plaintext_listener: Option<TcpListener>,
     health: Option<HealthListener>,
     metrics: Metrics,
     exposition: Exposition,
@@ -97,10 +99,18 @@ impl CoreService {
             listener,
             addr,
             tls,
+            plaintext_listener: None,
             health,
             metrics,
             exposition,
         })
+    }
+
+    /// Also serves a listener on loopback without TLS.
+    #[must_use]
+    pub fn with_plaintext_listener(mut self, listener: Option<TcpListener>) -> Self {
+        self.plaintext_listener = listener;
+        self
     }
 
     /// The address of the listener.
@@ -143,7 +153,11 @@ impl CoreService {
             &self.metrics,
             &lifecycle,
         );
-        let incoming = connections::incoming(self.listener, self.tls, shutdown.clone());
+        let mut listeners = vec![(self.listener, self.tls)];
+        listeners.extend(self.plaintext_listener.map(|listener| (listener, None)));
+        let incoming = select_all(listeners.into_iter().map(|(listener, tls)| {
+            Box::pin(connections::incoming(listener, tls, shutdown.clone()))
+        }));
         let in_flight = InFlight::default();
         let _health_task = self.health.map(|listener| {
             let listener = listener.with_metrics(self.exposition);

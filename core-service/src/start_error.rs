@@ -23,7 +23,7 @@ pub enum StartError {
         source: std::io::Error,
     },
     #[error(
-        "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key), listen on a loopback address, or set --allow-plaintext"
+        "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key, delivery has --grpc-tls-certificate and --grpc-tls-key), listen on a loopback address, or set --allow-plaintext"
     )]
     Plaintext { addr: SocketAddr },
     #[error("cannot serve gRPC over TLS")]

@@ -139,6 +139,21 @@ async fn the_pricing_page_applies_the_example_and_explains_a_price() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_backup_page_restores_a_backup_with_the_same_rows() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let (_platform, folder) = all_in_one().await;
+
+    let printed = run(include_str!("../../docs/backup.md"), &[], folder.path());
+
+    let rows: Vec<_> = printed
+        .lines()
+        .filter(|line| line.starts_with("rows"))
+        .collect();
+    assert!(rows.len() == 3 && rows[0] == rows[2], "{printed}");
+    assert!(folder.path().join("restored/delivery.sqlite").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operations_page_starts_three_processes_and_creates_a_client() {
     let _one = ONE_AT_A_TIME.lock().await;
     let folder = tempfile::tempdir().unwrap();

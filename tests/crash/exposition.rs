@@ -52,9 +52,13 @@ impl Exposition {
             .map(|sample| sample.value)
     }
 
-    /// The number of series.
+    /// The number of series, without those of statements: background tasks add them at any time, one
+    /// for each documented operation.
     pub(crate) fn series(&self) -> usize {
-        self.samples.len()
+        let samples = self.samples.iter();
+        samples
+            .filter(|sample| !sample.name.starts_with("db_client_operation_duration"))
+            .count()
     }
 
     /// Every value of every label.

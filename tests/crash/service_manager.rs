@@ -2,7 +2,7 @@
 
 use std::{
     os::unix::net::UnixDatagram,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -60,10 +60,10 @@ fn each_program_reports_that_it_serves_and_that_it_shuts_down() {
 }
 
 /// What a program reports until it has shut down, and whether it exited with success.
-fn reports(program: &PathBuf, arguments: &[String], socket: &Path) -> (Vec<String>, bool) {
+fn reports(program: &Path, arguments: &[String], socket: &Path) -> (Vec<String>, bool) {
     let listener = UnixDatagram::bind(socket).unwrap();
     listener.set_read_timeout(Some(START_TIMEOUT)).unwrap();
-    let mut next = || {
+    let next = || {
         let mut buffer = [0; 64];
         let length = listener.recv(&mut buffer).unwrap();
         String::from_utf8_lossy(&buffer[..length]).into_owned()

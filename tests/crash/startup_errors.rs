@@ -202,7 +202,7 @@ fn a_core_reports_invalid_addresses_and_settings() {
             .args(["--listen", &any_interface]),
         1,
         &format!(
-            "core-service: gRPC on {any_interface} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key), listen on a loopback address, or set --allow-plaintext"
+            "core-service: gRPC on {any_interface} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key, delivery has --grpc-tls-certificate and --grpc-tls-key), listen on a loopback address, or set --allow-plaintext"
         ),
     );
     assert_usage_error(

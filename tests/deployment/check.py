@@ -1,9 +1,9 @@
 """Checks the files under `deploy`: syntax and schemas, the tests of the alerts, and that the variables and
 metrics that they name exist. `docs/deployment.md` says what is not checked here.
 
-    python check.py PROMTOOL DOCUMENTED_VARIABLES…
+    python check.py PROGRAMS
 
-The second and following arguments are files with the help of each program."""
+The argument is the directory of the platform's programs, such as `target/debug`."""
 
 import json
 import os
@@ -39,20 +39,20 @@ def dashboard_queries():
     return [query.replace("$__rate_interval", "5m") for query in queries]
 
 
-def check_prometheus(promtool):
+def check_prometheus():
     rules = DEPLOY / "prometheus/rules.yaml"
-    run(promtool, "check", "rules", rules)
-    run(promtool, "test", "rules", "rules_test.yaml", cwd=rules.parent)
+    run("promtool", "check", "rules", rules)
+    run("promtool", "test", "rules", "rules_test.yaml", cwd=rules.parent)
     with tempfile.TemporaryDirectory() as folder:
         parsed = Path(folder) / "dashboard.yaml"
         panels = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(dashboard_queries())]
         # JSON is YAML.
         parsed.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": panels}]}))
-        run(promtool, "check", "rules", parsed)
+        run("promtool", "check", "rules", parsed)
         config = Path(folder) / "prometheus.yaml"
         config.write_text((DEPLOY / "compose/prometheus.yaml").read_text())
         (Path(folder) / "rules.yaml").write_text(rules.read_text())
-        run(promtool, "check", "config", config)
+        run("promtool", "check", "config", config)
     alerts = re.findall(r"- alert: (\w+)", rules.read_text())
     tested = (rules.parent / "rules_test.yaml").read_text()
     explained = (ROOT / "docs/deployment.md").read_text()
@@ -77,9 +77,11 @@ def check_metrics():
     assert not unknown, f"metrics that docs/metrics.md does not have: {sorted(unknown)}"
 
 
-def check_variables(helps):
+def check_variables(programs):
     """Each variable of ours in a file is one of a program."""
-    known = set(re.findall(r"DELIVERY_[A-Z_]+", "".join(Path(path).read_text() for path in helps)))
+    names = ["delivery", "core-service", "rest-gateway", "webhook-dispatcher", "migrations"]
+    commands = [[programs / name, "--help"] for name in names] + [[programs / "delivery", "health", "--help"]]
+    known = set(re.findall(r"DELIVERY_[A-Z_]+", "".join(run(*command) for command in commands)))
     assert len(known) > 40, known
     for path in DEPLOY.rglob("*"):
         if not path.is_file():
@@ -116,10 +118,9 @@ def check_units():
 
 
 def main():
-    promtool, *helps = sys.argv[1:]
-    check_prometheus(promtool)
+    check_prometheus()
     check_metrics()
-    check_variables(helps)
+    check_variables(Path(sys.argv[1]))
     check_schemas()
     check_units()
     print("the deployment files are valid")

@@ -2,31 +2,22 @@
 
 use std::{
     io::{Read, Write},
-    net::TcpStream,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use crate::harness::{ApiClient, all_in_one::AllInOne, raw};
+use crate::harness::{
+    ApiClient,
+    all_in_one::AllInOne,
+    attacks::{
+        GROWTH, connect, continuation_flood, idle_connections, open_streams, ping_flood,
+        rapid_reset, resident_kib, settings_flood,
+    },
+    raw,
+};
 
 /// Generous upper bound for each operation.
 const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The largest accepted growth of the process's memory, in KiB: the limit on buffered bodies, and
-/// the same again for connections.
-pub(super) const GROWTH: u64 = 192 * 1024;
-
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-pub(super) const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const CONTINUATION: u8 = 9;
-pub(super) const END_HEADERS: u8 = 4;
-const END_STREAM: u8 = 1;
-/// `GET http://x/` in HPACK.
-const GET: &[u8] = b"\x82\x86\x84\x41\x01x";
-/// `POST http://x/`.
-const POST: &[u8] = b"\x83\x86\x84\x41\x01x";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
@@ -46,6 +37,9 @@ async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
         ("streams opened and reset", rapid_reset),
         ("a flood of continuation frames", continuation_flood),
         ("streams left open", open_streams),
+        ("a flood of pings", |addr| drop(ping_flood(addr))),
+        ("a flood of settings", |addr| drop(settings_flood(addr))),
+        ("idle connections", |addr| drop(idle_connections(addr))),
     ] {
         let finished = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -164,15 +158,6 @@ async fn pipelined_requests_are_answered_in_order() {
     assert!(platform.stop("-TERM").success());
 }
 
-fn connect(addr: &str) -> TcpStream {
-    let stream = TcpStream::connect(addr).unwrap();
-    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_millis(200)))
-        .unwrap();
-    stream
-}
-
 /// Connections with incomplete request heads.
 fn slow_headers(addr: &str) {
     let mut streams: Vec<_> = (0..300).map(|_| connect(addr)).collect();
@@ -219,79 +204,4 @@ fn huge_bodies(addr: &str) {
             }
         }
     }
-}
-
-pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-pub(super) fn http2(addr: &str) -> TcpStream {
-    let mut stream = connect(addr);
-    stream.write_all(PREFACE).unwrap();
-    stream.write_all(&frame(SETTINGS, 0, 0, b"")).unwrap();
-    stream
-}
-
-/// The ids of client-initiated streams.
-pub(super) fn stream_ids(count: u32) -> impl Iterator<Item = u32> {
-    (0..count).map(|number| 2 * number + 1)
-}
-
-/// CVE-2023-44487.
-fn rapid_reset(addr: &str) {
-    for _ in 0..5 {
-        let mut stream = http2(addr);
-        for id in stream_ids(10_000) {
-            let mut frames = frame(HEADERS, END_HEADERS | END_STREAM, id, GET);
-            frames.extend(frame(RST_STREAM, 0, id, &8_u32.to_be_bytes()));
-            if stream.write_all(&frames).is_err() {
-                break;
-            }
-        }
-    }
-}
-
-/// CVE-2024-27316 and similar attacks.
-fn continuation_flood(addr: &str) {
-    // A header of 16 KiB, repeated, never indexed.
-    let mut header = b"\x10\x01x\x7f\xd1\x7e".to_vec();
-    header.resize(16_000, b'a');
-    for _ in 0..5 {
-        let mut stream = http2(addr);
-        let _ = stream.write_all(&frame(HEADERS, 0, 1, GET));
-        for _ in 0..4_000 {
-            if stream
-                .write_all(&frame(CONTINUATION, 0, 1, &header))
-                .is_err()
-            {
-                break;
-            }
-        }
-    }
-}
-
-/// More concurrent requests than allowed, none of which completes.
-fn open_streams(addr: &str) {
-    let mut streams = Vec::new();
-    for _ in 0..10 {
-        let mut stream = http2(addr);
-        for id in stream_ids(5_000) {
-            if stream
-                .write_all(&frame(HEADERS, END_HEADERS, id, POST))
-                .is_err()
-            {
-                break;
-            }
-        }
-        streams.push(stream);
-    }
-}
-
-/// Resident memory of a process, in KiB; 0 if `/proc` is not available.
-pub(super) fn resident_kib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.map_or(0, |number| number.parse().unwrap())
 }

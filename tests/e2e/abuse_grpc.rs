@@ -1,45 +1,79 @@
-//! Abusive gRPC against the real binary: callers without a token take no place from others.
+//! Abusive gRPC against the real binary: neither callers without a token nor a shop take a place from
+//! others, memory stays bounded, and all places are free after an attack.
 
-use std::{io::Write, net::TcpStream};
+use std::{io::Write, net::TcpStream, time::Duration};
 
+use delivery::Credentials;
+use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
 use serde_json::json;
+use tempfile::TempDir;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use crate::{
-    abuse::{END_HEADERS, GROWTH, HEADERS, frame, http2, resident_kib, stream_ids},
-    harness::{ApiClient, all_in_one::AllInOne},
+    harness::{
+        ApiClient,
+        all_in_one::{AllInOne, run_delivery_json},
+        attacks::{
+            DATA, END_HEADERS, END_STREAM, GROWTH, HEADERS, assert_served, begun_connections,
+            continuation_flood, frame, http2_with, idle_connections, idle_frame_flood, open_files,
+            ping_flood, reset_streams, resident_kib, settings_flood, stream_ids, wait_until_closed,
+        },
+        grpc::{self, with_token},
+    },
+    rest_tls::Identity,
 };
-
-const DATA: u8 = 0;
 
 /// More on each connection than it may have, and in total more than all calls that core serves at a
 /// time.
 const CALLS: u32 = 1_500;
-const CONNECTIONS: usize = 4;
+const CONNECTIONS: usize = 2;
 
-/// Header fields of a `POST` to a path (RFC 7541), with a token that is none.
-fn call(path: &str) -> Vec<u8> {
+const GET_TASK: &str = "/delivery.v1.Tasks/GetTask";
+
+/// A flow-control window of 0 for every stream.
+const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
+
+/// A message without fields, and one that announces 4 GiB.
+const EMPTY_MESSAGE: &[u8] = &[0; 5];
+const HUGE_MESSAGE: &[u8] = &[0, 0xff, 0xff, 0xff, 0xff];
+
+/// Header fields of a `POST` to a path (RFC 7541).
+fn call(path: &str, token: &str) -> Vec<u8> {
     let literal = |name: &[u8], value: &str| {
-        let length = u8::try_from(value.len()).unwrap();
-        [name, &[length], value.as_bytes()].concat()
+        // RFC 7541 §5.1.
+        let byte = |number: usize| u8::try_from(number).unwrap();
+        let length = match value.len() {
+            length @ ..127 => vec![byte(length)],
+            length => vec![
+                127,
+                byte(128 | ((length - 127) % 128)),
+                byte((length - 127) / 128),
+            ],
+        };
+        [name, &length, value.as_bytes()].concat()
     };
     [
         b"\x83\x86\x41\x01x".to_vec(),
         literal(b"\x04", path),
         literal(b"\x0f\x10", "application/grpc"),
         literal(b"\x00\x02te", "trailers"),
-        literal(b"\x0f\x08", "Bearer none"),
+        literal(b"\x0f\x08", &format!("Bearer {token}")),
     ]
     .concat()
 }
 
-/// Calls whose messages never end.
-fn unfinished_calls(addr: &str, path: &str) -> Vec<TcpStream> {
-    let call = call(path);
+/// Calls on connections with these settings, each with the beginning of a message.
+fn calls(
+    addr: &str,
+    settings: &[u8],
+    call: &[u8],
+    (flags, message): (u8, &[u8]),
+) -> Vec<TcpStream> {
     let connections = (0..CONNECTIONS).map(|_| {
-        let mut connection = http2(addr);
+        let mut connection = http2_with(addr, settings);
         for id in stream_ids(CALLS) {
-            let mut frames = frame(HEADERS, END_HEADERS, id, &call);
-            frames.extend(frame(DATA, 0, id, b"\0\0\0"));
+            let mut frames = frame(HEADERS, END_HEADERS, id, call);
+            frames.extend(frame(DATA, flags, id, message));
             if connection.write_all(&frames).is_err() {
                 break;
             }
@@ -47,6 +81,102 @@ fn unfinished_calls(addr: &str, path: &str) -> Vec<TcpStream> {
         connection
     });
     connections.collect()
+}
+
+/// Calls whose messages never end.
+fn unfinished_calls(addr: &str, path: &str, token: &str) -> Vec<TcpStream> {
+    calls(addr, b"", &call(path, token), (0, b"\0\0\0"))
+}
+
+/// A platform under attack, with a client that is served all the while.
+struct Attacked {
+    directory: TempDir,
+    platform: AllInOne,
+    addr: String,
+    endpoint: Endpoint,
+    channel: Channel,
+    rest: ApiClient,
+    memory: u64,
+    files: usize,
+}
+
+impl Attacked {
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let platform = AllInOne::start(directory.path(), &[]);
+        let core_url = platform.text("/core_url").to_owned();
+        let endpoint = Endpoint::from_shared(core_url).unwrap();
+        Self::new(directory, platform, endpoint).await
+    }
+
+    async fn new(directory: TempDir, platform: AllInOne, endpoint: Endpoint) -> Self {
+        let base_url = platform.text("/base_url");
+        let scopes = ["deliveries", "tasks"];
+        let rest = ApiClient::authorized(base_url, &platform.demo_client(), &scopes).await;
+        let attacked = Self {
+            addr: endpoint.uri().authority().unwrap().to_string(),
+            channel: endpoint.connect().await.unwrap(),
+            endpoint,
+            rest,
+            memory: resident_kib(platform.process.id()),
+            files: open_files(platform.process.id()),
+            platform,
+            directory,
+        };
+        // The statements and caches of a first call.
+        assert!(attacked.serves().await);
+        attacked
+    }
+
+    /// Whether core serves a call on an open and on a new connection, and the gateway serves one.
+    async fn serves(&self) -> bool {
+        let Ok(new) = self.endpoint.connect().await else {
+            return false;
+        };
+        for channel in [self.channel.clone(), new] {
+            let request = with_token(self.rest.token(), GetCurrentApiClientRequest {});
+            let mut clients = ApiClientsClient::new(channel);
+            if clients.get_current_api_client(request).await.is_err() {
+                return false;
+            }
+        }
+        self.rest.get("/api/me").await.status == 200
+    }
+
+    async fn resists(
+        &self,
+        name: &str,
+        attack: impl FnOnce(&str) -> Vec<TcpStream> + Send + 'static,
+    ) {
+        let process = self.platform.process.id();
+        let addr = self.addr.clone();
+
+        assert_served(name, move || attack(&addr), async || self.serves().await).await;
+
+        let grown = resident_kib(process).saturating_sub(self.memory);
+        assert!(grown < GROWTH, "{name}: {grown} KiB more");
+        wait_until_closed(process, self.files).await;
+    }
+
+    /// The token of another client of the demo shop.
+    async fn other_client(&self) -> String {
+        let store = self.platform.text("/store");
+        let create = ["clients", "create", "--store", store, "--name=Website"];
+        let scopes = ["--scopes=deliveries tasks"];
+        let created = run_delivery_json(self.directory.path(), &[&create[..], &scopes].concat());
+        let credentials = Credentials {
+            api_key: created["api_key"].as_str().unwrap().to_owned(),
+            api_secret: created["api_secret"].as_str().unwrap().to_owned(),
+        };
+        let core_url = self.platform.text("/core_url");
+        let (channel, token) =
+            grpc::connect(core_url, &credentials, &["deliveries", "tasks"]).await;
+        // Core looks the client up once.
+        let request = with_token(&token, GetCurrentApiClientRequest {});
+        let mut clients = ApiClientsClient::new(channel);
+        clients.get_current_api_client(request).await.unwrap();
+        token
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,11 +193,11 @@ async fn unfinished_calls_without_a_token_affect_no_other_client() {
 
     for path in [
         "/delivery.v1.Tokens/IssueToken",
-        "/delivery.v1.Tasks/GetTask",
+        GET_TASK,
         "/grpc.health.v1.Health/Watch",
         "/delivery.v1.Unknown/Unknown",
     ] {
-        let _connections = tokio::task::block_in_place(|| unfinished_calls(addr, path));
+        let _connections = tokio::task::block_in_place(|| unfinished_calls(addr, path, "none"));
         for _ in 0..20 {
             // Panics unless a token is issued.
             let client = ApiClient::authorized(&base_url, &credentials, &["deliveries"]).await;
@@ -79,4 +209,98 @@ async fn unfinished_calls_without_a_token_affect_no_other_client() {
     }
 
     assert!(platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_take_no_place_from_other_callers() {
+    let attacked = Attacked::start().await;
+
+    let silent = |addr: &str| begun_connections(addr, 2_000, b"");
+    attacked.resists("silent connections", silent).await;
+    let begun = |addr: &str| begun_connections(addr, 2_000, b"PRI * HTTP/2.0\r\n");
+    attacked.resists("half a preface", begun).await;
+    attacked.resists("idle connections", idle_connections).await;
+    attacked.resists("pings", ping_flood).await;
+    attacked.resists("settings", settings_flood).await;
+    attacked.resists("idle frames", idle_frame_flood).await;
+    let resets = |addr: &str| {
+        reset_streams(addr, &call(GET_TASK, "none"));
+        Vec::new()
+    };
+    attacked.resists("resets", resets).await;
+    let headers = |addr: &str| {
+        continuation_flood(addr);
+        Vec::new()
+    };
+    attacked.resists("headers without end", headers).await;
+
+    assert!(attacked.platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shop_takes_no_place_from_another() {
+    let attacked = Attacked::start().await;
+    for _ in 0..20 {
+        attacked.platform.create_delivery();
+    }
+    let shop = attacked.other_client().await;
+    let operator = Credentials {
+        api_key: attacked
+            .platform
+            .text("/operator_client/api_key")
+            .to_owned(),
+        api_secret: attacked
+            .platform
+            .text("/operator_client/api_secret")
+            .to_owned(),
+    };
+    let core_url = attacked.platform.text("/core_url");
+    let (_, operator) = grpc::connect(core_url, &operator, &["tasks:all"]).await;
+
+    let unfinished = call(GET_TASK, &shop);
+    let attack = move |addr: &str| calls(addr, b"", &unfinished, (0, b"\0\0\0"));
+    attacked.resists("unfinished calls", attack).await;
+    let reset = call(GET_TASK, &shop);
+    let attack = move |addr: &str| {
+        reset_streams(addr, &reset);
+        Vec::new()
+    };
+    attacked.resists("resets", attack).await;
+    let huge = call("/delivery.v1.Deliveries/CreateDelivery", &shop);
+    let attack = move |addr: &str| calls(addr, b"", &huge, (0, HUGE_MESSAGE));
+    attacked.resists("huge messages", attack).await;
+    let list = call("/delivery.v1.Deliveries/ListDeliveries", &shop);
+    let attack = move |addr: &str| calls(addr, NO_WINDOW, &list, (END_STREAM, EMPTY_MESSAGE));
+    attacked.resists("unread responses", attack).await;
+    // From the first event on.
+    let watch = call("/delivery.v1.Events/WatchEvents", &operator);
+    let from_the_start = &[0, 0, 0, 0, 2, 8, 0];
+    let attack = move |addr: &str| calls(addr, NO_WINDOW, &watch, (END_STREAM, from_the_start));
+    attacked.resists("unread streams", attack).await;
+
+    assert!(attacked.platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_a_tls_handshake_takes_no_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let Identity { certificate, key } = Identity::create(directory.path(), "grpc");
+    let flags = [
+        format!("--grpc-tls-certificate={}", certificate.display()),
+        format!("--grpc-tls-key={}", key.display()),
+    ];
+    let platform = AllInOne::start(directory.path(), &[&flags[0], &flags[1]]);
+    let authority = Certificate::from_pem(std::fs::read(certificate).unwrap());
+    let endpoint = Endpoint::from_shared(platform.grpc_url())
+        .unwrap()
+        .tls_config(ClientTlsConfig::new().ca_certificate(authority))
+        .unwrap()
+        .connect_timeout(Duration::from_secs(5));
+    let attacked = Attacked::new(directory, platform, endpoint).await;
+
+    // The beginning of a ClientHello.
+    let begun = |addr: &str| begun_connections(addr, 2_000, b"\x16\x03\x01\x02\0\x01\0\x01");
+    attacked.resists("half a handshake", begun).await;
+
+    assert!(attacked.platform.stop("-TERM").success());
 }

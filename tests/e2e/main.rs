@@ -13,6 +13,7 @@ mod harness;
 
 mod abuse;
 mod abuse_grpc;
+mod abuse_health;
 mod cancelling;
 mod completing;
 mod core_rate_limits;
@@ -23,6 +24,7 @@ mod drop_in;
 mod errors;
 mod events;
 mod examples;
+mod grpc_tls;
 mod held_bodies;
 mod idempotency;
 mod iris;

@@ -12,13 +12,13 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use crate::harness::all_in_one::{AllInOne, run_delivery, stderr};
 
 /// A certificate of this machine and its key, in files.
-struct Identity {
-    certificate: PathBuf,
-    key: PathBuf,
+pub(super) struct Identity {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
 }
 
 impl Identity {
-    fn create(directory: &Path, name: &str) -> Self {
+    pub(super) fn create(directory: &Path, name: &str) -> Self {
         let identity = generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let CertifiedKey { cert, signing_key } = identity;
         let write = |extension: &str, text: &str| {

@@ -1,10 +1,11 @@
 //! An accepted connection, with or without TLS.
 
 use std::{
+    collections::BTreeMap,
     io,
     net::IpAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,7 +13,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::Sleep,
+    time::{Instant, Interval, Sleep, interval_at},
 };
 use tonic::transport::server::Connected;
 
@@ -21,6 +22,8 @@ pub(crate) struct Connection {
     io: Pin<Box<dyn Io>>,
     preface: Preface,
     info: ConnectionInfo,
+    response_check: Interval,
+    response_timeout: Duration,
     /// Its place among all connections.
     _place: OwnedSemaphorePermit,
 }
@@ -41,6 +44,12 @@ const PREFACE_LEN: usize = 24;
 /// How long a client may take to send it.
 const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a client may take to read a response. Far longer than a gateway waits for one.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// How often it is checked.
+const RESPONSE_CHECKS: u32 = 8;
+
 trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
@@ -57,6 +66,52 @@ pub(crate) struct ConnectionInfo {
     pub(crate) token_requests: Arc<Semaphore>,
     /// For health checks and reflection.
     pub(crate) other_calls: Arc<Semaphore>,
+    pub(crate) unread: UnreadResponses,
+}
+
+/// The responses that the client has not read to their end, with their beginning. It may answer pings
+/// and grant no flow-control window: the HTTP library would keep them in memory for ever.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnreadResponses(Arc<Mutex<Unread>>);
+
+#[derive(Debug, Default)]
+struct Unread {
+    next: u64,
+    since: BTreeMap<u64, Instant>,
+}
+
+/// An unread response; dropped when it ends.
+struct UnreadResponse {
+    all: UnreadResponses,
+    number: u64,
+}
+
+impl UnreadResponses {
+    /// Adds a response until the returned guard is dropped.
+    pub(crate) fn add(&self) -> impl Send + 'static {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = unread.next;
+        unread.next += 1;
+        unread.since.insert(number, Instant::now());
+        UnreadResponse {
+            all: self.clone(),
+            number,
+        }
+    }
+
+    /// Whether the oldest has been unread for this long.
+    fn is_older_than(&self, timeout: Duration) -> bool {
+        let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = unread.since.first_key_value();
+        oldest.is_some_and(|(_, since)| since.elapsed() >= timeout)
+    }
+}
+
+impl Drop for UnreadResponse {
+    fn drop(&mut self) {
+        let mut unread = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.since.remove(&self.number);
+    }
 }
 
 impl ConnectionInfo {
@@ -66,6 +121,7 @@ impl ConnectionInfo {
             peer,
             token_requests: places(),
             other_calls: places(),
+            unread: UnreadResponses::default(),
         }
     }
 }
@@ -76,22 +132,25 @@ impl Connection {
         peer: IpAddr,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        Self::with_preface_timeout(io, peer, place, PREFACE_TIMEOUT)
+        Self::with_timeouts(io, peer, place, [PREFACE_TIMEOUT, RESPONSE_TIMEOUT])
     }
 
-    fn with_preface_timeout(
+    fn with_timeouts(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         peer: IpAddr,
         place: OwnedSemaphorePermit,
-        timeout: Duration,
+        [preface_timeout, response_timeout]: [Duration; 2],
     ) -> Self {
+        let period = response_timeout / RESPONSE_CHECKS;
         Self {
             io: Box::pin(io),
             preface: Preface::Awaited {
                 missing: PREFACE_LEN,
-                deadline: Box::pin(tokio::time::sleep(timeout)),
+                deadline: Box::pin(tokio::time::sleep(preface_timeout)),
             },
             info: ConnectionInfo::new(peer),
+            response_check: interval_at(Instant::now() + period, period),
+            response_timeout,
             _place: place,
         }
     }
@@ -112,6 +171,11 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        while this.response_check.poll_tick(cx).is_ready() {
+            if this.info.unread.is_older_than(this.response_timeout) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
         let before = buffer.filled().len();
         let read = this.io.as_mut().poll_read(cx, buffer);
         if let Preface::Awaited { missing, deadline } = &mut this.preface {
@@ -168,11 +232,15 @@ mod tests {
 
     use super::*;
 
-    fn connection(timeout: Duration) -> (Connection, DuplexStream) {
+    fn connection(preface_timeout: Duration) -> (Connection, DuplexStream) {
+        with_timeouts([preface_timeout, RESPONSE_TIMEOUT])
+    }
+
+    fn with_timeouts(timeouts: [Duration; 2]) -> (Connection, DuplexStream) {
         let (server, client) = tokio::io::duplex(64);
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let peer = Ipv4Addr::LOCALHOST.into();
-        let connection = Connection::with_preface_timeout(server, peer, place, timeout);
+        let connection = Connection::with_timeouts(server, peer, place, timeouts);
         (connection, client)
     }
 
@@ -203,5 +271,25 @@ mod tests {
         assert!(idle.as_mut().now_or_never().is_none());
         client.write_all(b"x").await.unwrap();
         assert_eq!(idle.await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_a_response_is_disconnected() {
+        let timeouts = [PREFACE_TIMEOUT, Duration::from_millis(16)];
+        let (mut connection, mut client) = with_timeouts(timeouts);
+        let unread = connection.connect_info().unread;
+        drop(unread.add());
+        assert!(!unread.is_older_than(Duration::ZERO));
+        let _response = unread.add();
+        client
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await
+            .unwrap();
+        let mut received = Vec::new();
+
+        let read = connection.read_to_end(&mut received).await;
+
+        assert_eq!(received.len(), PREFACE_LEN);
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -5,6 +5,7 @@ mod io;
 mod tls_config;
 
 use std::{
+    collections::VecDeque,
     io::{Error as IoError, ErrorKind},
     net::IpAddr,
     sync::Arc,
@@ -16,7 +17,7 @@ use process::tls;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -37,7 +38,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After shutdown, the timeout for the next handshake of a connection that was already accepted.
 const SHUTDOWN_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Limit of concurrent handshakes; further connections wait in the listen backlog.
+/// Limit of concurrent handshakes; a further one takes the place of the oldest, so that clients which
+/// only connect keep no others out.
 const MAX_HANDSHAKES: usize = 1024;
 
 /// Limit of open connections, handshakes included; further ones wait in the listen backlog.
@@ -53,6 +55,7 @@ pub(crate) fn incoming(
         listener: Some(listener),
         tls: tls.map(Arc::new),
         handshakes: JoinSet::new(),
+        oldest: VecDeque::new(),
         places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         shutdown,
     };
@@ -67,6 +70,8 @@ struct Acceptor {
     listener: Option<TcpListener>,
     tls: Option<Arc<tls::Server>>,
     handshakes: JoinSet<Result<Connection, (Option<IpAddr>, IoError)>>,
+    /// By age; some may have ended.
+    oldest: VecDeque<AbortHandle>,
     places: Arc<Semaphore>,
     shutdown: CancellationToken,
 }
@@ -79,9 +84,10 @@ impl Acceptor {
                 Some(finished) = self.handshakes.join_next() => match finished {
                     Ok(Ok(connection)) => return Some(connection),
                     Ok(Err((peer, error))) => log_refused(self.tls.is_some(), peer, &error),
+                    Err(error) if error.is_cancelled() => {}
                     Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
-                accepted = accept(listener, &self.places), if self.handshakes.len() < MAX_HANDSHAKES => {
+                accepted = accept(listener, &self.places) => {
                     match accepted {
                         Ok((stream, place)) => self.start_handshake(stream, place),
                         Err(error) => {
@@ -124,14 +130,23 @@ impl Acceptor {
     }
 
     fn start_handshake(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
+        while self.oldest.front().is_some_and(AbortHandle::is_finished) {
+            self.oldest.pop_front();
+        }
+        if self.handshakes.len() >= MAX_HANDSHAKES
+            && let Some(oldest) = self.oldest.pop_front()
+        {
+            oldest.abort();
+        }
         let tls = self.tls.clone();
         let peer = stream.peer_addr().ok().map(|peer| peer.ip());
-        self.handshakes.spawn(async move {
+        let handshake = self.handshakes.spawn(async move {
             timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref(), place))
                 .await
                 .unwrap_or_else(|_| Err(IoError::from(std::io::ErrorKind::TimedOut)))
                 .map_err(|error| (peer, error))
         });
+        self.oldest.push_back(handshake);
     }
 }
 

@@ -7,8 +7,12 @@ use http::{Request, Response};
 use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
-use super::{authenticator::Authenticator, caller::Caller};
-use crate::{error::Error, rate_limits::RateLimits};
+use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use crate::{call_limits::hold, error::Error, rate_limits::RateLimits};
+
+/// Limit of the calls of a client in flight, until the end of their responses: half of all that a core
+/// serves, and as many as a gateway sends.
+pub(super) const MAX_CALLS_PER_CLIENT: usize = 1024;
 
 /// The path prefix of the services that need a caller.
 const PREFIX: &str = "/delivery.v1.";
@@ -21,6 +25,8 @@ const TOKENS: &str = "/delivery.v1.Tokens/";
 pub(crate) struct Authentication {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) rate_limits: Arc<RateLimits>,
+    /// Of [`MAX_CALLS_PER_CLIENT`].
+    pub(super) calls: ClientLimit,
 }
 
 impl Authentication {
@@ -38,7 +44,7 @@ impl Authentication {
     }
 
     /// Middleware: adds the [`Caller`](super::caller::Caller) to the extensions of a
-    /// call.
+    /// call, which takes a place of its client until the end of its response.
     pub(crate) async fn authenticate<S>(
         self,
         mut request: Request<Body>,
@@ -47,19 +53,23 @@ impl Authentication {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        if !Self::is_public(request.uri().path()) {
-            let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
-            let caller = self.authenticator.authenticate(&metadata).await;
-            match caller.and_then(|caller| self.count(caller)) {
-                Ok(caller) => {
-                    let client = tracing::field::display(caller.id);
-                    tracing::Span::current().record("client.id", client);
-                    request.extensions_mut().insert(caller)
-                }
-                Err(error) => return Ok(Status::from(error).into_http()),
-            };
-            *request.headers_mut() = metadata.into_headers();
+        if Self::is_public(request.uri().path()) {
+            return inner.oneshot(request).await;
         }
-        inner.oneshot(request).await
+        let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
+        let caller = self.authenticator.authenticate(&metadata).await;
+        let caller = match caller.and_then(|caller| self.count(caller)) {
+            Ok(caller) => caller,
+            Err(error) => return Ok(Status::from(error).into_http()),
+        };
+        let Some(place) = self.calls.take(caller.id) else {
+            let error = Error::from(storage::Error::Overloaded);
+            return Ok(Status::from(error).into_http());
+        };
+        let client = tracing::field::display(caller.id);
+        tracing::Span::current().record("client.id", client);
+        request.extensions_mut().insert(caller);
+        *request.headers_mut() = metadata.into_headers();
+        Ok(hold(place, inner.oneshot(request).await?))
     }
 }

@@ -7,6 +7,7 @@ mod authentication;
 mod authenticator;
 mod background;
 mod caller;
+mod client_limit;
 mod definitions;
 mod deliveries;
 mod events;

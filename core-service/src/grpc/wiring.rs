@@ -8,12 +8,13 @@ use super::{
     address_geocoder::AddressGeocoder,
     addresses::Addresses,
     api_clients::ApiClients,
-    authentication::Authentication,
+    authentication::{Authentication, MAX_CALLS_PER_CLIENT},
     authenticator::Authenticator,
     background::Background,
+    client_limit::ClientLimit,
     definitions::Definitions,
     deliveries::Deliveries,
-    events::{EventFeed, EventRetention, Events, Sequencer, StreamLimit},
+    events::{self, EventFeed, EventRetention, Events, Sequencer},
     idempotency::Idempotency,
     master_keys::MasterKeys,
     notifications::{
@@ -197,6 +198,7 @@ pub(crate) fn wire(
         authentication: Authentication {
             authenticator: Arc::clone(&authenticator),
             rate_limits: Arc::clone(rate_limits),
+            calls: ClientLimit::new(MAX_CALLS_PER_CLIENT),
         },
         addresses: Addresses {
             storage: Arc::clone(&storage),
@@ -227,7 +229,7 @@ pub(crate) fn wire(
             authenticator: Arc::clone(&authenticator),
             storage: Arc::clone(&storage),
             feed,
-            stream_limit: StreamLimit::default(),
+            stream_limit: ClientLimit::new(events::MAX_STREAMS),
             task_tracker: lifecycle.task_tracker.clone(),
         },
         master_keys: MasterKeys {

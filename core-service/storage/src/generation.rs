@@ -210,7 +210,7 @@ mod tests {
 
     async fn connect(directory: &Path) -> Result<Storage, Error> {
         let file = directory.join(FILE);
-        Storage::connect(&format!("sqlite://{}?mode=rwc", file.display())).await
+        Storage::connect(&format!("sqlite://{}?mode=rwc", file.display()), 4).await
     }
 
     async fn add_store(storage: &Storage, name: &str) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
 use process::metrics::Registry;
-use sea_orm::{ConnectionTrait as _, DatabaseConnection, DatabaseTransaction, DbBackend};
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend};
 use tokio::time::Instant;
 
 use super::{

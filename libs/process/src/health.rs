@@ -1,7 +1,9 @@
 //! Serves `/healthz`, `/readyz` and optionally `/metrics` on a separate listener, for programs
 //! without an HTTP API.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque, convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
@@ -13,9 +15,9 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     time::timeout,
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::metrics::Exposition;
 
@@ -26,8 +28,9 @@ const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
 /// read its response must not keep probes out.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of connections; probes need few.
-const MAX_CONNECTIONS: usize = 64;
+/// The maximum number of connections; probes need few. A further one takes the place of the oldest, so
+/// that peers which only connect do not keep probes out.
+const MAX_CONNECTIONS: usize = 256;
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -78,20 +81,24 @@ impl HealthListener {
     /// alive but not ready.
     pub async fn run(self, readiness: Arc<impl Readiness>) {
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
-        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
+        let mut connections: VecDeque<AbortOnDropHandle<()>> = VecDeque::new();
+        loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let readiness = Arc::clone(&readiness);
                     let metrics = self.metrics.clone();
                     let limit = self.connection_timeout;
-                    tokio::spawn(async move {
+                    let task = tokio::spawn(async move {
                         let served = serve(stream, readiness, metrics);
                         if timeout(limit, served).await.is_err() {
                             tracing::debug!("connection closed: its request took too long");
                         }
-                        drop(permit);
                     });
+                    connections.retain(|connection| !connection.is_finished());
+                    if connections.len() == MAX_CONNECTIONS {
+                        connections.pop_front();
+                    }
+                    connections.push_back(AbortOnDropHandle::new(task));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -240,13 +247,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn peers_that_send_nothing_lose_their_connections() {
+    async fn peers_that_send_nothing_lose_their_places_to_probes() {
         let mut listener = listener().await;
-        listener.connection_timeout = Duration::from_millis(50);
+        listener.connection_timeout = Duration::from_hours(1);
         let addr = listener.addr();
         let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
         let mut silent = Vec::new();
-        for _ in 0..MAX_CONNECTIONS {
+        for _ in 0..2 * MAX_CONNECTIONS {
             silent.push(TcpStream::connect(addr).await.unwrap());
         }
 
@@ -259,6 +266,20 @@ mod tests {
         probe.read_to_string(&mut response).await.unwrap();
 
         assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_sends_nothing_is_disconnected() {
+        let mut listener = listener().await;
+        listener.connection_timeout = Duration::from_millis(5);
+        let addr = listener.addr();
+        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+        let mut silent = TcpStream::connect(addr).await.unwrap();
+
+        let received = silent.read(&mut [0; 1]).await.unwrap();
+
+        assert_eq!(received, 0);
         running.abort();
     }
 

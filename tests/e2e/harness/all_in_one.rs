@@ -39,9 +39,13 @@ impl AllInOne {
     }
 
     fn spawn(mut command: Command, data_dir: &Path, arguments: &[&str]) -> Self {
+        command.args(arguments);
+        for listen in ["--rest-listen", "--core-listen"] {
+            if !arguments.iter().any(|given| given.starts_with(listen)) {
+                command.arg(format!("{listen}=127.0.0.1:0"));
+            }
+        }
         let mut process = command
-            .args(arguments)
-            .args(["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
             .arg("--data-dir")
             .arg(data_dir)
             .stdout(Stdio::piped())
@@ -96,6 +100,12 @@ impl AllInOne {
     /// A member of `ready.json`, by its JSON pointer.
     pub(crate) fn text(&self, member: &str) -> &str {
         self.ready.pointer(member).unwrap().as_str().unwrap()
+    }
+
+    /// The URL of the gRPC API, from the line that begins `ready`.
+    pub(crate) fn grpc_url(&self) -> String {
+        let (_, url) = self.printed.last().unwrap().split_once("gRPC ").unwrap();
+        url.split(',').next().unwrap().to_owned()
     }
 
     /// The demo shop's API client.

@@ -22,6 +22,7 @@
 pub(crate) mod all_in_one;
 mod api_client;
 pub(crate) mod assertions;
+pub(crate) mod attacks;
 mod command;
 mod courier;
 pub(crate) mod definitions;

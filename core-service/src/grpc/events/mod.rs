@@ -4,7 +4,6 @@ mod list;
 mod messages;
 mod retention;
 mod sequencer;
-mod stream_limit;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};
@@ -16,10 +15,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-pub(super) use self::{
-    retention::EventRetention, sequencer::Sequencer, stream_limit::StreamLimit, watch::EventFeed,
-};
-use super::{authenticator::Authenticator, caller::Caller};
+pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::EventFeed};
+use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use crate::error::Error;
+
+/// The event streams of a client at one core.
+pub(super) const MAX_STREAMS: usize = 32;
 
 type ResponseStream =
     Pin<Box<dyn Stream<Item = Result<proto::WatchEventsResponse, Status>> + Send + 'static>>;
@@ -28,7 +29,8 @@ pub(super) struct Events {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) feed: Arc<EventFeed>,
-    pub(super) stream_limit: StreamLimit,
+    /// Of [`MAX_STREAMS`].
+    pub(super) stream_limit: ClientLimit,
     /// Tracks the streams, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
@@ -64,7 +66,10 @@ impl proto::events_server::Events for Events {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
-        let open_stream = self.stream_limit.open(caller.id)?;
+        let open_stream = self
+            .stream_limit
+            .take(caller.id)
+            .ok_or_else(too_many_streams)?;
 
         let after = self.feed.start(request.into_inner().after_position).await?;
 
@@ -79,5 +84,14 @@ impl proto::events_server::Events for Events {
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+}
+
+fn too_many_streams() -> Error {
+    Error::Quota {
+        reason: "TOO_MANY_STREAMS",
+        message: format!(
+            "this client has {MAX_STREAMS} event streams open at this core: close one first"
+        ),
     }
 }

@@ -276,7 +276,7 @@ async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_
         }
     };
 
-    let all = async { tokio::join!(core(), core(), insert(0), insert(1)) };
+    let all = Box::pin(async { tokio::join!(core(), core(), insert(0), insert(1)) });
     let (first, second, (), ()) = tokio::time::timeout(Duration::from_mins(1), all)
         .await
         .expect("all events should be numbered within a minute");

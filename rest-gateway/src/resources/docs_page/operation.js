@@ -46,7 +46,7 @@ function content(api, one, follow, details) {
       element("p", { className: "hint" }, ...inline(auth[by] || "Requires no access token.")),
       ...form,
     ),
-    element("div", {}, sample, element("h4", {}, "Responses"), responseList(api, described.responses)),
+    element("div", {}, sample, element("h3", {}, "Responses"), responseList(api, described.responses)),
   );
 }
 
@@ -87,12 +87,12 @@ function tryIt(api, { id, path, method, described }, follow, details) {
   };
   const shown = element(
     "form",
-    { "aria-labelledby": `${id}.try` },
+    { "aria-label": `Try: ${described.summary}` },
     ...form.elements,
     element("p", { className: "actions" }, element("button", { type: "submit" }, "Send")),
   );
   shown.addEventListener("submit", onSubmit);
-  const heading = element("h4", { id: `${id}.try` }, "Try it");
+  const heading = element("h3", {}, "Try it");
   return { form: [heading, shown, status, outcome], sample: sample.group };
 }
 

@@ -8,7 +8,7 @@ export function schemas(api) {
   return Object.entries(api.components.schemas).map(([name, schema]) =>
     disclosure(
       { className: "operation", id: `schema/${name}` },
-      [element("span", { className: "path" }, name), element("span", { className: "title" }, schema.description || "")],
+      [element("span", { className: "path" }, name), element("span", { className: "title" }, ...inline(schema.description || ""))],
       () => element("div", { className: "content single" }, members(api, schema) || typeName(api, schema)),
     ),
   );

@@ -59,14 +59,14 @@ function event(api, { id, name, described }) {
           "div",
           {},
           ...markdown(described.description || ""),
-          ...(headers.length ? [element("h4", {}, "Headers"), element("ul", { className: "members" }, ...headers)] : []),
-          media.schema ? element("h4", {}, "Body") : null,
+          ...(headers.length ? [element("h3", {}, "Headers"), element("ul", { className: "members" }, ...headers)] : []),
+          media.schema ? element("h3", {}, "Body") : null,
           media.schema && members(api, media.schema),
-          element("h4", {}, "Expected of the receiver"),
+          element("h3", {}, "Expected of the receiver"),
           responseList(api, described.responses || {}),
         ),
         element("div", {}, ...examples(media).flatMap((one) => [
-          element("h4", {}, one.name),
+          element("h3", {}, one.name),
           code(JSON.stringify(one.value, null, 2), one.name),
         ])),
       );

@@ -132,9 +132,8 @@ async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
             };
 
             let (first, second) = (report(first_batch), report(1 - first_batch));
-            let counts = pair
-                .run_while_locked((pair.ids[locked], "NO KEY UPDATE"), first, second)
-                .await;
+            let locked_row = (pair.ids[locked], "NO KEY UPDATE");
+            let counts = Box::pin(pair.run_while_locked(locked_row, first, second)).await;
 
             let case = format!("{one:?}, {other:?}, {first_batch} first, {locked} locked");
             assert_eq!(counts, (2, 2), "{case}");
@@ -180,9 +179,10 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
 
             let locked = (pair.ids[locked], "NO KEY UPDATE");
             let counts = if is_reported_first {
-                pair.run_while_locked(locked, report, enqueueing).await
+                Box::pin(pair.run_while_locked(locked, report, enqueueing)).await
             } else {
-                let (enqueued, applied) = pair.run_while_locked(locked, enqueueing, report).await;
+                let (enqueued, applied) =
+                    Box::pin(pair.run_while_locked(locked, enqueueing, report)).await;
                 (applied, enqueued)
             };
 
@@ -218,9 +218,13 @@ async fn enqueueing_and_disabling_do_not_deadlock() {
             // This lock also excludes transactions that enqueue.
             let locked = (pair.ids[locked], "UPDATE");
             let counts = if is_reported_first {
-                pair.run_while_locked(locked, report, complete).await.0
+                Box::pin(pair.run_while_locked(locked, report, complete))
+                    .await
+                    .0
             } else {
-                pair.run_while_locked(locked, complete, report).await.1
+                Box::pin(pair.run_while_locked(locked, complete, report))
+                    .await
+                    .1
             };
 
             let case = format!("{last}, {locked:?}, {is_reported_first}");

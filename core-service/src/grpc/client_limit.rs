@@ -1,0 +1,59 @@
+//! Limits what an API client has open at a core, so that no client takes all of its places, database
+//! connections and memory.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use domain::id::ApiClientId;
+
+/// Counts calls or streams by client.
+#[derive(Clone, Debug)]
+pub(super) struct ClientLimit {
+    max: usize,
+    counts: Arc<Mutex<HashMap<ApiClientId, usize>>>,
+}
+
+/// A counted call or stream; dropped when it ends.
+#[derive(Debug)]
+pub(super) struct ClientPlace {
+    limit: ClientLimit,
+    client_id: ApiClientId,
+}
+
+impl ClientLimit {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            max,
+            counts: Arc::default(),
+        }
+    }
+
+    /// Counts one more; `None` if the client has as many open as it may.
+    pub(super) fn take(&self, client_id: ApiClientId) -> Option<ClientPlace> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(client_id).or_default();
+        if *count >= self.max {
+            return None;
+        }
+        *count += 1;
+        Some(ClientPlace {
+            limit: self.clone(),
+            client_id,
+        })
+    }
+}
+
+impl Drop for ClientPlace {
+    fn drop(&mut self) {
+        let counts = &self.limit.counts;
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.client_id) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.client_id);
+            }
+        }
+    }
+}
