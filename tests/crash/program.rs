@@ -20,8 +20,6 @@ pub(crate) struct Programs {
     pub(crate) core: PathBuf,
     pub(crate) gateway: PathBuf,
     pub(crate) dispatcher: PathBuf,
-    /// `examples/receivers/receiver.rs`
-    pub(crate) receiver: PathBuf,
 }
 
 /// Cargo builds only the programs of the test's own package. The others are built here, once per
@@ -44,13 +42,10 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
         .args([
             "--bin=core-service",
             "--bin=rest-gateway",
-            "--example=receiver",
-        ])
-        .args([
             "--bin=webhook-dispatcher",
             "--bin=migrations",
-            "--test=crash",
         ])
+        .args(["--example=receiver", "--test=crash"])
         .args(["--profile", profile, "--target-dir"])
         .arg(directory.parent().unwrap())
         .output()
@@ -66,19 +61,18 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect();
-    let find = |kind: &str, name: &str| {
+    let find = |name: &str| {
         executables
             .iter()
             .filter(|message| message["target"]["name"] == name)
-            .filter(|message| message["target"]["kind"][0] == kind)
+            .filter(|message| message["target"]["kind"][0] == "bin")
             .find_map(|message| message["executable"].as_str())
             .map_or_else(|| panic!("cargo built no {name}"), PathBuf::from)
     };
     Programs {
-        core: find("bin", "core-service"),
-        gateway: find("bin", "rest-gateway"),
-        dispatcher: find("bin", "webhook-dispatcher"),
-        receiver: find("example", "receiver"),
+        core: find("core-service"),
+        gateway: find("rest-gateway"),
+        dispatcher: find("webhook-dispatcher"),
         delivery,
     }
 });

@@ -274,7 +274,8 @@ async fn the_receivers_accept_genuine_notifications_once_and_reject_all_others()
             skip(receiver, &format!("{program} is not installed"));
         }
     }
-    check(|| command(&PROGRAMS.receiver)).await;
+    let receiver = PROGRAMS.delivery.with_file_name("examples/receiver");
+    check(|| command(&receiver)).await;
 }
 
 /// No machine must have Go: it is not installed by `.ci/run`.
