@@ -22,6 +22,7 @@ const MAX_DESCRIPTION: usize = 500;
 pub struct ViolationCollector {
     violations: Vec<proto::Violation>,
     names: FieldNames,
+    unknown_members: Vec<String>,
 }
 
 /// A JSON object, and the path of the message that it becomes.
@@ -43,7 +44,11 @@ impl ViolationCollector {
             );
             return Value::Null;
         }
-        let Document { value, faults } = match json::parse(body, shape) {
+        let Document {
+            value,
+            faults,
+            unknown,
+        } = match json::parse(body, shape) {
             Ok(document) => document,
             Err(error) => {
                 let reason = match error {
@@ -54,6 +59,7 @@ impl ViolationCollector {
                 return Value::Null;
             }
         };
+        self.unknown_members = unknown;
         for (path, fault) in faults {
             let (reason, description) = match fault {
                 Fault::Repeated => ("REPEATED", "must occur only once"),
@@ -99,6 +105,13 @@ impl ViolationCollector {
     /// Records the member that the client used for a field with several names.
     pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
         self.names.add_alias(field, member);
+    }
+
+    /// The paths of the body's members that were ignored because no class has them.
+    pub(crate) fn unknown_members(&self) -> impl Iterator<Item = String> {
+        self.unknown_members
+            .iter()
+            .map(|path| shorten(path, MAX_FIELD))
     }
 
     /// A field's path in the client's names, such as `dropoff.address.latLng`.

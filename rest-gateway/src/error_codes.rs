@@ -1,5 +1,5 @@
 //! The table of error codes: the values of `code` in an error body and the texts of the page at
-//! its `type`. Codes of violations are not listed; their messages explain them.
+//! its `type`. `violation_codes` lists the codes in `violations`.
 
 use http::StatusCode;
 
@@ -42,6 +42,9 @@ macro_rules! error_codes {
 
         /// Every error code, by ascending HTTP status.
         pub(crate) static ALL: &[&ErrorCode] = &[$(&$name),*];
+
+        /// The codes alone.
+        pub(crate) static CODES: &[&str] = &[$(lower_case!($name)),*];
     };
 }
 

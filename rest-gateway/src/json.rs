@@ -10,7 +10,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::api_description::Shape;
 
-/// Limits the faults that are stored: a client finds the cause with fewer.
+/// Limits the faults, and the unknown members, that are stored: a client finds the cause with fewer.
 const MAX_FAULTS: usize = 20;
 /// Of arrays and objects, the outermost included.
 const MAX_DEPTH: usize = 128;
@@ -21,6 +21,8 @@ pub(crate) struct Document {
     pub(crate) value: Value,
     /// The paths, such as `dropoff.packages[0].type`, of known members with a fault.
     pub(crate) faults: Vec<(String, Fault)>,
+    /// The paths of members that no class has, except those of JSON-LD.
+    pub(crate) unknown: Vec<String>,
 }
 
 /// Why a known member cannot be read. Its value is null if it is `NotUnicode`.
@@ -56,6 +58,7 @@ pub(crate) fn parse(text: &[u8], shape: Shape) -> Result<Document, ParseError> {
     Ok(Document {
         value,
         faults: reader.faults,
+        unknown: reader.unknown,
     })
 }
 
@@ -86,6 +89,7 @@ fn is_too_deep(json: &str) -> bool {
 struct Reader {
     path: String,
     faults: Vec<(String, Fault)>,
+    unknown: Vec<String>,
 }
 
 impl Reader {
@@ -110,15 +114,21 @@ impl Reader {
             let Ok(name) = serde_json::from_str::<String>(name.get()) else {
                 continue;
             };
-            let Some(shape) = shape.of_member(&name) else {
+            let separator = if self.path.is_empty() { "" } else { "." };
+            let Some(member) = shape.of_member(&name) else {
+                let is_unknown = !name.starts_with('@') && !shape.has_member(&name);
+                let path = format!("{}{separator}{name}", self.path);
+                let is_listed = self.unknown.len() == MAX_FAULTS || self.unknown.contains(&path);
+                if is_unknown && !is_listed {
+                    self.unknown.push(path);
+                }
                 continue;
             };
-            let separator = if self.path.is_empty() { "" } else { "." };
             let value = self.within(format_args!("{separator}{name}"), |reader| {
                 if known.contains_key(&name) {
                     reader.add(Fault::Repeated);
                 }
-                reader.read(value, shape)
+                reader.read(value, member)
             })?;
             known.insert(name, value);
         }
@@ -219,6 +229,15 @@ mod tests {
 
         assert_eq!(document.faults, []);
         assert_eq!(
+            document.unknown,
+            [
+                "x",
+                "pickup.url",
+                "pickup.address.geo.x",
+                "pickup.packages[0].x"
+            ]
+        );
+        assert_eq!(
             document.value,
             json!({
                 "externalReference": "7",
@@ -311,7 +330,7 @@ mod tests {
 
             let document = parse_delivery(body.to_string().as_bytes()).unwrap();
 
-            prop_assert_eq!(document, Document { value: body, faults: Vec::new() });
+            prop_assert_eq!(document, Document { value: body, faults: Vec::new(), unknown: Vec::new() });
         }
 
         /// One byte of a valid text is replaced.

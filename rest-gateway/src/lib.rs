@@ -43,6 +43,7 @@ mod problem;
 mod query;
 mod request;
 mod resources;
+mod violation_codes;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;

@@ -70,7 +70,7 @@ routes! { ROUTES
     GET    "/api/docs.jsonld"               JsonLd  self_description::get_hydra;
     GET    "/api/docs.json"                 Fixed   self_description::get_openapi;
     GET    "/api/docs"                      Fixed   docs_page::get;
-    GET    "/api/docs/{file}"               Fixed   docs_page::get_file;
+    GET    "/api/docs/{asset}"              Fixed   docs_page::get_file;
     GET    "/api/settings"                  JsonLd  settings::get;
     GET    "/api/deliveries"                JsonLd  deliveries::list;
     POST   "/api/deliveries"                JsonLd  deliveries::create;
@@ -104,6 +104,7 @@ routes! { ROUTES
     GET    "/api/events"                    JsonLd  events::list;
     GET    "/api/events/{id}"               JsonLd  events::get;
 
+    GET    "/errors"                        Fixed   error_pages::list;
     GET    "/errors/{code}"                 Fixed   error_pages::get;
     GET    "/healthz"                       Fixed   health::live;
     GET    "/readyz"                        Fixed   health::ready;

@@ -40,5 +40,6 @@ mod startup;
 mod tasks;
 mod time_slots;
 mod tokens;
+mod violation_examples;
 mod webhooks;
 mod zones;

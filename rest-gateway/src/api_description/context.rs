@@ -79,6 +79,7 @@ fn definition(field: &Field, public_url: &str) -> Value {
         Range::DayOfWeek => Some("@vocab".to_owned()),
         Range::Json => Some("@json".to_owned()),
         Range::Text
+        | Range::Enum(_)
         | Range::Boolean
         | Range::Integer
         | Range::Decimal

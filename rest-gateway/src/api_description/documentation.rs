@@ -113,7 +113,7 @@ fn property(class: &Class, field: &Field) -> Value {
 
 fn range(range: Range) -> Option<Value> {
     let range = match range {
-        Range::Text => json!("xsd:string"),
+        Range::Text | Range::Enum(_) => json!("xsd:string"),
         Range::Boolean => json!("xsd:boolean"),
         Range::Integer => json!("xsd:integer"),
         Range::Decimal => json!("xsd:double"),
@@ -176,7 +176,11 @@ fn returned_class(returns: Returns) -> Option<&'static Class> {
     match returns {
         Returns::Resource(class) | Returns::Created(class) | Returns::Preview(class) => Some(class),
         Returns::Collection(_) => Some(&classes::api::COLLECTION),
-        Returns::Nothing | Returns::JsonLd(_) | Returns::Document(..) | Returns::Health => None,
+        Returns::Nothing
+        | Returns::JsonLd(_)
+        | Returns::Document(..)
+        | Returns::Text(_)
+        | Returns::Health => None,
     }
 }
 

@@ -4,6 +4,7 @@
 mod classes;
 mod context;
 mod documentation;
+mod enumerations;
 mod openapi;
 mod operations;
 mod shape;
@@ -16,7 +17,7 @@ pub(crate) use classes::{
 };
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
-pub(crate) use openapi::{SCOPES, openapi};
+pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
 pub(crate) use operations::{query_parameters, requires_token};
@@ -81,8 +82,6 @@ struct Field {
     presence: Presence,
     /// In responses.
     nullable: bool,
-    /// The permitted values in responses; empty: any.
-    values: &'static [&'static str],
     /// The JSON Schema of the member in requests, where it differs from responses.
     request_schema: Option<&'static str>,
     description: &'static str,
@@ -92,6 +91,8 @@ struct Field {
 #[derive(Clone, Copy, Debug)]
 enum Range {
     Text,
+    /// One of a closed set of strings.
+    Enum(&'static Enumeration),
     Boolean,
     Integer,
     Decimal,
@@ -111,6 +112,15 @@ enum Range {
     DayOfWeek,
     /// JSON with keys chosen by the client.
     Json,
+}
+
+/// A closed set of strings.
+#[derive(Debug)]
+struct Enumeration {
+    /// The name of its JSON Schema.
+    name: &'static str,
+    description: &'static str,
+    values: &'static [&'static str],
 }
 
 /// Whether a field has one value, an unordered set or an ordered list.
@@ -159,7 +169,6 @@ impl Field {
             required: false,
             presence: Presence::Always,
             nullable: false,
-            values: &[],
             request_schema: None,
             description: "",
         }
@@ -210,11 +219,6 @@ impl Field {
     /// Null in responses without a value.
     const fn nullable(mut self) -> Self {
         self.nullable = true;
-        self
-    }
-
-    const fn values(mut self, values: &'static [&'static str]) -> Self {
-        self.values = values;
         self
     }
 

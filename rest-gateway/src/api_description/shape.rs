@@ -14,6 +14,15 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
+    /// Whether an object of this shape has the member in requests or in responses. A value that must
+    /// not be an object is a violation of its own.
+    pub(crate) fn has_member(self, name: &str) -> bool {
+        match self {
+            Self::Class(class) => class.fields.iter().any(|field| field.name == name),
+            Self::Map | Self::Value => true,
+        }
+    }
+
     /// The shape of a member; none if it is unknown.
     pub(crate) fn of_member(self, name: &str) -> Option<Self> {
         match self {

@@ -1,41 +1,139 @@
-//! `/errors/{code}`: the page that the `type` of an error links to.
+//! `/errors/{code}`: the page that the `type` of an error links to, with an example; one for each
+//! violation code too. `/errors` lists them.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use serde_json::Value;
+
 use crate::{
+    api_description::{error_example, violation_example},
     error::Error,
     error_codes::{self, ErrorCode},
     gateway::{Gateway, HandlerResult},
     request::Request,
     resources::docs_page,
+    violation_codes::{self, ViolationCode},
 };
-use bytes::Bytes;
+
+/// `GET /errors`
+pub(crate) async fn list(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+    Ok(docs_page::page(Bytes::from(index(&gateway.platform_name))))
+}
 
 /// `GET /errors/{code}`
 pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let code = error_codes::find(&request.parameter).ok_or_else(Error::no_such_path)?;
-
-    let html = page(code, &gateway.platform_name);
+    let code = request.parameter.as_str();
+    let Gateway {
+        platform_name,
+        public_url,
+        ..
+    } = &*gateway;
+    let html = match (error_codes::find(code), violation_codes::find(code)) {
+        (Some(error), _) => error_page(error, platform_name, public_url),
+        (None, Some(violation)) => violation_page(violation, platform_name),
+        (None, None) => return Err(Error::no_such_path()),
+    };
     Ok(docs_page::page(Bytes::from(html)))
 }
 
-fn page(code: &ErrorCode, platform_name: &str) -> String {
-    let ErrorCode {
-        code,
-        status,
-        title,
-        meaning,
-        cause,
-        solution,
-        retryable,
-    } = code;
-    let platform_name = escape(platform_name);
-    let (meaning, cause, solution) = (to_html(meaning), to_html(cause), to_html(solution));
-    let retryable = if *retryable {
+fn index(platform_name: &str) -> String {
+    let entry = |code: &str, title: &str| {
+        format!("<li><a href=\"errors/{code}\"><code>{code}</code></a>: {title}</li>\n")
+    };
+    let errors: String = error_codes::ALL
+        .iter()
+        .map(|error| {
+            entry(
+                error.code,
+                &format!("{} (HTTP {})", error.title, error.status.as_u16()),
+            )
+        })
+        .collect();
+    let violations: String = violation_codes::ALL
+        .iter()
+        .map(|violation| entry(violation.code, violation.title))
+        .collect();
+    let body = format!(
+        "<h1>Errors</h1>\n\
+         <p>The <code>code</code> of an error response.</p>\n\
+         <ul>\n{errors}</ul>\n\
+         <h2>Violations</h2>\n\
+         <p>The <code>code</code> of an entry of <code>violations</code>, in a response with the error \
+         <a href=\"errors/validation_failed\"><code>validation_failed</code></a> or \
+         <a href=\"errors/price_mismatch\"><code>price_mismatch</code></a>.</p>\n\
+         <ul>\n{violations}</ul>\n\
+         <p><a href=\"api/docs\">API documentation</a></p>\n"
+    );
+    document("Errors", platform_name, "api/docs/page.css", &body)
+}
+
+fn error_page(error: &ErrorCode, platform_name: &str, public_url: &str) -> String {
+    let retryable = if error.retryable {
         "Yes: the same request may succeed later."
     } else {
         "No: the same request fails again."
     };
+    let kind = format!("<code>{}</code>, HTTP {}", error.code, error.status);
+    let entries = [
+        ("Meaning", error.meaning),
+        ("Cause", error.cause),
+        ("Solution", error.solution),
+        ("Retryable", retryable),
+    ];
+    let example = error_example(error, public_url);
+    page(
+        (error.title, &kind),
+        &entries,
+        Some(&example),
+        platform_name,
+    )
+}
+
+fn violation_page(violation: &ViolationCode, platform_name: &str) -> String {
+    let kind = format!(
+        "<code>{}</code>, the code of a violation in a response with HTTP 400",
+        violation.code
+    );
+    let entries = [("Cause", violation.cause), ("Solution", violation.solution)];
+    let example = violation_example(violation.code);
+    page(
+        (violation.title, &kind),
+        &entries,
+        example.as_ref(),
+        platform_name,
+    )
+}
+
+fn page(
+    (title, kind): (&str, &str),
+    entries: &[(&str, &str)],
+    example: Option<&Value>,
+    platform_name: &str,
+) -> String {
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|(name, text)| format!("<dt>{name}</dt><dd>{}</dd>\n", to_html(text)))
+        .collect();
+    let entries = entries.concat();
+    let example = example.map_or_else(String::new, |example| {
+        format!(
+            "<h2>Example</h2>\n<pre><code>{}</code></pre>\n",
+            escape(&format!("{example:#}"))
+        )
+    });
+    let body = format!(
+        "<h1>{title}</h1>\n\
+         <p>{kind}</p>\n\
+         <dl>\n{entries}</dl>\n\
+         {example}\
+         <p><a href=\"../errors\">All errors</a> · <a href=\"../api/docs\">API documentation</a></p>\n"
+    );
+    document(title, platform_name, "../api/docs/page.css", &body)
+}
+
+fn document(title: &str, platform_name: &str, style: &str, body: &str) -> String {
+    let platform_name = escape(platform_name);
     format!(
         "<!DOCTYPE html>\n\
          <html lang=\"en\">\n\
@@ -45,18 +143,10 @@ fn page(code: &ErrorCode, platform_name: &str) -> String {
          <title>{title} · {platform_name} API</title>\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <link rel=\"stylesheet\" href=\"../api/docs/page.css\">\n\
+         <link rel=\"stylesheet\" href=\"{style}\">\n\
          </head>\n\
          <body class=\"narrow\">\n\
-         <h1>{title}</h1>\n\
-         <p><code>{code}</code>, HTTP {status}</p>\n\
-         <dl>\n\
-         <dt>Meaning</dt><dd>{meaning}</dd>\n\
-         <dt>Cause</dt><dd>{cause}</dd>\n\
-         <dt>Solution</dt><dd>{solution}</dd>\n\
-         <dt>Retryable</dt><dd>{retryable}</dd>\n\
-         </dl>\n\
-         <p><a href=\"../api/docs\">API documentation</a></p>\n\
+         {body}\
          </body>\n\
          </html>\n"
     )

@@ -42,26 +42,49 @@ async fn every_error_has_a_page_at_its_type() {
 }
 
 #[tokio::test]
-async fn every_code_has_a_page_with_meaning_cause_solution_and_retryability() {
+async fn every_code_has_a_page_with_cause_solution_and_example_and_is_in_the_index() {
     let platform = Platform::start().await;
     let documentation = platform.client.get("/api/docs.json").await.json();
-    let codes = &documentation["paths"]["/errors/{code}"]["get"]["parameters"][0]["schema"]["enum"];
-    let codes = codes.as_array().unwrap();
-    assert!(codes.len() > 20, "{codes:?}");
-    for code in codes {
-        let code = code.as_str().unwrap();
+    let schemas = &documentation["components"]["schemas"];
+    let index = platform.client.get("/errors").await;
+    assert_eq!(index.status, 200);
+    for (schema, terms) in [
+        (
+            "ErrorCode",
+            &["Meaning", "Cause", "Solution", "Retryable"][..],
+        ),
+        ("ViolationCode", &["Cause", "Solution"]),
+    ] {
+        let codes = schemas[schema]["enum"].as_array().unwrap();
+        assert!(codes.len() > 30, "{codes:?}");
+        for code in codes {
+            let code = code.as_str().unwrap();
 
-        let page = platform.client.get(&format!("/errors/{code}")).await;
+            let page = platform.client.get(&format!("/errors/{code}")).await;
 
-        assert_eq!(page.status, 200, "{code}");
-        assert!(page.text().contains(&format!("<code>{code}</code>, HTTP ")));
-        for term in ["Meaning", "Cause", "Solution", "Retryable"] {
-            let prefix = format!("<dt>{term}</dt><dd>");
-            let (_, rest) = page.text().split_once(&prefix).unwrap();
-            assert!(
-                rest.len() > 20 && !rest.starts_with("</dd>"),
-                "{term} of {code}"
-            );
+            assert_eq!(page.status, 200, "{code}");
+            assert!(page.text().contains(&format!("<code>{code}</code>, ")));
+            for term in terms {
+                let prefix = format!("<dt>{term}</dt><dd>");
+                let (_, rest) = page.text().split_once(&prefix).unwrap();
+                assert!(
+                    rest.len() > 20 && !rest.starts_with("</dd>"),
+                    "{term} of {code}"
+                );
+            }
+            let (_, example) = page
+                .text()
+                .split_once("<h2>Example</h2>\n<pre><code>")
+                .unwrap();
+            let (example, _) = example.split_once("</code></pre>").unwrap();
+            let example = example
+                .replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&amp;", "&");
+            let example: serde_json::Value = serde_json::from_str(&example).unwrap();
+            assert_eq!(example["code"], code);
+            let link = format!("<a href=\"errors/{code}\"><code>{code}</code></a>");
+            assert!(index.text().contains(&link), "{code}");
         }
     }
 }

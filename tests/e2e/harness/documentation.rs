@@ -170,10 +170,20 @@ impl Documentation {
     }
 }
 
-/// Clients ignore unknown members; here an undocumented member is an error.
+/// Clients ignore unknown members; here an undocumented member is an error. The JSON-LD members of
+/// `dependentSchemas` are documented.
 fn forbid_unknown_members(schemas: &mut Value) {
-    for schema in schemas.as_object_mut().unwrap().values_mut() {
+    for (name, schema) in schemas.as_object_mut().unwrap() {
         let schema = schema.as_object_mut().unwrap();
+        // Other schemas add members to the former; unknown parameters are valid in the latter.
+        if ["JsonLdMembers", "TokenRequest"].contains(&name.as_str()) {
+            continue;
+        }
+        if schema.contains_key("dependentSchemas") {
+            for member in ["@context", "@id", "@type"] {
+                schema["properties"][member] = json!({});
+            }
+        }
         schema
             .entry("additionalProperties")
             .or_insert(Value::Bool(false));

@@ -70,7 +70,9 @@ impl Check<'_, '_> {
                     self.fail(path, format!("{value} does not match {argument}"));
                 }
             }
-            "type" | "const" | "enum" | "format" | "description" | "default" | "examples" => {}
+            "type" | "const" | "enum" | "format" | "description" | "default" | "examples"
+            // Applied by `if`.
+            | "then" => {}
             "properties"
             | "required"
             | "additionalProperties"
@@ -113,6 +115,23 @@ impl Check<'_, '_> {
                 };
                 if value.as_f64().is_some_and(violates_limit) {
                     self.fail(path, format!("{value} violates {keyword} {argument}"));
+                }
+            }
+            "not" => {
+                if errors(self.document, argument, value).is_empty() {
+                    self.fail(path, format!("{value} matches {argument}"));
+                }
+            }
+            "if" => {
+                if errors(self.document, argument, value).is_empty() {
+                    self.schema(&keywords["then"], value, path);
+                }
+            }
+            "dependentSchemas" => {
+                for (name, schema) in argument.as_object().unwrap() {
+                    if value.get(name).is_some() {
+                        self.schema(schema, value, path);
+                    }
                 }
             }
             unknown => panic!("unknown keyword {unknown}"),

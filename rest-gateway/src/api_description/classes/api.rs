@@ -9,8 +9,8 @@ use crate::api_description::{
     Class, Field,
     Iri::{Api, Hydra},
     Presence,
-    Range::{AnyOf, Boolean, Collection, Integer, Link, Object, Text},
-    TypeName,
+    Range::{AnyOf, Boolean, Collection, Enum, Integer, Link, Object, Text},
+    TypeName, enumerations,
 };
 
 pub(in crate::api_description) static ENTRYPOINT: Class = Class {
@@ -80,7 +80,7 @@ const fn error_fields(specific: Field) -> [Field; 11] {
             .iri(Hydra("statusCode"))
             .description("The HTTP status."),
         Field::new("detail", Text),
-        Field::new("code", Text).description("The kind of error, for programs."),
+        Field::new("code", Enum(&enumerations::ERROR_CODE)),
         Field::new("retryable", Boolean).description("Whether the same request may succeed later."),
         Field::new("requestId", Text),
         Field::new("existing", Link(None))
@@ -100,7 +100,7 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
         Field::new("propertyPath", Text)
             .description("The invalid part of the request, such as `dropoff.before`."),
         Field::new("message", Text),
-        Field::new("code", Text),
+        Field::new("code", Enum(&enumerations::VIOLATION_CODE)),
     ],
 };
 

@@ -8,8 +8,8 @@ use crate::api_description::{
     Class, Field,
     Iri::{Api, SchemaOrg},
     Presence,
-    Range::{Decimal, Instant, Integer, Json, Object, Text, Url},
-    TypeName,
+    Range::{Decimal, Enum, Instant, Integer, Json, Object, Text, Url},
+    TypeName, enumerations,
 };
 
 /// The JSON Schema of a time in a request.
@@ -51,59 +51,15 @@ pub(crate) static DELIVERY: Class = Class {
         Field::new("pickup", Object(&TASK))
             .writable()
             .request_schema(
-                r##"{"oneOf": [{"$ref": "#/components/schemas/TaskDraft"}, {"type": "null"}]}"##,
+                r##"{"anyOf": [{"$ref": "#/components/schemas/PickupDraft"}, {"type": "null"}]}"##,
             )
             .description(
-                "Where and when to pick up the parcel; by default, at the store's \
-                address.",
+                "Where and when to pick up the parcel; by default, at the store's address.",
             ),
         Field::new("dropoff", Object(&TASK))
             .writable()
             .required()
-            .request_schema(
-                r##"{
-                    "$ref": "#/components/schemas/TaskDraft",
-                    "properties": {
-                        "address": {
-                            "anyOf": [
-                                {"type": "string", "pattern": "\\S"},
-                                {
-                                    "type": "object",
-                                    "properties": {
-                                        "streetAddress": {"type": "string", "pattern": "\\S"}
-                                    },
-                                    "required": ["streetAddress"]
-                                },
-                                {
-                                    "type": "object",
-                                    "properties": {"latLng": {"type": "array"}},
-                                    "required": ["latLng"]
-                                },
-                                {
-                                    "type": "object",
-                                    "properties": {"geo": {"type": "object"}},
-                                    "required": ["geo"]
-                                }
-                            ]
-                        }
-                    },
-                    "required": ["address"],
-                    "anyOf": [
-                        {
-                            "properties": {"before": {"type": "string", "pattern": "\\S"}},
-                            "required": ["before"]
-                        },
-                        {
-                            "properties": {"timeSlot": {"type": "string", "pattern": "\\S"}},
-                            "required": ["timeSlot"]
-                        },
-                        {
-                            "properties": {"doneBefore": {"type": "string", "pattern": "\\S"}},
-                            "required": ["doneBefore"]
-                        }
-                    ]
-                }"##,
-            )
+            .request_schema(r##"{"$ref": "#/components/schemas/DropoffDraft"}"##)
             .description("Where and when to drop off the parcel."),
         Field::new("distance", Integer).description("Metres."),
         Field::new("duration", Integer).description("Seconds."),
@@ -125,6 +81,27 @@ pub(crate) static DELIVERY: Class = Class {
                 "The store's own reference, such as an order number; unique in the \
                 store.",
             ),
+        Field::new("warnings", Object(&WARNING))
+            .list()
+            .optional()
+            .description(
+                "In the response that creates or validates the delivery: the parts of the request \
+                that had no effect.",
+            ),
+    ],
+};
+
+pub(in crate::api_description) static WARNING: Class = Class {
+    name: "RequestWarning",
+    iri: Api("RequestWarning"),
+    type_name: TypeName::None,
+    id_presence: Presence::Never,
+    description: "A part of a valid request that had no effect, such as a misspelled member.",
+    fields: &[
+        Field::new("propertyPath", Text)
+            .description("The part of the request, such as `dropoff.weigth`."),
+        Field::new("message", Text),
+        Field::new("code", Enum(&enumerations::WARNING_CODE)),
     ],
 };
 
@@ -136,17 +113,13 @@ pub(in crate::api_description) static TASK: Class = Class {
     description: "One of the two stops of a delivery.",
     fields: &[
         ID.optional(),
-        Field::new("type", Text)
-            .values(&["PICKUP", "DROPOFF"])
-            .description("`PICKUP` or `DROPOFF`."),
-        Field::new("status", Text)
-            .values(&["TODO", "DONE"])
-            .description("`TODO` or `DONE`."),
+        Field::new("type", Enum(&enumerations::TASK_TYPE)),
+        Field::new("status", Enum(&enumerations::TASK_STATUS)),
         Field::new("address", Object(&ADDRESS))
             .schema_org()
             .writable()
             .request_schema(concat!(
-                r#"{"oneOf": ["#,
+                r#"{"anyOf": ["#,
                 text_schema!(500),
                 r##", {"$ref": "#/components/schemas/AddressDraft"}]}"##
             ))
@@ -196,7 +169,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .request_schema(
                 r##"{
                     "type": ["array", "null"],
-                    "items": {"$ref": "#/components/schemas/PackageDraft"},
+                    "items": {"$ref": "#/components/schemas/TaskPackageDraft"},
                     "maxItems": 100
                 }"##,
             )
@@ -205,7 +178,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .set()
             .writable()
             .request_schema(concat!(
-                r#"{"oneOf": [{"type": ["array", "null"], "items": "#,
+                r#"{"anyOf": [{"type": ["array", "null"], "items": "#,
                 text_schema!(r#""string""#, 64),
                 r#", "maxItems": 50}, {
                         "type": "string",
@@ -261,15 +234,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .list()
             .write_only()
             .request_schema(
-                r#"{
-                    "type": ["array", "null"],
-                    "prefixItems": [
-                        {"type": "number", "minimum": -90, "maximum": 90},
-                        {"type": "number", "minimum": -180, "maximum": 180}
-                    ],
-                    "items": false,
-                    "minItems": 2
-                }"#,
+                r##"{"anyOf": [{"$ref": "#/components/schemas/LatLng"}, {"type": "null"}]}"##,
             )
             .description("The location, latitude first. An address with `latLng` is not geocoded."),
         Field::new("telephone", Text)
@@ -277,7 +242,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .writable()
             .nullable()
             .request_schema(
-                r#"{"oneOf": [{"type": ["string", "null"], "maxLength": 64}, {"const": false}]}"#,
+                r#"{"anyOf": [{"type": ["string", "null"], "maxLength": 64}, {"const": false}]}"#,
             )
             .description(
                 "In E.164 format; in requests, also in the national format of the store's country. \

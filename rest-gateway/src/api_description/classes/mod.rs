@@ -14,6 +14,7 @@ pub(super) static ALL: &[&Class] = &[
     &deliveries::ADDRESS,
     &deliveries::GEO_COORDINATES,
     &deliveries::PACKAGE,
+    &deliveries::WARNING,
     &prices::PRICE,
     &prices::RETAIL_PRICE,
     &prices::TAX,

@@ -4,8 +4,8 @@ use crate::api_description::{
     Class, Field,
     Iri::{Api, SchemaOrg},
     Presence,
-    Range::{Boolean, Instant, Integer, Link, Object, Text},
-    TypeName,
+    Range::{Boolean, Enum, Instant, Integer, Link, Object, Text},
+    TypeName, enumerations,
 };
 
 pub(in crate::api_description) static PRICE: Class = Class {
@@ -37,9 +37,7 @@ pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
 
 /// Also a field of deliveries.
 pub(super) const DISTANCE_SOURCE: Field =
-    Field::new("distanceSource", Text).nullable().description(
-        "The source of the distance: `osrm` (road network) or `straight_line` (estimate).",
-    );
+    Field::new("distanceSource", Enum(&enumerations::DISTANCE_SOURCE)).nullable();
 /// A field of a delivery's price, and of the request that uses the quote.
 pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRICE)))
     .request_schema(

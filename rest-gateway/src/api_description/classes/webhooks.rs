@@ -5,8 +5,8 @@ use crate::api_description::{
     Class, Field,
     Iri::{Api, SchemaOrg},
     Presence,
-    Range::{Boolean, Decimal, Instant, Integer, Link, Object, Text, Url},
-    TypeName,
+    Range::{Boolean, Decimal, Enum, Instant, Integer, Link, Object, Text, Url},
+    TypeName, enumerations,
 };
 
 pub(crate) static WEBHOOK: Class = Class {
@@ -29,16 +29,7 @@ pub(crate) static WEBHOOK: Class = Class {
                     "maxLength": 2048
                 }"#,
             ),
-        Field::new("event", Text)
-            .writable()
-            .required()
-            .request_schema(
-                r#"{
-                    "type": "string",
-                    "enum": ["delivery.completed", "delivery.picked", "delivery.cancelled"]
-                }"#,
-            )
-            .description("The event's name, such as `delivery.completed`."),
+        EVENT_NAME.writable().required(),
         Field::new("secret", Text)
             .optional()
             .description("The key of the signatures; only in the response that creates it."),
@@ -47,9 +38,7 @@ pub(crate) static WEBHOOK: Class = Class {
             .description("When old secrets become invalid; null if there are none."),
         Field::new("enabled", Boolean),
         Field::new("disabledAt", Instant).nullable(),
-        Field::new("disabledReason", Text)
-            .nullable()
-            .description("`client`, `operator`, `gone` (the receiver answered 410) or `failing`."),
+        Field::new("disabledReason", Enum(&enumerations::DISABLED_REASON)).nullable(),
     ],
 };
 
@@ -63,14 +52,13 @@ pub(in crate::api_description) static EVENT: Class = Class {
         ID,
         Field::new("number", Integer)
             .description("The position in the store's event log: 1, 2, 3 and so on, without gaps."),
-        EVENT_NAME,
+        Field::new("event", Enum(&enumerations::LOGGED_EVENT_NAME)),
         EVENT_OBJECT,
         Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
     ],
 };
 
-const EVENT_NAME: Field =
-    Field::new("event", Text).description("The event's name, such as `delivery.completed`.");
+const EVENT_NAME: Field = Field::new("event", Enum(&enumerations::EVENT_NAME));
 const EVENT_OBJECT: Field =
     Field::new("object", Link(None)).description("The resource the event is about.");
 
@@ -101,12 +89,11 @@ pub(in crate::api_description) static NOTIFICATION: Class = Class {
         Field::new("webhook", Link(Some(&WEBHOOK))),
         EVENT_NAME,
         EVENT_OBJECT,
-        Field::new("state", Text).values(&["pending", "failed", "delivered", "exhausted", "cancelled"]).description(
-            "`pending` (no attempt yet), `failed` (to be retried), `delivered`, `exhausted` (no \
-             attempts left) or `cancelled` (its webhook was disabled or deleted).",
-        ),
+        Field::new("state", Enum(&enumerations::NOTIFICATION_STATE)),
         Field::new("attemptCount", Integer),
-        Field::new("nextAttemptAt", Instant).nullable().description("Null if none is scheduled."),
+        Field::new("nextAttemptAt", Instant)
+            .nullable()
+            .description("Null if none is scheduled."),
         Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
         Field::new("finishedAt", Instant).nullable(),
         Field::new("attempts", Object(&ATTEMPT))
@@ -134,10 +121,9 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
 
 const MILLISECONDS: Field =
     Field::new("milliseconds", Integer).description("The duration of the request.");
-const FAILURE: Field = Field::new("failure", Text).nullable().description(
-    "`dns` (the host name has no address on the public internet), `connect`, `tls`, `timeout`, \
-     `status`, `protocol`, `secret` or `unknown`; null if delivered.",
-);
+const FAILURE: Field = Field::new("failure", Enum(&enumerations::FAILURE))
+    .nullable()
+    .description("Null if delivered.");
 const STATUS_CODE: Field = Field::new("statusCode", Integer)
     .nullable()
     .description("The HTTP status of the receiver's response; null without one.");

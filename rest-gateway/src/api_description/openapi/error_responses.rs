@@ -3,8 +3,14 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::responses::{header_references, not_modified};
-use crate::error_codes::{self as codes, ErrorCode};
+use super::{
+    responses::{header_references, not_modified},
+    schemas,
+};
+use crate::{
+    api_description::parse_json,
+    error_codes::{self as codes, ErrorCode},
+};
 
 /// The components referenced so far.
 pub(super) struct ErrorResponses<'u> {
@@ -43,15 +49,6 @@ impl<'u> ErrorResponses<'u> {
     }
 
     pub(super) fn into_components(mut self) -> Value {
-        // Responses to requests that match no operation, or are rejected before.
-        for code in [
-            &codes::NOT_FOUND,
-            &codes::METHOD_NOT_ALLOWED,
-            &codes::URI_TOO_LONG,
-            &codes::HEADERS_TOO_LARGE,
-        ] {
-            self.reference(&[code]);
-        }
         self.components
             .insert("not_modified".to_owned(), not_modified());
         Value::Object(self.components)
@@ -66,23 +63,11 @@ fn describe(codes: &[&ErrorCode], public_url: &str) -> Value {
     let examples: Map<_, _> = codes
         .iter()
         .map(|code| {
-            let example = json!({"summary": code.title, "value": example(code, public_url)});
+            let example = json!({"summary": code.title, "value": error_example(code, public_url)});
             (code.code.to_owned(), example)
         })
         .collect();
-    let mut schemas: Vec<&str> = codes.iter().map(|code| schema_name(code)).collect();
-    schemas.dedup();
-    let schemas: Vec<_> = schemas
-        .iter()
-        .map(|name| {
-            json!({"$ref": format!("#/components/schemas/{name}"), "required": ["@context"]})
-        })
-        .collect();
-    let schema = match &schemas[..] {
-        [schema] => schema.clone(),
-        several => json!({"anyOf": several}),
-    };
-    let media_type = json!({"schema": schema, "examples": examples});
+    let media_type = json!({"schema": schemas::named("Problem"), "examples": examples});
     let status = codes.first().map_or(500, |code| code.status.as_u16());
     json!({
         "description": lines.join("\n\n"),
@@ -110,7 +95,7 @@ fn has_violations(code: &ErrorCode) -> bool {
     code.status == StatusCode::BAD_REQUEST && *code != codes::PRICE_NOT_CALCULATED
 }
 
-fn schema_name(code: &ErrorCode) -> &'static str {
+fn class_name(code: &ErrorCode) -> &'static str {
     if has_violations(code) {
         "ConstraintViolationList"
     } else {
@@ -118,9 +103,10 @@ fn schema_name(code: &ErrorCode) -> &'static str {
     }
 }
 
-fn example(code: &ErrorCode, public_url: &str) -> Value {
+/// An example of the error's body.
+pub(crate) fn error_example(code: &ErrorCode, public_url: &str) -> Value {
     let mut example = json!({
-        "@context": format!("/api/contexts/{}", schema_name(code)),
+        "@context": format!("/api/contexts/{}", class_name(code)),
         "@type": "hydra:Error",
         "hydra:title": "An error occurred",
         "hydra:description": code.meaning,
@@ -133,15 +119,16 @@ fn example(code: &ErrorCode, public_url: &str) -> Value {
         "requestId": "01932e5c-9f4a-7000-8000-0000000000ff",
     });
     if has_violations(code) {
-        let lines = "dropoff.before: is required";
+        let violation = violation_of(code);
+        let line = format!(
+            "{}: {}",
+            text(&violation, "propertyPath"),
+            text(&violation, "message")
+        );
         example["@type"] = json!("ConstraintViolationList");
-        example["hydra:description"] = json!(lines);
-        example["detail"] = json!(lines);
-        example["violations"] = json!([{
-            "propertyPath": "dropoff.before",
-            "message": "is required",
-            "code": "required",
-        }]);
+        example["hydra:description"] = json!(line);
+        example["detail"] = json!(line);
+        example["violations"] = json!([violation]);
     }
     if *code == codes::PRICE_NOT_CALCULATED {
         example["calculation"] = json!([{
@@ -151,48 +138,90 @@ fn example(code: &ErrorCode, public_url: &str) -> Value {
             "amount": 0,
         }]);
     }
+    if *code == codes::EXTERNAL_REFERENCE_TAKEN {
+        example["existing"] = json!("/api/deliveries/01932e5c-9f4a-7000-8000-000000000001");
+    }
     example
 }
 
-/// The errors of the token endpoint (RFC 6749 §5.2).
+/// A violation of the kind that the error lists.
+fn violation_of(code: &ErrorCode) -> Value {
+    let violation = if *code == codes::PRICE_MISMATCH {
+        "differs"
+    } else {
+        "required"
+    };
+    violation_example(violation).unwrap_or_default()
+}
+
+fn text<'v>(violation: &'v Value, member: &str) -> &'v str {
+    violation[member].as_str().unwrap_or_default()
+}
+
+/// An example of a violation with this code, recorded by an end-to-end test.
+pub(crate) fn violation_example(code: &str) -> Option<Value> {
+    parse_json(include_str!("violation_examples.json"))
+        .get(code)
+        .cloned()
+}
+
+/// The errors of the token endpoint (RFC 6749 §5.2): code, status, message.
+const TOKEN_ERRORS: &[(&str, u16, &str)] = &[
+    (
+        "invalid_request",
+        400,
+        "grant_type is missing; it must be client_credentials",
+    ),
+    (
+        "invalid_scope",
+        400,
+        "the client does not have the scope tasks:all",
+    ),
+    (
+        "unsupported_grant_type",
+        400,
+        "grant_type must be client_credentials",
+    ),
+    (
+        "invalid_client",
+        401,
+        "the client is unknown, disabled, or its secret is wrong",
+    ),
+];
+
+/// The error responses of the token endpoint.
 pub(super) fn token_errors() -> Map<String, Value> {
-    let response = |names: &[&str], description: &str, error: &str, message: &str| {
-        let mut names = names.to_vec();
-        names.push("Cache-Control");
-        json!({
+    let response = |status: u16, description: &str, headers: &[&str]| {
+        let examples: Map<_, _> = TOKEN_ERRORS
+            .iter()
+            .filter(|(_, of, _)| *of == status)
+            .map(|(error, _, message)| {
+                let value =
+                    json!({"error": error, "error_description": message, "message": message});
+                ((*error).to_owned(), json!({"value": value}))
+            })
+            .collect();
+        let response = json!({
             "description": description,
-            "headers": header_references(&names),
+            "headers": header_references(headers),
             "content": {
-                "application/json": {
-                    "schema": {"$ref": "#/components/schemas/TokenError"},
-                    "example": {
-                        "error": error,
-                        "error_description": message,
-                        "message": message,
-                    },
-                },
+                "application/json": {"schema": schemas::named("TokenError"), "examples": examples},
             },
-        })
+        });
+        (status.to_string(), response)
     };
     Map::from_iter([
-        (
-            "400".to_owned(),
-            response(
-                &[],
-                "`invalid_request`, `invalid_scope` or `unsupported_grant_type`: the request \
-                 is invalid.",
-                "invalid_request",
-                "grant_type is missing; it must be client_credentials",
-            ),
+        response(
+            400,
+            "`invalid_request`: a parameter is missing, repeated or malformed, or the client \
+             authenticates in two ways. `invalid_scope`: a scope is unknown, or the client does \
+             not have it. `unsupported_grant_type`: only `client_credentials` is supported.",
+            &["Cache-Control"],
         ),
-        (
-            "401".to_owned(),
-            response(
-                &["WWW-Authenticate"],
-                "`invalid_client`: the key is unknown or disabled, or the secret is wrong.",
-                "invalid_client",
-                "the client is unknown, disabled, or its secret is wrong",
-            ),
+        response(
+            401,
+            "`invalid_client`: the key is missing, unknown or disabled, or the secret is wrong.",
+            &["WWW-Authenticate", "Cache-Control"],
         ),
     ])
 }

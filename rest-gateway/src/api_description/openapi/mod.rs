@@ -6,11 +6,13 @@ mod parameters;
 mod request_schemas;
 mod responses;
 mod schemas;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::error_responses::{error_example, violation_example};
 use self::{error_responses::ErrorResponses, responses::Examples};
 use super::{
     object,
@@ -51,7 +53,10 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
             .or_default()
             .insert(operation.method.to_ascii_lowercase(), described);
     }
-    let tags: Vec<_> = tags.into_iter().map(|name| json!({"name": name})).collect();
+    let tags: Vec<_> = tags
+        .into_iter()
+        .map(|name| json!({"name": name, "description": tag_description(name)}))
+        .collect();
     let mut schemas = schemas::all();
     schemas.extend(request_schemas::all());
     json!({
@@ -61,11 +66,14 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "summary": "Deliveries with their prices, time slots, events and webhooks.",
             "description": CONVENTIONS,
+            "contact": {"name": format!("{platform_name} API"), "url": format!("{public_url}/api/docs")},
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": public_url}],
         "tags": tags,
         "paths": paths,
+        "webhooks": webhooks::all(platform_name),
+        "x-signature-vectors": webhooks::signature_vectors(),
         "components": {
             "schemas": schemas,
             "responses": error_responses.into_components(),
@@ -74,6 +82,23 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
             "securitySchemes": security_schemes(public_url),
         },
     })
+}
+
+fn tag_description(tag: &str) -> &'static str {
+    match tag {
+        "Access tokens" => {
+            "OAuth 2.0 client credentials: get an access token with an API key and its secret."
+        }
+        "Deliveries" => "A delivery has a pickup task and a dropoff task.",
+        "Tasks" => "The two stops of a delivery.",
+        "Retail prices" => "Prices, calculated before the delivery is created.",
+        "Time slots" => "The windows that a store offers for dropoffs.",
+        "Webhooks" => "Subscriptions to events, and the requests that they cause.",
+        "Notifications" => "What was sent to a webhook, with each attempt.",
+        "Events" => "The event log of a store, numbered without gaps.",
+        "Stores" => "The calling client, its store and the platform.",
+        _ => "The documents of the API, and health checks.",
+    }
 }
 
 fn describe(
@@ -138,13 +163,13 @@ fn request_body(operation: &Operation) -> Option<Value> {
         })),
         Expects::EmptyObject => Some(json!({
             "required": false,
-            "content": json_content(&json!({"type": "object"}), &json!({})),
+            "content": json_content(&schemas::named("EmptyObject"), &json!({})),
         })),
         Expects::Form => Some(json!({
             "required": true,
             "content": {
                 "application/x-www-form-urlencoded": {
-                    "schema": request_schemas::token_request(),
+                    "schema": schemas::named("TokenRequest"),
                     "example": {"grant_type": "client_credentials", "scope": "deliveries tasks"},
                 },
             },

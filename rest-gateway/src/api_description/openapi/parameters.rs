@@ -6,6 +6,7 @@ use crate::{
     api_description::{TypeName, classes, operations::Operation, parse_json},
     error_codes,
     resources::docs_page::FILES,
+    violation_codes,
 };
 
 /// The only spelling of a UUID that is accepted.
@@ -21,12 +22,6 @@ pub(super) fn shared() -> Value {
             "in": "header",
             "description": "The `ETag` of the last response. If the resource is unchanged, the response is 304.",
             "schema": {"type": "string"},
-        },
-        "X-Request-Id": {
-            "name": "X-Request-Id",
-            "in": "header",
-            "description": "An ID for this request; generated if absent.",
-            "schema": {"type": "string", "pattern": "^[A-Za-z0-9._~:/+=@-]{1,128}$"},
         },
     })
 }
@@ -73,13 +68,16 @@ fn path_parameter(name: &str) -> Value {
             )
         }
         "code" => {
-            let codes: Vec<_> = error_codes::ALL.iter().map(|code| code.code).collect();
+            let mut codes = [error_codes::CODES, violation_codes::CODES].concat();
+            codes.sort_unstable();
+            codes.dedup();
             (
-                "The `code` of an error.",
+                "The `code` of an error or of a violation.",
                 json!({"type": "string", "enum": codes}),
             )
         }
-        "file" => {
+        // Not `file`: generators rename an enum of that name.
+        "asset" => {
             let names: Vec<_> = FILES.iter().map(|(name, ..)| *name).collect();
             ("The file's name.", json!({"type": "string", "enum": names}))
         }

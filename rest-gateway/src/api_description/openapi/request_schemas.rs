@@ -2,29 +2,40 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::{or_null, range_schema, with_description};
-use crate::api_description::{Access, Cardinality, Class, Field, Range, classes, parse_json};
+use super::schemas::{self, named, or_null, range_schema, with_description};
+use crate::api_description::{
+    Access, Cardinality, Class, Field, Range,
+    classes::{self, deliveries::TASK},
+    parse_json,
+};
 
-/// The schema of every class that occurs in request bodies.
-pub(super) fn all() -> impl Iterator<Item = (String, Value)> {
-    classes::ALL
+/// Every schema of request bodies. A pickup may lack members that a dropoff must have, so that the
+/// two have a schema each.
+pub(super) fn all() -> Map<String, Value> {
+    let is_written = |class: &&&Class| {
+        class
+            .fields
+            .iter()
+            .any(|field| field.access != Access::Read)
+    };
+    let mut schemas: Map<_, _> = classes::ALL
         .iter()
-        .filter(|class| {
-            class
-                .fields
-                .iter()
-                .any(|field| field.access != Access::Read)
-        })
+        .filter(is_written)
+        .filter(|class| class.name != TASK.name)
         .map(|class| (name(class), class_schema(class)))
+        .collect();
+    schemas.insert("PickupDraft".to_owned(), pickup());
+    schemas.insert("DropoffDraft".to_owned(), dropoff());
+    schemas
 }
 
 /// The schema's name: `DeliveryDraft` for `Delivery`.
 fn name(class: &Class) -> String {
-    format!("{}Draft", class.name)
+    format!("{}Draft", schemas::name(class))
 }
 
 pub(super) fn reference(class: &Class) -> Value {
-    json!({"$ref": format!("#/components/schemas/{}", name(class))})
+    named(&name(class))
 }
 
 fn class_schema(class: &Class) -> Value {
@@ -47,6 +58,35 @@ fn class_schema(class: &Class) -> Value {
         "properties": properties,
         "required": required,
     })
+}
+
+fn pickup() -> Value {
+    with_description(
+        class_schema(&TASK),
+        "Where and when to pick up the parcel; by default, at the store's address.",
+    )
+}
+
+/// A task with a place and a time. `if` says what it must not be: generators take an `anyOf` of what
+/// it may be for a union of types.
+fn dropoff() -> Value {
+    let blank = json!({"type": ["string", "null"], "pattern": r"^\s*$"});
+    let absent = json!({"enum": [null]});
+    let mut schema = with_description(
+        class_schema(&TASK),
+        "Where and when to drop off the parcel. Requires an address, and `before` or `timeSlot`.",
+    );
+    schema["required"] = json!(["address"]);
+    schema["if"] = json!({"anyOf": [
+        {"properties": {"before": blank, "doneBefore": blank, "timeSlot": blank}},
+        {"properties": {"address": blank}},
+        {"properties": {"address": {
+            "type": "object",
+            "properties": {"streetAddress": blank, "latLng": absent, "geo": absent},
+        }}},
+    ]});
+    schema["then"] = json!({"not": {}});
+    schema
 }
 
 fn field_schema(field: &Field) -> Value {
@@ -72,22 +112,4 @@ fn default_schema(field: &Field) -> Value {
     } else {
         or_null(schema)
     }
-}
-
-pub(super) fn token_request() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "grant_type": {"type": "string", "const": "client_credentials"},
-            "scope": {
-                "type": "string",
-                // `scope-token`s of RFC 6749, section 3.3.
-                "pattern": r"^[ !#-\[\]-~]*$",
-                "description": "Scopes, separated by spaces; by default `deliveries`.",
-            },
-            "client_id": {"type": "string", "description": "The API key, unless sent by HTTP Basic."},
-            "client_secret": {"type": "string", "description": "Its secret, unless sent by HTTP Basic."},
-        },
-        "required": ["grant_type"],
-    })
 }

@@ -26,17 +26,10 @@ impl Examples {
 
 /// The response of an operation that succeeds.
 pub(super) fn success(operation: &Operation, examples: &Examples) -> Value {
-    let schema = match operation.returns {
-        Returns::Resource(class) | Returns::Created(class) => Some(schemas::top_level(class)),
-        Returns::Preview(class) => Some(schemas::reference(class)),
-        Returns::Collection(class) => Some(schemas::collection(class)),
-        Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(parse_json(schema)),
-        Returns::Health => Some(json!({"const": "ok\n"})),
-        Returns::Nothing => None,
-    };
+    let schema = schemas::of_response(operation.returns);
     let media_types: &[&str] = match operation.returns {
         Returns::Nothing => &[],
-        Returns::Document(media_types, _) => media_types,
+        Returns::Document(media_types, _) | Returns::Text(media_types) => media_types,
         Returns::Health => &["text/plain"],
         _ => &["application/ld+json", "application/json"],
     };
@@ -102,7 +95,7 @@ fn description(returns: Returns) -> String {
         Returns::Collection(class) => format!("A collection. {}", class.description),
         Returns::Nothing => "The operation succeeded.".to_owned(),
         Returns::Health => "The check succeeded.".to_owned(),
-        Returns::JsonLd(_) | Returns::Document(..) => "The document.".to_owned(),
+        Returns::JsonLd(_) | Returns::Document(..) | Returns::Text(_) => "The document.".to_owned(),
     }
 }
 

@@ -1,102 +1,284 @@
 //! JSON Schemas of responses, generated from the table of classes.
+//!
+//! The schemas are those that client generators read without losing a member: every schema has a
+//! name, a `$ref` has no siblings, and no two members of a schema have the same name once the
+//! characters that identifiers cannot have are removed. `@id` and `@type` would collide with `id`
+//! and `type`; schemas with these describe the JSON-LD members in `dependentSchemas`, which
+//! validators read and generators do not.
 
 use serde_json::{Map, Value, json};
 
 use crate::api_description::{
-    Access, Cardinality, Class, Field, Iri, Presence, Range, TypeName, classes, context::DAYS,
-    object,
+    Access, Cardinality, Class, Enumeration, Field, Iri, Presence, Range, TypeName, classes,
+    context::DAYS,
+    enumerations,
+    operations::{self, Returns},
+    parse_json,
 };
 
-/// The schema of every class, and of token errors.
+/// The form of a class's objects in responses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With the ids that stored resources have.
+    Stored,
+    /// Without ids: a resource that is not stored.
+    Preview,
+}
+
+/// Every schema of responses.
 pub(super) fn all() -> Map<String, Value> {
-    let mut schemas: Map<_, _> = classes::ALL
-        .iter()
-        .map(|class| (class.name.to_owned(), class_schema(class)))
-        .collect();
-    schemas.insert("TokenError".to_owned(), token_error());
+    let mut schemas = handwritten();
+    for class in classes::ALL.iter().filter(|class| is_listed(class)) {
+        schemas.insert(name(class), class_schema(class, Form::Stored));
+        if class.id_presence == Presence::Optional {
+            schemas.insert(preview_name(class), class_schema(class, Form::Preview));
+        }
+    }
+    for operation in operations::all() {
+        if let Returns::Collection(class) = operation.returns {
+            schemas.insert(collection_name(class), collection_schema(class));
+        }
+    }
+    for enumeration in enumerations::ALL {
+        schemas.insert(enumeration.name.to_owned(), enumeration_schema(enumeration));
+    }
+    schemas.insert("Problem".to_owned(), problem_schema());
     schemas
 }
 
-pub(super) fn reference(class: &Class) -> Value {
-    json!({"$ref": format!("#/components/schemas/{}", class.name)})
+/// The schemas that no table describes.
+fn handwritten() -> Map<String, Value> {
+    match parse_json(include_str!("schemas.json")) {
+        Value::Object(mut schemas) => {
+            schemas.insert(
+                "DayOfWeek".to_owned(),
+                json!({"type": "string", "enum": DAYS, "description": "A day of the week."}),
+            );
+            schemas
+        }
+        _ => Map::new(),
+    }
 }
 
-/// The schema of a response that is one resource: `@context` and the IDs are required.
-pub(super) fn top_level(class: &Class) -> Value {
-    let mut required = vec!["@context"];
-    if class.id_presence != Presence::Never {
-        required.push("@id");
-    }
-    required.extend(
-        class
+/// Whether a class has a schema of its own in responses: errors share `Problem`, and collections
+/// have a schema per class of their members.
+fn is_listed(class: &Class) -> bool {
+    let shared = ["Error", "ConstraintViolationList", "Collection"];
+    !shared.contains(&class.name)
+        && class
             .fields
             .iter()
-            .filter(|field| field.name == "id")
-            .map(|field| field.name),
-    );
-    json!({
-        "$ref": format!("#/components/schemas/{}", class.name),
-        "required": required,
-    })
+            .any(|field| field.access != Access::Write)
 }
 
-/// The schema of a collection of resources of a class.
-pub(super) fn collection(class: &Class) -> Value {
-    json!({
-        "$ref": "#/components/schemas/Collection",
-        "properties": {
-            "@context": {"const": context_path(class)},
-            "hydra:member": {"items": reference(class)},
-        },
-        "required": ["@context"],
-    })
+/// The name of a class's schema. Generators rename a `Package`, a keyword of some languages.
+pub(super) fn name(class: &Class) -> String {
+    match class.name {
+        "Package" => "TaskPackage",
+        "PartialCollectionView" => "CollectionView",
+        name => name,
+    }
+    .to_owned()
 }
 
-fn class_schema(class: &Class) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    if class.type_name != TypeName::None {
-        // A collection has the context of its members.
-        let context = match class.name {
-            "Collection" => json!({"type": "string"}),
-            _ => json!({"const": context_path(class)}),
-        };
-        properties.insert("@context".to_owned(), context);
-        properties.insert("@type".to_owned(), json!({"const": type_of(class)}));
-        required.push("@type");
+fn preview_name(class: &Class) -> String {
+    format!("{}Preview", name(class))
+}
+
+fn collection_name(class: &Class) -> String {
+    format!("{}Collection", name(class))
+}
+
+/// A reference to a schema.
+pub(super) fn named(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The schema of an operation's response; none without a body.
+pub(super) fn of_response(returns: Returns) -> Option<Value> {
+    match returns {
+        Returns::Resource(class) | Returns::Created(class) => Some(named(&name(class))),
+        Returns::Preview(class) => Some(named(&preview_name(class))),
+        Returns::Collection(class) => Some(named(&collection_name(class))),
+        Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
+        Returns::Text(_) | Returns::Health => Some(json!({"type": "string"})),
+        Returns::Nothing => None,
     }
-    if class.id_presence != Presence::Never {
-        let iri = json!({
-            "type": "string",
-            "format": "uri-reference",
-            "description": "The IRI of the resource.",
-        });
-        properties.insert("@id".to_owned(), iri);
-    }
-    if class.id_presence == Presence::Always {
-        required.push("@id");
-    }
+}
+
+fn class_schema(class: &Class, form: Form) -> Value {
+    let mut schema = Schema::of(class);
     for field in class.fields {
-        if field.access == Access::Write {
+        let is_id_of_preview = form == Form::Preview && field.name == "id";
+        if field.access == Access::Write || is_id_of_preview {
             continue;
         }
-        properties.insert(field.name.to_owned(), field_schema(field));
-        if field.presence == Presence::Always {
-            required.push(field.name);
+        // In `Form::Stored`, only the id of a preview is absent.
+        let is_required = field.presence == Presence::Always || field.name == "id";
+        schema.add(field.name, field_schema(field, form), is_required);
+    }
+    let has_id = class.id_presence != Presence::Never && form == Form::Stored;
+    schema.add_json_ld_members(class, has_id);
+    schema.into_value()
+}
+
+/// The schema of a collection of resources of a class. It has the context of its members.
+fn collection_schema(members: &Class) -> Value {
+    let class = &classes::api::COLLECTION;
+    let mut schema = Schema::of(class);
+    schema.description = format!("A page of a collection. {}", members.description);
+    for field in class.fields {
+        let field_schema = match field.name {
+            "hydra:member" => json!({"type": "array", "items": named(&name(members))}),
+            _ => field_schema(field, Form::Stored),
+        };
+        schema.add(field.name, field_schema, field.presence == Presence::Always);
+    }
+    schema.add_json_ld_members(class, true);
+    schema.properties["@context"] = json!({"const": context_path(members)});
+    schema.into_value()
+}
+
+/// The schema of every error: a client needs one type for them all.
+fn problem_schema() -> Value {
+    let error = &classes::api::ERROR;
+    let invalid = &classes::api::CONSTRAINT_VIOLATION_LIST;
+    let mut schema = Schema::of(error);
+    for field in error.fields {
+        let is_required = field.presence == Presence::Always;
+        schema.add(field.name, field_schema(field, Form::Stored), is_required);
+    }
+    for field in invalid.fields {
+        if !schema.properties.contains_key(field.name) {
+            schema.add(field.name, field_schema(field, Form::Stored), false);
         }
     }
+    schema.dependent = json!({
+        "type": {
+            "required": ["@context", "@type"],
+            "properties": {
+                "@context": {"enum": [context_path(error), context_path(invalid)]},
+                "@type": {"enum": [type_of(error), type_of(invalid)]},
+            },
+        },
+        "violations": {
+            "properties": {
+                "@context": {"const": context_path(invalid)},
+                "@type": {"const": type_of(invalid)},
+            },
+        },
+    });
+    schema.into_value()
+}
+
+fn enumeration_schema(enumeration: &Enumeration) -> Value {
     json!({
-        "type": "object",
-        "description": class.description,
-        "properties": properties,
-        "required": required,
+        "type": "string",
+        "enum": enumeration.values,
+        "description": enumeration.description,
     })
 }
 
-fn field_schema(field: &Field) -> Value {
-    let one = match field.values {
-        [] => range_schema(field.range),
-        values => json!({"type": "string", "enum": values}),
+/// The schema of an object.
+struct Schema {
+    description: String,
+    properties: Map<String, Value>,
+    required: Vec<String>,
+    dependent: Value,
+}
+
+impl Schema {
+    fn of(class: &Class) -> Self {
+        Self {
+            description: class.description.to_owned(),
+            properties: Map::new(),
+            required: Vec::new(),
+            dependent: Value::Null,
+        }
+    }
+
+    fn add(&mut self, name: &str, schema: Value, is_required: bool) {
+        self.properties.insert(name.to_owned(), schema);
+        if is_required {
+            self.required.push(name.to_owned());
+        }
+    }
+
+    /// Adds `@context`, `@id` and `@type`: as properties, or in `dependentSchemas` where `id` or
+    /// `type` are properties.
+    fn add_json_ld_members(&mut self, class: &Class, has_id: bool) {
+        let has_type = class.type_name != TypeName::None;
+        let collides = ["id", "type"].map(|name| self.properties.contains_key(name));
+        if !collides.contains(&true) {
+            if has_type && is_top_level(class) {
+                self.add("@context", json!({"const": context_path(class)}), true);
+            }
+            if has_type {
+                self.add("@type", json!({"const": type_of(class)}), true);
+            }
+            if has_id {
+                let is_required = class.id_presence == Presence::Always;
+                self.add("@id", iri(), is_required);
+            }
+            return;
+        }
+        let mut dependent = Map::new();
+        if has_id {
+            dependent.insert("id".to_owned(), named("JsonLdMembers"));
+        }
+        if has_type {
+            let constant = json!({"properties": {
+                "@context": {"const": context_path(class)},
+                "@type": {"const": type_of(class)},
+            }});
+            dependent.insert("@type".to_owned(), constant);
+        }
+        self.dependent = Value::Object(dependent);
+    }
+
+    fn into_value(self) -> Value {
+        let mut schema = json!({
+            "type": "object",
+            "description": self.description,
+            "properties": self.properties,
+            "required": self.required,
+        });
+        if self
+            .dependent
+            .as_object()
+            .is_some_and(|some| !some.is_empty())
+        {
+            schema["dependentSchemas"] = self.dependent;
+        }
+        schema
+    }
+}
+
+/// Whether responses consist of one object of the class, or of a page of them.
+fn is_top_level(class: &Class) -> bool {
+    class.name == "Collection"
+        || operations::all().any(|operation| match operation.returns {
+            Returns::Resource(returned) | Returns::Created(returned) => returned.name == class.name,
+            _ => false,
+        })
+}
+
+fn iri() -> Value {
+    json!({
+        "type": "string",
+        "format": "uri-reference",
+        "description": "The IRI of the resource.",
+    })
+}
+
+fn field_schema(field: &Field, form: Form) -> Value {
+    let one = match field.range {
+        Range::Object(class)
+            if form == Form::Preview && class.id_presence == Presence::Optional =>
+        {
+            named(&preview_name(class))
+        }
+        range => range_schema(range),
     };
     let schema = match field.cardinality {
         Cardinality::One => one,
@@ -113,6 +295,7 @@ fn field_schema(field: &Field) -> Value {
 pub(super) fn range_schema(range: Range) -> Value {
     match range {
         Range::Text => json!({"type": "string"}),
+        Range::Enum(enumeration) => named(enumeration.name),
         Range::Boolean => json!({"type": "boolean"}),
         Range::Integer => json!({"type": "integer"}),
         Range::Decimal => json!({"type": "number"}),
@@ -121,12 +304,12 @@ pub(super) fn range_schema(range: Range) -> Value {
         Range::Link(_) | Range::Collection(_) => {
             json!({"type": "string", "format": "uri-reference"})
         }
-        Range::Object(class) => reference(class),
+        Range::Object(class) => named(&name(class)),
         Range::AnyOf(classes) => {
-            let any: Vec<_> = classes.iter().map(|class| reference(class)).collect();
+            let any: Vec<_> = classes.iter().map(|class| named(&name(class))).collect();
             json!({"anyOf": any})
         }
-        Range::DayOfWeek => json!({"type": "string", "enum": DAYS}),
+        Range::DayOfWeek => named("DayOfWeek"),
         Range::Json => json!({"type": "object", "additionalProperties": {"type": "string"}}),
     }
 }
@@ -142,8 +325,9 @@ pub(super) fn or_null(mut schema: Value) -> Value {
     }
 }
 
+/// Adds a description, but not beside a `$ref`: the schema it refers to has its own.
 pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
-    if !description.is_empty() {
+    if !description.is_empty() && schema.get("$ref").is_none() {
         schema["description"] = json!(description);
     }
     schema
@@ -162,29 +346,4 @@ fn type_of(class: &Class) -> String {
         (TypeName::Iri, Iri::Hydra(term)) => format!("hydra:{term}"),
         _ => class.name.to_owned(),
     }
-}
-
-/// The schema of a token error: RFC 6749 §5.2, with `message` for older clients.
-fn token_error() -> Value {
-    Value::Object(object([
-        ("type", json!("object")),
-        ("description", json!("The failure of a token request.")),
-        (
-            "properties",
-            json!({
-                "error": {
-                    "type": "string",
-                    "enum": [
-                        "invalid_client",
-                        "invalid_request",
-                        "invalid_scope",
-                        "unsupported_grant_type",
-                    ],
-                },
-                "error_description": {"type": "string"},
-                "message": {"type": "string", "description": "The same as `error_description`."},
-            }),
-        ),
-        ("required", json!(["error", "error_description", "message"])),
-    ]))
 }

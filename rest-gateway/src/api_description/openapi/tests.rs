@@ -23,6 +23,71 @@ fn every_reference_resolves() {
     check(&document, &document);
 }
 
+/// Generators reject siblings of `$ref`, rename schemas with the names of keywords, and drop members
+/// whose names differ in characters only that identifiers cannot have.
+#[test]
+fn generators_can_name_every_schema_and_member() {
+    fn references_have_no_siblings(value: &Value) {
+        match value {
+            Value::Object(members) => {
+                assert!(
+                    !members.contains_key("$ref") || members.len() == 1,
+                    "{value}"
+                );
+                members.values().for_each(references_have_no_siblings);
+            }
+            Value::Array(elements) => elements.iter().for_each(references_have_no_siblings),
+            _ => {}
+        }
+    }
+    let document = openapi("Service", PUBLIC_URL);
+
+    references_have_no_siblings(&document);
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let reserved = [
+            "Error",
+            "Exception",
+            "File",
+            "List",
+            "Object",
+            "Package",
+            "Set",
+        ];
+        assert!(!reserved.contains(&name.as_str()), "{name}");
+        let mut identifiers = BTreeSet::new();
+        for member in schema["properties"].as_object().into_iter().flatten() {
+            let identifier = member.0.replace(|c: char| !c.is_alphanumeric(), "");
+            assert!(
+                identifiers.insert(identifier.to_lowercase()),
+                "{name}: {}",
+                member.0
+            );
+        }
+    }
+    for operation in operations::all() {
+        let method = operation.method.to_ascii_lowercase();
+        let operation = &document["paths"][operation.path][method];
+        let responses = operation["responses"].as_object().unwrap().values();
+        for body in responses.chain(operation.get("requestBody")) {
+            for content in body["content"].as_object().into_iter().flatten() {
+                let schema = &content.1["schema"];
+                assert!(
+                    schema.get("$ref").is_some() || schema["type"] == "string",
+                    "{schema}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_violation_code_has_a_recorded_example() {
+    let examples = parse_json(include_str!("violation_examples.json"));
+    let codes: Vec<_> = examples.as_object().unwrap().keys().collect();
+
+    assert_eq!(codes, crate::violation_codes::CODES);
+}
+
 #[test]
 fn operation_ids_are_unique_and_every_operation_is_described() {
     let mut names = BTreeSet::new();
@@ -156,7 +221,7 @@ fn needs_example(operation: &Operation) -> bool {
         return false;
     }
     match operation.returns {
-        Returns::Nothing | Returns::JsonLd(_) | Returns::Health => false,
+        Returns::Nothing | Returns::JsonLd(_) | Returns::Text(_) | Returns::Health => false,
         Returns::Document(media_types, _) => {
             media_types[0].ends_with("json") && operation.path != crate::api_description::OPENAPI
         }

@@ -6,8 +6,6 @@ use crate::{
     error_codes as codes,
 };
 
-const TEXT: &str = r#"{"type": "string"}"#;
-
 pub(super) static ACCESS_TOKENS: &[Operation] = &[
     Operation {
         method: "POST",
@@ -19,19 +17,7 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
         tag: "Access tokens",
         auth: Auth::ClientCredentials,
         expects: Expects::Form,
-        returns: Returns::Document(
-            &["application/json"],
-            r#"{
-                "type": "object",
-                "properties": {
-                    "access_token": {"type": "string", "description": "A JSON Web Token. Send it as `Authorization: Bearer <access_token>`."},
-                    "token_type": {"type": "string", "const": "Bearer"},
-                    "expires_in": {"type": "integer", "minimum": 1, "description": "Seconds."},
-                    "scope": {"type": "string", "description": "The granted scopes, separated by spaces."}
-                },
-                "required": ["access_token", "token_type", "expires_in", "scope"]
-            }"#,
-        ),
+        returns: Returns::Document(&["application/json"], "AccessToken"),
         ..DEFAULT
     },
     Operation {
@@ -41,23 +27,7 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
         description: "Where and how to get an access token (RFC 8414), for OAuth clients that \
             discover it.",
         tag: "Access tokens",
-        returns: Returns::Document(
-            &["application/json"],
-            r#"{
-                "type": "object",
-                "properties": {
-                    "issuer": {"type": "string", "format": "uri"},
-                    "token_endpoint": {"type": "string", "format": "uri"},
-                    "jwks_uri": {"type": "string", "format": "uri"},
-                    "scopes_supported": {"type": "array", "items": {"type": "string"}},
-                    "response_types_supported": {"type": "array", "items": {"type": "string"}},
-                    "grant_types_supported": {"type": "array", "items": {"type": "string"}},
-                    "token_endpoint_auth_methods_supported": {"type": "array", "items": {"type": "string"}},
-                    "service_documentation": {"type": "string", "format": "uri"}
-                },
-                "required": ["issuer", "token_endpoint", "jwks_uri", "response_types_supported"]
-            }"#,
-        ),
+        returns: Returns::Document(&["application/json"], "AuthorizationServerMetadata"),
         ..DEFAULT
     },
     Operation {
@@ -67,24 +37,7 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
         description: "A JSON Web Key Set (RFC 7517), for programs that verify access tokens \
             themselves.",
         tag: "Access tokens",
-        returns: Returns::Document(
-            &["application/jwk-set+json"],
-            r#"{
-                "type": "object",
-                "properties": {
-                    "keys": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {"kty": {"type": "string"}, "kid": {"type": "string"}},
-                            "required": ["kty", "kid"],
-                            "additionalProperties": true
-                        }
-                    }
-                },
-                "required": ["keys"]
-            }"#,
-        ),
+        returns: Returns::Document(&["application/jwk-set+json"], "JsonWebKeySet"),
         error_codes: &[
             &codes::INTERNAL,
             &codes::UNAVAILABLE,
@@ -110,13 +63,7 @@ pub(super) static API: &[Operation] = &[
         summary: "Get a JSON-LD context",
         description: "Maps the members of a resource to IRIs, for JSON-LD processors.",
         tag: "API",
-        returns: Returns::JsonLd(
-            r#"{
-                "type": "object",
-                "properties": {"@context": {"type": "object", "additionalProperties": true}},
-                "required": ["@context"]
-            }"#,
-        ),
+        returns: Returns::JsonLd("JsonLdContext"),
         ..DEFAULT
     },
     Operation {
@@ -125,17 +72,7 @@ pub(super) static API: &[Operation] = &[
         summary: "Get the Hydra documentation of the API",
         description: "The classes and operations of the API, for Hydra clients.",
         tag: "API",
-        returns: Returns::JsonLd(
-            r#"{
-                "type": "object",
-                "properties": {
-                    "@id": {"type": "string"},
-                    "@type": {"const": "hydra:ApiDocumentation"}
-                },
-                "required": ["@context", "@id", "@type", "hydra:supportedClass"],
-                "additionalProperties": true
-            }"#,
-        ),
+        returns: Returns::JsonLd("HydraDocumentation"),
         ..DEFAULT
     },
     Operation {
@@ -144,15 +81,7 @@ pub(super) static API: &[Operation] = &[
         summary: "Get the OpenAPI document of the API",
         description: "This document.",
         tag: "API",
-        returns: Returns::Document(
-            &["application/json"],
-            r#"{
-                "type": "object",
-                "properties": {"openapi": {"type": "string"}},
-                "required": ["openapi", "info", "paths", "components"],
-                "additionalProperties": true
-            }"#,
-        ),
+        returns: Returns::Document(&["application/json"], "OpenApiDocument"),
         ..DEFAULT
     },
     Operation {
@@ -161,29 +90,35 @@ pub(super) static API: &[Operation] = &[
         summary: "Get the interactive documentation page",
         description: "For people. Programs read `/api/docs.json`.",
         tag: "API",
-        returns: Returns::Document(&["text/html"], TEXT),
+        returns: Returns::Text(&["text/html"]),
         ..DEFAULT
     },
     Operation {
-        path: "/api/docs/{file}",
+        path: "/api/docs/{asset}",
         operation_id: "getDocsPageFile",
         summary: "Get a file of the documentation page",
         description: "Its style sheets, scripts and guides.",
         tag: "API",
-        returns: Returns::Document(
-            &["text/html", "text/css", "text/javascript", "text/plain"],
-            TEXT,
-        ),
+        returns: Returns::Text(&["text/html", "text/css", "text/javascript", "text/plain"]),
+        ..DEFAULT
+    },
+    Operation {
+        path: "/errors",
+        operation_id: "listErrors",
+        summary: "List the error codes",
+        description: "A page with a link to the page of each error code and each violation code.",
+        tag: "API",
+        returns: Returns::Text(&["text/html"]),
         ..DEFAULT
     },
     Operation {
         path: "/errors/{code}",
         operation_id: "explainError",
-        summary: "Explain an error code",
-        description: "The page that the `type` of an error links to: its meaning, cause and \
-            solution.",
+        summary: "Get the page of an error code",
+        description: "The page that the `type` of an error links to: meaning, cause, solution and \
+            an example. Violation codes have pages too.",
         tag: "API",
-        returns: Returns::Document(&["text/html"], TEXT),
+        returns: Returns::Text(&["text/html"]),
         ..DEFAULT
     },
     Operation {

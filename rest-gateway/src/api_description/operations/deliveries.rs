@@ -137,8 +137,9 @@ pub(super) static DELIVERIES: &[Operation] = &[
         method: "POST",
         path: "/api/deliveries/assert",
         operation_id: "assertDelivery",
-        summary: "Validate a delivery without creating it",
-        description: "The response is the delivery as it would be created, without `@id`.",
+        summary: "Validate a delivery",
+        description: "Creates nothing. The response is the delivery as it would be created, without ids. \
+            `warnings` lists members that were ignored, such as misspelled ones.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),

@@ -73,7 +73,10 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     derived.push(&codes::PRECONDITION_FAILED);
     if !matches!(
         (operation.auth, operation.returns),
-        (Auth::None, Returns::Document(..) | Returns::Health)
+        (
+            Auth::None,
+            Returns::Document(..) | Returns::Text(_) | Returns::Health
+        )
     ) {
         derived.extend([&codes::INTERNAL, &codes::DEADLINE_EXCEEDED]);
     }

@@ -129,10 +129,12 @@ pub(super) enum Returns {
     Collection(&'static Class),
     /// 204.
     Nothing,
-    /// 200, JSON-LD with this JSON Schema.
+    /// 200, JSON-LD; the name of the JSON Schema.
     JsonLd(&'static str),
-    /// 200, without content negotiation: the media types and the JSON Schema.
+    /// 200, without content negotiation: the media types and the name of the JSON Schema.
     Document(&'static [&'static str], &'static str),
+    /// 200, without content negotiation: a text of these media types.
+    Text(&'static [&'static str]),
     /// 200, plain text of a health check.
     Health,
 }
@@ -147,6 +149,7 @@ impl Returns {
             | Self::Collection(_)
             | Self::JsonLd(_)
             | Self::Document(..)
+            | Self::Text(_)
             | Self::Health => 200,
         }
     }
@@ -158,7 +161,7 @@ impl Returns {
 
     /// Whether the media type is the same for every request.
     pub(super) fn is_fixed(self) -> bool {
-        matches!(self, Self::Document(..) | Self::Health)
+        matches!(self, Self::Document(..) | Self::Text(_) | Self::Health)
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) static STORES: &[Operation] = &[
         target: HydraTarget::Resource(&SETTINGS),
         path: "/api/settings",
         operation_id: "getSettings",
-        summary: "Get the platform's settings",
+        summary: "Get platform settings",
         description: "Country, locale, currency, time zone and map center of the platform. Requires no token.",
         tag: "Stores",
         returns: Returns::Resource(&SETTINGS),

@@ -14,6 +14,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    body_reader::ViolationCollector,
     collection::{self, Pagination},
     core_pool::Retry,
     error::Error,
@@ -54,6 +55,18 @@ struct Delivery {
     price: Option<DeliveryPrice>,
     cancelled_at: Option<String>,
     external_reference: Option<String>,
+    /// Of the request that created the delivery or asserted it; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
+}
+
+/// A part of a valid request that had no effect.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Warning {
+    property_path: String,
+    message: &'static str,
+    code: &'static str,
 }
 
 /// The price of a delivery.
@@ -91,7 +104,9 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 
     idempotency::respond(response, |delivery| {
         let iri = iri::of(&delivery.name);
-        let delivery = Delivery::try_from(delivery)?.with_context();
+        let delivery = Delivery::try_from(delivery)?
+            .with_context()
+            .with_warnings(&violations);
         json_ld::created(&gateway.public_url, &iri, &delivery)
     })
 }
@@ -115,7 +130,11 @@ pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> HandlerRe
         .await
         .map_err(|error| violations.translate(error))?;
 
-    json_ld::ok(&Delivery::try_from(preview)?.with_context())
+    json_ld::ok(
+        &Delivery::try_from(preview)?
+            .with_context()
+            .with_warnings(&violations),
+    )
 }
 
 /// `GET /api/deliveries/{id}`
@@ -189,6 +208,18 @@ impl Delivery {
             ..self
         }
     }
+
+    fn with_warnings(self, body: &ViolationCollector) -> Self {
+        let ignored = |property_path| Warning {
+            property_path,
+            message: "is ignored: there is no such member",
+            code: "unknown_member",
+        };
+        Self {
+            warnings: body.unknown_members().map(ignored).collect(),
+            ..self
+        }
+    }
 }
 
 impl TryFrom<proto::Delivery> for Delivery {
@@ -225,6 +256,7 @@ impl TryFrom<proto::Delivery> for Delivery {
             cancelled_at: StoreTimeZone::named(&delivery.time_zone)
                 .write_optional(delivery.cancel_time.as_ref())?,
             external_reference: delivery.external_reference,
+            warnings: Vec::new(),
         })
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
     Ok(page(html.into()))
 }
 
-/// `GET /api/docs/{file}`
+/// `GET /api/docs/{asset}`
 pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> HandlerResult {
     let (_, media_type, content) = FILES
         .iter()
