@@ -5,10 +5,14 @@
 The platform is started on free ports over a new database. `oauthlib` gets the access tokens;
 `openapi-spec-validator` validates the OpenAPI document; `PyLD` expands and compacts responses and looks
 up their names in the documentation; `@api-platform/api-doc-parser` (see package.json) finds every
-resource from the entrypoint; `schemathesis` generates valid and invalid requests from the OpenAPI
+resource from the entrypoint; generated clients make a shop's journey (`generated_clients.py`);
+`schemathesis` generates valid and invalid requests from the OpenAPI
 document and checks the responses.
 """
 
+import base64
+import hashlib
+import hmac
 import json
 import os
 import pathlib
@@ -22,6 +26,7 @@ import requests
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import fuzz
+import generated_clients
 import json_ld
 from seed import Seed
 
@@ -47,13 +52,45 @@ def start(program, directory):
 
 
 def hydra(base):
-    if not shutil.which("node") or not (HERE / "node_modules").exists():
-        reason = "the Hydra client: node or its packages are not installed"
-        if os.environ.get("DELIVERY_TEST_REQUIRE_ALL") == "1" or os.environ.get("CI") == "true":
-            sys.exit(f"{reason}, and with DELIVERY_TEST_REQUIRE_ALL=1 or CI=true no test may be skipped")
-        print(f"*** SKIPPED: {reason}")
+    installed = {"node": shutil.which("node"), "its packages": (HERE / "node_modules").exists()}
+    if is_missing("the Hydra client", [name for name, found in installed.items() if not found]):
         return
     subprocess.run(["node", HERE / "hydra.mjs", base], timeout=120, check=True)
+
+
+def is_missing(what, programs):
+    """Whether programs of a check are missing. Exits if no test may be skipped."""
+    if not programs:
+        return False
+    reason = f"{what}: {', '.join(programs)} not installed"
+    if os.environ.get("DELIVERY_TEST_REQUIRE_ALL") == "1" or os.environ.get("CI") == "true":
+        sys.exit(f"{reason}, and with DELIVERY_TEST_REQUIRE_ALL=1 or CI=true no test may be skipped")
+    print(f"*** SKIPPED: {reason}")
+    return True
+
+
+def check_clients(document, ready):
+    if is_missing("generated clients", generated_clients.missing_programs()):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        generated_clients.check(document, ready, folder)
+
+
+def check_signature_vectors(document):
+    """Computes the signatures of the document's vectors, as its `webhooks` section describes them."""
+    vectors = document["x-signature-vectors"]
+    for vector in vectors:
+        body = vector["body"].encode()
+        signed = f"{vector['webhook-id']}.{vector['webhook-timestamp']}.".encode() + body
+        signatures = [f"v1,{mac(base64.b64decode(secret), signed)}" for secret in vector["secrets"]]
+        assert " ".join(signatures) == vector["webhook-signature"], vector
+        assert mac(vector["secrets"][0].encode(), body) == vector["platform-signature"], vector
+    print(f"the signatures of {len(vectors)} vectors are right")
+
+
+def mac(key, message):
+    """Base64 of HMAC-SHA256."""
+    return base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).decode()
 
 
 def check(ready):
@@ -65,6 +102,8 @@ def check(ready):
     seed = Seed(ready)
     json_ld.check(seed)
     hydra(base)
+    check_signature_vectors(document)
+    check_clients(document, ready)
     fuzz.run(base, document, ready, seed)
 
 
