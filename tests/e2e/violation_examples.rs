@@ -226,6 +226,8 @@ async fn of_quotes(platform: &Platform, client: &ApiClient) -> [(&'static str, V
     let other = draft("24 Rue de la Paix, 75002 Paris", quote);
     let differs = client.post("/api/deliveries", other).await.expect(400);
     platform.advance(jiff::SignedDuration::from_hours(1));
+    // The first token has expired too.
+    let client = platform.client().await;
     let mut late = draft(near, quote);
     // Both at once: an expired price is a violation beside others.
     late["dropoff"]["weight"] = json!(-1);

@@ -230,7 +230,7 @@ async fn the_docs_page_and_its_guides_load_only_their_own_files() {
     let platform = Platform::start().await;
 
     let document = platform.client.get("/api/docs.json").await.json();
-    let parameters = &document["paths"]["/api/docs/{file}"]["get"]["parameters"];
+    let parameters = &document["paths"]["/api/docs/{asset}"]["get"]["parameters"];
     let documented: BTreeSet<_> = as_strings(&parameters[0]["schema"]["enum"]);
 
     let page = platform.client.get("/api/docs").await;
