@@ -1,7 +1,7 @@
 //! Parses JSON of which only known members are read: the others are ignored, with any value.
 //!
 //! The syntax of the whole text is checked first. Only then are the known values read, each by
-//! itself: one that no type can hold is a fault of its member, not of the text.
+//! itself: a string that is not Unicode is a fault of its member, not of the text.
 
 use std::{fmt, str::Utf8Error};
 
@@ -21,16 +21,17 @@ pub(crate) struct Document {
     pub(crate) value: Value,
     /// The paths, such as `dropoff.packages[0].type`, of known members with a fault.
     pub(crate) faults: Vec<(String, Fault)>,
-    /// The paths of members that no class has, except those of JSON-LD.
+    /// The paths of members that the class at their path does not have, neither in requests nor in
+    /// responses. Without those of JSON-LD, which begin with `@`.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Why a known member cannot be read. Its value is null if it is `NotUnicode`.
+/// What is wrong with a known member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Parsers differ in which value of a repeated key they use.
+    /// The last value is read. Parsers differ in which one they use.
     Repeated,
-    /// A string with half of a surrogate pair (RFC 8259 §8.2).
+    /// A string with half of a surrogate pair (RFC 8259 §8.2). Read as null.
     NotUnicode,
 }
 
@@ -118,8 +119,8 @@ impl Reader {
             let Some(member) = shape.of_member(&name) else {
                 let is_unknown = !name.starts_with('@') && !shape.has_member(&name);
                 let path = format!("{}{separator}{name}", self.path);
-                let is_listed = self.unknown.len() == MAX_FAULTS || self.unknown.contains(&path);
-                if is_unknown && !is_listed {
+                let is_full = self.unknown.len() == MAX_FAULTS;
+                if is_unknown && !is_full && !self.unknown.contains(&path) {
                     self.unknown.push(path);
                 }
                 continue;

@@ -1,4 +1,5 @@
-//! The steps of every request: rate limit, route, read the body, run the handler, add the `ETag`.
+//! The steps of a request: rate limit, route, check for a token, read the body, concurrency limit, run
+//! the handler, add the `ETag`. `OPTIONS` is answered before them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +41,7 @@ pub(crate) struct Pipeline {
     gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
-    /// One permit per request in flight.
+    /// One permit per running handler, except those of routes with a fixed media type.
     concurrency: Semaphore,
     request_timeout: Duration,
     metrics: Metrics,
@@ -82,7 +83,7 @@ impl Pipeline {
         let gateway = Arc::clone(&self.gateway);
         registry.register(
             "delivery_gateway_cores",
-            "Cores that the gateway knows by state",
+            "Cores known to the gateway, by state",
             Sampled::new(move || gateway.core.states()),
         );
     }
@@ -195,8 +196,8 @@ impl Pipeline {
     }
 }
 
-/// Fails if a request with a body lacks the token that its operation requires: a stranger's body is
-/// not read. Core checks everything else about tokens.
+/// Fails if a request with a body has no token although its operation requires one: its body is
+/// discarded. The token is checked by core.
 fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Error> {
     let lacks_token = !body.is_end_stream() && !request.headers.contains_key(AUTHORIZATION);
     if lacks_token && route.requires_token() {

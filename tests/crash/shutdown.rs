@@ -1,4 +1,5 @@
-//! Graceful shutdown: prompt although clients are connected, immediate at the second signal.
+//! Graceful shutdown: prompt although clients are connected, immediate at the second signal; and
+//! programs that start before any core.
 
 use std::{
     path::Path,
@@ -94,7 +95,7 @@ async fn a_second_signal_exits_a_process_at_once() {
     }
 }
 
-/// Sent when the terminal of a process is closed.
+/// SIGHUP is sent when the terminal of a process is closed.
 #[tokio::test]
 async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -117,19 +117,19 @@ on_both_databases! {
         assert!(stored.contains("Second floor"));
     }
 
-    /// More than one call to core.
+    /// There are more deliveries than one call to core erases.
     async fn every_delivery_for_a_telephone_number_is_erased(platform: &Platform) {
         let client = platform.client().await;
         let mut draft = draft();
         draft.as_object_mut().unwrap().remove("externalReference");
-        let mut concerned = Vec::new();
+        let mut matching = Vec::new();
         for _ in 0..12 {
-            concerned.push(client.create_delivery(draft.clone()).await);
+            matching.push(client.create_delivery(draft.clone()).await);
         }
-        let neighbour = "+33612345679";
-        draft["pickup"]["address"]["telephone"] = json!(neighbour);
-        concerned.push(client.create_delivery(draft.clone()).await);
-        draft["dropoff"]["address"]["telephone"] = json!(neighbour);
+        let other_telephone = "+33612345679";
+        draft["pickup"]["address"]["telephone"] = json!(other_telephone);
+        matching.push(client.create_delivery(draft.clone()).await);
+        draft["dropoff"]["address"]["telephone"] = json!(other_telephone);
         let others = [client.create_delivery(draft).await, create_other(&client).await];
         let listed = |deliveries: &[Value]| -> Value {
             deliveries.iter().map(|delivery| json!({ "delivery": iri(delivery) })).collect()
@@ -139,12 +139,12 @@ on_both_databases! {
             platform.run_delivery_json(&arguments).await
         };
 
-        assert_eq!(erase(&["--dry-run"]).await, listed(&concerned));
-        assert_eq!(client.get(iri(&concerned[0])).await.expect(200), concerned[0]);
-        assert_eq!(erase(&[]).await, listed(&concerned));
+        assert_eq!(erase(&["--dry-run"]).await, listed(&matching));
+        assert_eq!(client.get(iri(&matching[0])).await.expect(200), matching[0]);
+        assert_eq!(erase(&[]).await, listed(&matching));
 
         assert_eq!(erase(&[]).await, json!([]));
-        for delivery in &concerned {
+        for delivery in &matching {
             assert_eq!(client.get(iri(delivery)).await.expect(200), erased(delivery));
         }
         for delivery in &others {

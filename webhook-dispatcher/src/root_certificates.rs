@@ -14,7 +14,7 @@ pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> Result<RootCertStore, Config
         roots.extend(tls::authorities(path)?.roots);
     }
     if roots.is_empty() {
-        tracing::warn!("no certificate authorities found: webhooks cannot be sent over https");
+        tracing::warn!("no certificate authorities found: notifications cannot be sent over https");
     }
     Ok(roots)
 }

@@ -17,11 +17,11 @@ named! {
         Deliveries = "deliveries",
         /// Read own tasks.
         Tasks = "tasks",
-        /// Read and complete any task.
+        /// Read and complete any task; watch the events of all stores.
         TasksAll = "tasks:all",
-        /// Open a dispatcher stream.
+        /// Open a dispatcher stream and report outcomes.
         Notifications = "notifications",
-        /// Run all operator commands.
+        /// Run operator commands, except those on tasks; watch the events of all stores.
         Admin = "admin",
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_is_read_as_written_and_a_shops_requires_a_store() {
+    fn scopes_parse_and_print_and_those_of_a_stores_client_require_a_store() {
         for (scope, text, requires_store) in [
             (Scope::Deliveries, "deliveries", true),
             (Scope::Tasks, "tasks", true),

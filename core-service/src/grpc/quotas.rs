@@ -28,7 +28,9 @@ impl DeliveryQuota {
         };
         // The quota is free again once the oldest of as many deliveries is out of the period.
         let newest = quota.saturating_sub(1);
-        let oldest = storage::deliveries::nth_newest(connection, store_id, newest, since).await?;
+        let oldest =
+            storage::deliveries::nth_newest_creation_time(connection, store_id, newest, since)
+                .await?;
         let Some(oldest) = oldest else { return Ok(()) };
         let retry_after = Duration::try_from(oldest.duration_since(since));
         Err(Error::DeliveryQuota {

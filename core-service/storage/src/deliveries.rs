@@ -96,8 +96,9 @@ pub async fn find_and_lock(
     }
 }
 
-/// When a store's n-th newest delivery after an instant was created, counted from 0.
-pub async fn nth_newest(
+/// The creation time of the n-th newest, from 0, of a store's deliveries that were created after an
+/// instant.
+pub async fn nth_newest_creation_time(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     n: u32,
@@ -273,6 +274,7 @@ fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         price_net: Set(price.map(|price| price.net)),
         price_tax: Set(price.map(|price| price.tax)),
         price_currency: Set(price.map(|price| price.currency.code().to_owned())),
+        // The name of the quote that set the price.
         retail_price: Set(delivery.retail_price.clone()),
         booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
         booked_after: Set(booking.map(|booking| booking.window.after.into())),

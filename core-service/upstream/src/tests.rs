@@ -26,7 +26,7 @@ fn text(status: u16, text: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_success_or_a_client_error_is_a_response() {
+async fn a_success_or_a_client_error_other_than_408_and_429_is_a_response() {
     let server = TestServer::start(|target, _| match target {
         "/a?q=1" => text(200, "good"),
         _ => text(400, "bad"),

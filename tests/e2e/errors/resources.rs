@@ -14,7 +14,7 @@ on_both_databases! {
         let operator = platform.operator().await;
         let scopes = ["deliveries", "tasks"];
         let credentials = operator.create_client(&platform.store, &scopes).await;
-        let colleague = platform.client_for(&credentials, &scopes).await;
+        let other_client = platform.client_for(&credentials, &scopes).await;
         let delivery = owner.create_delivery(draft()).await;
         let price = owner.post("/api/retail_prices/calculate", draft()).await.expect(200);
         let webhook = owner.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
@@ -39,10 +39,10 @@ on_both_databases! {
 
         // Deliveries belong to the store, a webhook to the client that registered it.
         for path in [iri(&delivery), iri(&delivery["pickup"]), iri(&price)] {
-            mismatches.check_eq(path, colleague.get(path).await.status, 200);
+            mismatches.check_eq(path, other_client.get(path).await.status, 200);
         }
-        mismatches.check_error("a colleague's webhook", &colleague.get(iri(&webhook)).await, 404);
-        mismatches.check_error("a colleague's webhook", &colleague.delete(iri(&webhook)).await, 404);
+        mismatches.check_error("another client's webhook", &other_client.get(iri(&webhook)).await, 404);
+        mismatches.check_error("another client's webhook", &other_client.delete(iri(&webhook)).await, 404);
         mismatches.check_eq("the owner's webhook", owner.get(iri(&webhook)).await.status, 200);
         mismatches.assert_none();
     }

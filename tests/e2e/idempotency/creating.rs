@@ -85,15 +85,15 @@ on_both_databases! {
         let client = platform.client().await;
         let operator = platform.operator().await;
         let scopes = ["deliveries", "tasks"];
-        let colleague = operator.create_client(&platform.store, &scopes).await;
-        let colleague = platform.client_for(&colleague, &scopes).await;
+        let other_client = operator.create_client(&platform.store, &scopes).await;
+        let other_client = platform.client_for(&other_client, &scopes).await;
 
         let responses = [
             post(&client, DELIVERIES, "k", &draft()).await,
             post(&client, DELIVERIES, "K", &draft()).await,
             post(&client, WEBHOOKS, "k", &subscription()).await,
-            post(&colleague, DELIVERIES, "k", &draft()).await,
-            post(&colleague, WEBHOOKS, "k", &subscription()).await,
+            post(&other_client, DELIVERIES, "k", &draft()).await,
+            post(&other_client, WEBHOOKS, "k", &subscription()).await,
         ];
 
         for response in responses {

@@ -1,4 +1,4 @@
-//! Drafts of deliveries: to be created, and to be priced.
+//! Drafts of deliveries, asserted and priced.
 
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ fn packages() -> Vec<Member> {
     vec![("dropoff.packages", single.chain(lists).collect())]
 }
 
-fn free_texts() -> Vec<Member> {
+fn metadata_and_references() -> Vec<Member> {
     let object = |count| {
         let members = (0..count).map(|number: usize| (number.to_string(), json!("x")));
         json!(members.collect::<serde_json::Map<_, _>>())
@@ -218,7 +218,7 @@ async fn a_schema_permits_a_delivery_if_and_only_if_it_is_accepted() {
     let schema = json!({ "$ref": "#/components/schemas/DeliveryDraft" });
     let mut mismatches = Mismatches::default();
 
-    for (path, values) in [addresses(), tasks(), packages(), free_texts()].concat() {
+    for (path, values) in [addresses(), tasks(), packages(), metadata_and_references()].concat() {
         for value in values {
             let draft = draft_with(path, &value);
             let errors = documentation.errors(&schema, &draft);

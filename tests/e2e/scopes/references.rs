@@ -138,7 +138,7 @@ enum Owner {
     /// The caller or its store.
     Caller,
     /// Another client of the same store: only for what clients own.
-    Colleague,
+    OtherClientOfStore,
     /// Another store or its client.
     Stranger,
 }
@@ -187,12 +187,12 @@ async fn every_scope_covers_its_resources_and_no_others() {
     let operator = platform.operator().await;
     let other_store = operator.create_store("Another shop").await;
     let caller = operator.create_client(&platform.store, STORE_SCOPES).await;
-    let colleague = operator.create_client(&platform.store, STORE_SCOPES).await;
+    let other_client = operator.create_client(&platform.store, STORE_SCOPES).await;
     let stranger = operator.create_client(&other_store, STORE_SCOPES).await;
     let mut owners = Vec::new();
     for (owner, store, client) in [
         (Owner::Caller, &platform.store, &caller),
-        (Owner::Colleague, &platform.store, &colleague),
+        (Owner::OtherClientOfStore, &platform.store, &other_client),
         (Owner::Stranger, &other_store, &stranger),
     ] {
         owners.push((owner, Resources::create(&platform, store, client).await));
@@ -215,7 +215,9 @@ async fn every_scope_covers_its_resources_and_no_others() {
             let absent = send(collection.name("01932e5c-9f4a-7000-8000-00000000000a")).await;
             let mut replies = vec![(Owner::None, absent.clone())];
             for (owner, resources) in &owners {
-                if *owner != Owner::Colleague || matches!(collection, Webhooks | Notifications) {
+                if *owner != Owner::OtherClientOfStore
+                    || matches!(collection, Webhooks | Notifications)
+                {
                     let name = resources.name_for(rpc, collection).await;
                     replies.push((*owner, send(name).await));
                 }
@@ -253,7 +255,7 @@ fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
         _ if INTERNAL_SCOPES.contains(&scope) && !covers_all_stores => Expected::NoStore,
         (_, Owner::Caller) => Expected::Allowed,
         (Violation, _) => Expected::Absent(Code::InvalidArgument),
-        (_, Owner::Colleague | Owner::Stranger) if covers_all_stores => Expected::Allowed,
+        (_, Owner::OtherClientOfStore | Owner::Stranger) if covers_all_stores => Expected::Allowed,
         _ => Expected::Absent(Code::NotFound),
     }
 }

@@ -1,4 +1,4 @@
-//! A resource of each collection that belongs to one client.
+//! One resource of each collection that a request can name, of a client or of its store.
 
 use delivery::Credentials;
 use proto::iri::{self, Collection};
@@ -23,7 +23,7 @@ when = "distance >= 0"
 price = 499
 "#;
 
-/// The names of one resource of each collection, of a client or of its store.
+/// The name of one resource per collection.
 pub(super) struct Resources {
     client: ApiClient,
     names: Vec<(Collection, String)>,
@@ -45,11 +45,11 @@ impl Resources {
             .apply_price_list(store, PRICE_LIST)
             .await
             .unwrap();
-        // Not the client itself: a disabled client could not call.
+        // Another client: the tests disable it, and a disabled client cannot call.
         let operator = platform.operator().await;
-        let colleague = operator.create_client(store, &["deliveries"]).await;
-        let colleague = platform.client_for(&colleague, &["deliveries"]).await;
-        let colleague = colleague.get("/api/me").await.expect(200);
+        let other_client = operator.create_client(store, &["deliveries"]).await;
+        let other_client = platform.client_for(&other_client, &["deliveries"]).await;
+        let other_client = other_client.get("/api/me").await.expect(200);
 
         let webhook = create_webhook(&client).await;
         let delivery = client.create_delivery(draft()).await;
@@ -67,7 +67,7 @@ impl Resources {
             .expect(200);
 
         let mut names: Vec<_> = [
-            (Collection::ApiClients, &colleague),
+            (Collection::ApiClients, &other_client),
             (Collection::Deliveries, &delivery),
             (Collection::Events, &event),
             (Collection::Notifications, &notification),

@@ -169,15 +169,15 @@ on_both_databases! {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
         let operator = platform.operator().await;
-        let colleague = operator.create_client(&platform.store, &["tasks"]).await;
-        let colleague = platform.client_for(&colleague, &["tasks"]).await;
+        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
+        let other_client = platform.client_for(&other_client, &["tasks"]).await;
         let webhook = client
             .create_webhook("delivery.completed", "http://127.0.0.1:9/")
             .await;
 
         for action in ["disable", "enable"] {
             let path = format!("{}/{action}", iri(&webhook));
-            for other in [&other, &colleague] {
+            for other in [&other, &other_client] {
                 assert_error(&other.post(&path, json!({})).await, 404);
             }
             assert_error(&platform.anonymous_client().post(&path, json!({})).await, 401);

@@ -276,8 +276,8 @@ on_both_databases! {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
         let operator = platform.operator().await;
-        let colleague = operator.create_client(&platform.store, &["tasks"]).await;
-        let colleague = platform.client_for(&colleague, &["tasks"]).await;
+        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
+        let other_client = platform.client_for(&other_client, &["tasks"]).await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         deliver(&client, &platform.courier().await).await;
@@ -287,7 +287,7 @@ on_both_databases! {
         let since = json!({ "since": "2020-04-02T00:00:00Z" });
         let resend = format!("{}/resend", iri(&notification));
 
-        for other in [&other, &colleague] {
+        for other in [&other, &other_client] {
             assert_error(&other.get(&list).await, 404);
             assert_error(&other.post(&recover, since.clone()).await, 404);
             assert_error(&other.get(iri(&notification)).await, 404);

@@ -29,22 +29,22 @@ on_both_databases! {
     async fn an_event_goes_to_every_webhook_of_its_store_and_to_no_other(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
-        let colleague = operator
+        let other_client = operator
             .create_client(&platform.store, &["deliveries"])
             .await;
-        let colleague = platform.client_for(&colleague, &["deliveries"]).await;
+        let other_client = platform.client_for(&other_client, &["deliveries"]).await;
         let other_shop = platform.new_store_client().await;
         let mut receivers = Vec::new();
         for _ in 0..5 {
             receivers.push(WebhookReceiver::start().await);
         }
-        let [own, second, colleagues, others, picked] = receivers.as_slice() else {
+        let [own, second, other_clients, others, picked] = receivers.as_slice() else {
             unreachable!("five were started");
         };
         for (client, event, receiver) in [
             (&client, "delivery.completed", own),
             (&client, "delivery.completed", second),
-            (&colleague, "delivery.completed", colleagues),
+            (&other_client, "delivery.completed", other_clients),
             (&other_shop, "delivery.completed", others),
             (&client, "delivery.picked", picked),
             (&client, "delivery.cancelled", own),
@@ -57,7 +57,7 @@ on_both_databases! {
         let other_delivery = deliver(&other_shop, &courier).await;
 
         let mut ids = Vec::new();
-        for receiver in [own, second, colleagues] {
+        for receiver in [own, second, other_clients] {
             let notification = receiver.next_notification().await;
             assert_eq!(
                 content(&notification),
@@ -78,9 +78,9 @@ on_both_databases! {
         );
 
         // One more per shop: no other notification was in flight before these.
-        let last = deliver(&colleague, &courier).await;
+        let last = deliver(&other_client, &courier).await;
         let last_other_delivery = deliver(&other_shop, &courier).await;
-        for receiver in [own, second, colleagues, picked] {
+        for receiver in [own, second, other_clients, picked] {
             assert_eq!(content(&receiver.next_notification().await).0, last);
         }
         assert_eq!(

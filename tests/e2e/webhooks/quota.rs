@@ -35,13 +35,13 @@ on_both_databases! {
     async fn a_client_has_at_most_100_webhooks(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
-        let colleague = operator.create_client(&platform.store, &["deliveries"]).await;
-        let colleague = platform.client_for(&colleague, &["deliveries"]).await;
+        let other_client = operator.create_client(&platform.store, &["deliveries"]).await;
+        let other_client = platform.client_for(&other_client, &["deliveries"]).await;
 
         let webhooks = create(&client, QUOTA).await;
 
         assert_exhausted(&register(&client).await);
-        register(&colleague).await.expect(201);
+        register(&other_client).await.expect(201);
         client.delete(iri(&webhooks[0])).await.expect(204);
         register(&client).await.expect(201);
         assert_exhausted(&register(&client).await);

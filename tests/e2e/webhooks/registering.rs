@@ -87,11 +87,11 @@ on_both_databases! {
     async fn a_webhook_is_visible_only_to_its_client(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
-        let colleague = operator
+        let other_client = operator
             .create_client(&platform.store, &["deliveries", "tasks"])
             .await;
-        let colleague = platform
-            .client_for(&colleague, &["deliveries", "tasks"])
+        let other_client = platform
+            .client_for(&other_client, &["deliveries", "tasks"])
             .await;
         let other_store = platform.new_store_client().await;
         let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
@@ -100,7 +100,7 @@ on_both_databases! {
         let webhook = json_ld(&tasks_only.post(WEBHOOKS, body.clone()).await, 201);
         let iri = iri(&webhook);
 
-        for other in [&colleague, &other_store] {
+        for other in [&other_client, &other_store] {
             let mut rejected = other.get(iri).await;
             let absent = other
                 .get("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a")

@@ -132,8 +132,8 @@ on_both_databases! {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
         let operator = platform.operator().await;
-        let colleague = operator.create_client(&platform.store, &["tasks"]).await;
-        let colleague = platform.client_for(&colleague, &["tasks"]).await;
+        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
+        let other_client = platform.client_for(&other_client, &["tasks"]).await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         let disable = format!("{}/disable", iri(&webhook));
@@ -143,7 +143,7 @@ on_both_databases! {
 
         assert_eq!(test["delivered"], true);
         receiver.next_notification().await;
-        for other in [&other, &colleague] {
+        for other in [&other, &other_client] {
             assert_error(&send_test(other, &webhook).await, 404);
         }
         assert_error(&send_test(&platform.anonymous_client(), &webhook).await, 401);

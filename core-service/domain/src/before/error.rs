@@ -33,7 +33,7 @@ pub enum Error {
         day_first: Date,
         month_first: Date,
     },
-    /// An hour such as `2h`, alone and not in the afternoon.
+    /// An hour that may be a time of day or a duration: `2h`, `14 heures`, `d'ici 18 heures`.
     #[error("{text:?} is a time of day or a duration: write {time} or {duration}")]
     TimeOrDuration {
         text: String,
@@ -51,7 +51,8 @@ pub enum Error {
     NoSuchOffset { offset: String },
     #[error("{year:04}-{month:02}-{day:02} is not a date of the calendar")]
     NoSuchDate { year: i64, month: i64, day: i64 },
-    /// A day such as `tomorrow`, or a date, beside another day: a quoted weekday, or a date.
+    /// Two different days. `date` is the day of `word`, if a word such as `tomorrow` gave it; `other` is
+    /// the second day as the message prints it: a weekday in quotation marks, or a date.
     #[error("{}, not {other}: write only one of the two", described(.word.as_deref(), *.date))]
     DifferentDays {
         word: Option<String>,
@@ -72,7 +73,7 @@ impl Error {
         }
     }
 
-    /// Rejects a second date, time or zone at byte `position` of `text`.
+    /// Rejects a second date, day, time or zone at byte `position` of `text`.
     pub(super) fn duplicate(kind: &'static str, text: &str, position: usize) -> Self {
         let (understood, rejected) = split(text, position);
         Self::Duplicate {

@@ -77,8 +77,8 @@ impl PriceList {
         self.quote_expiry
     }
 
-    /// Calculates the price of a delivery. `now` is in the store's time zone; `store` is
-    /// the value of the variable `store`.
+    /// Calculates the price of a delivery. `now` is in the store's time zone; conditions see the
+    /// store's display name as the variable `store`.
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
         let totals = Totals::of(plan, &self.volumes);
         let variables = Variables::new(plan, &totals, store, now);

@@ -80,7 +80,8 @@ impl Webhooks {
         with_attempts(self.storage.reader(), &notification, &store).await
     }
 
-    /// Resends a notification now, with the full retry schedule, unless it was sent too often.
+    /// Makes a notification due now and restarts its retry schedule. Fails if it has had
+    /// `MAX_ATTEMPTS` attempts in total. Changes nothing if it is leased.
     pub(super) async fn resend(
         &self,
         caller: &Caller,

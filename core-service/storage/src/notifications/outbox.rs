@@ -81,8 +81,8 @@ pub async fn record_events(
         .collect())
 }
 
-/// Inserts notifications: pre-leased if they come with a lease token, else pending. Returns
-/// whether any is pending.
+/// Inserts notifications: pre-leased if they come with a lease token, else pending. Skips a pending
+/// one whose webhook has been disabled or deleted. Returns whether any was inserted as pending.
 pub async fn insert(
     transaction: &impl ConnectionTrait,
     notifications: &[(NewNotification, Option<Uuid>)],

@@ -1,4 +1,4 @@
-//! Plans the changes that a batch of reports causes, before any of them is written.
+//! Plans the changes that a batch of reported outcomes causes, before any of them is written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,8 @@ use super::{
 
 use crate::{entity::notification::Model, webhooks::WebhookKey};
 
-/// The changes to notifications, except the delivered ones, which are already updated.
+/// The attempts to record, their effect on the webhooks, and the new states of the notifications that
+/// were not delivered. The delivered ones are already updated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutcomePlan {
     pub(super) attempts: Vec<RecordedAttempt>,
@@ -32,8 +33,8 @@ pub(super) struct OutcomePlan {
 }
 
 impl OutcomePlan {
-    /// Plans for at most one report per notification. `rows` are the notifications whose leases
-    /// were still held.
+    /// Plans for at most one outcome per notification. `rows` are the reported notifications that are
+    /// still leased, delivered by these outcomes, or cancelled during the attempt.
     pub(super) fn new(
         reports: &[&AttemptReport],
         rows: &HashMap<Uuid, Model>,
@@ -65,6 +66,7 @@ impl OutcomePlan {
             u32::try_from(number - row.attempts_at_resend).unwrap_or(u32::MAX);
         match decide_retry(&report.outcome, attempts_since_resend, report.jitter, now) {
             RetryDecision::Delivered => {}
+            // Stays cancelled; its attempt is counted and its lease ends.
             RetryDecision::RetryAt(_) if row.state == CANCELLED => self.cancelled.push(row.id),
             RetryDecision::RetryAt(due_at) => {
                 self.retried.insert(row.id, (webhook, due_at));

@@ -1,4 +1,4 @@
-//! Durations: abbreviated units, UTC offsets that are none, fractions.
+//! Durations: abbreviated units, numbers that look like UTC offsets, fractions.
 
 use super::{assert_not_understood, assert_parsed, assert_rejected};
 
@@ -40,7 +40,8 @@ fn a_signed_number_with_an_abbreviated_unit_is_a_duration() {
     ] {
         assert_parsed(text, &in_paris(local));
     }
-    // A capital M may mean months, and 18h a time of day.
+    // A capital M may mean months, and 18h a time of day; the minus may be of the minutes too; years
+    // have no abbreviation.
     for text in [
         "+6M",
         "+2y",
@@ -84,7 +85,7 @@ fn a_preposition_of_duration_takes_abbreviated_units_too() {
 }
 
 #[test]
-fn a_number_is_a_utc_offset_only_right_after_a_time_of_day() {
+fn a_utc_offset_follows_a_time_of_day_and_has_hours_of_two_digits() {
     for text in [
         "10:00+02:00",
         "10:00 +02:00",
@@ -92,6 +93,7 @@ fn a_number_is_a_utc_offset_only_right_after_a_time_of_day() {
         "10:00 +02",
         "10 am +0200",
         "10:00 GMT+2",
+        // In C's date format the year is between them.
         "Wed Oct 21 10:00:00 2026 +0200",
         "10:00 +02:00 CEST",
     ] {
@@ -105,6 +107,7 @@ fn a_number_is_a_utc_offset_only_right_after_a_time_of_day() {
         "10:00 UTC+2",
         "10:00 UTC +02:00",
         "10:00 CET foo",
+        // Not after a time of day in digits.
         "tomorrow +02:00",
         "tomorrow +2",
         "noon +02",
@@ -115,7 +118,7 @@ fn a_number_is_a_utc_offset_only_right_after_a_time_of_day() {
 }
 
 #[test]
-fn a_fraction_of_an_hour_is_a_half_or_a_quarter_or_rejected() {
+fn a_fraction_is_of_an_hour_in_quarters_and_after_a_sign_or_preposition() {
     for (text, local) in [
         ("+1.5 hours", "2026-10-21T16:00:45"),
         ("+1.5h", "2026-10-21T16:00:45"),
