@@ -175,6 +175,17 @@ pub struct DeliveryConfig {
     )]
     pub deliveries_per_day: Option<u32>,
 
+    /// Bytes of deliveries that a store may create in 24 hours, counted by the hour; twice with an
+    /// `Idempotency-Key`, whose response is stored too. Creations at the same moment may exceed it
+    /// by their number. Default: unlimited. Example: `100000000`.
+    #[arg(
+        long,
+        env = "DELIVERY_DELIVERY_BYTES_PER_DAY",
+        value_name = "BYTES",
+        value_parser = number::at_least(1_000_000_u64, 100_000_000)
+    )]
+    pub delivery_bytes_per_day: Option<u64>,
+
     /// Erase the personal data of deliveries (names, telephone numbers, streets, texts) this long
     /// after their creation and the end of their dropoff, from 7d to 3650d. Default: never. Example:
     /// `90d`.

@@ -81,8 +81,11 @@ pub enum Error {
         window: Duration,
         retry_after: Duration,
     },
-    #[error("the store has created {quota} deliveries in 24 hours, which is its quota")]
-    DeliveryQuota { quota: u32, retry_after: Duration },
+    #[error("the store has created {quota} in 24 hours, which is its quota")]
+    DeliveryQuota {
+        quota: String,
+        retry_after: Duration,
+    },
     #[error("no webhook dispatcher is connected to this core")]
     NoDispatcher,
     #[error(transparent)]

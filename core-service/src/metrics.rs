@@ -312,7 +312,7 @@ mod tests {
                 .map(attempt)
                 .collect(),
             gone: vec![(StoreId::new(), WebhookId::new())],
-            failing: Vec::new(),
+            ..AppliedOutcomes::default()
         });
 
         let text = rendered(&metrics).await;

@@ -56,10 +56,6 @@ pub(crate) fn flag(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).boolean().not_null().take()
 }
 
-pub(crate) fn optional_flag(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).boolean().null().take()
-}
-
 /// A table with its columns and primary key.
 pub(crate) fn table(
     name: &'static str,

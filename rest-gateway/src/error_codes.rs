@@ -255,8 +255,8 @@ error_codes! {
     }
     TOO_MANY_DELIVERIES = TOO_MANY_REQUESTS, retryable: true, {
         title: "Too many deliveries",
-        meaning: "Your store has used up its quota of deliveries. The request was not executed.",
-        cause: "The platform's operator limits how many deliveries a store creates in 24 hours; cancelled ones count.",
+        meaning: "Your store has used up its quota of deliveries, or of their bytes. The request was not executed.",
+        cause: "The platform's operator limits how many deliveries, or bytes of them, a store creates in 24 hours; cancelled ones count.",
         solution: "Wait for the seconds in `Retry-After`, or ask the platform's operator for a higher quota.",
     }
     HEADERS_TOO_LARGE = REQUEST_HEADER_FIELDS_TOO_LARGE, retryable: false, {

@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use proto::{WatchEventsRequest, events_client::EventsClient};
+use tonic::{Request, transport::Channel};
+
 use crate::{
     ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, postgres::Postgres,
     postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
@@ -13,6 +16,11 @@ const HOLD_TIME: Duration = Duration::from_secs(10);
 
 /// Far longer than logging all attempts takes.
 const LOG_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long the statements of an idle cluster are counted.
+const IDLE_TIME: Duration = Duration::from_secs(4);
+
+const EVENT_STREAMS: usize = 32;
 
 const CREATES: usize = 500;
 const NOTIFICATIONS: usize = 4096;
@@ -61,7 +69,7 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
              'pending', 0, 0, number, number
          FROM webhooks, generate_series(1, {NOTIFICATIONS} / {WEBHOOKS}) AS number;
          ANALYZE notifications;
-         UPDATE webhooks SET was_slow = false, next_due_at = 1"
+         UPDATE webhooks SET receiver_health = 'healthy', is_proven = true, next_due_at = 1"
     ));
 
     let mut dispatcher = Dispatcher::open(&cluster).await;
@@ -141,4 +149,47 @@ async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
     receiver.hold_responses(false);
 
     assert!(is_none_open);
+}
+
+/// One poller reads the log for all streams of a core, and one query checks their client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_event_streams_cost_no_more_round_trips_than_one() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let proxy = PostgresProxy::start(postgres.socket()).await;
+    let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
+    let channel = Channel::from_shared(cluster.core_urls[0].clone()).unwrap();
+    let channel = channel.connect().await.unwrap();
+    let board = cluster.dispatch_board().await;
+    let open = async || {
+        let mut request = Request::new(WatchEventsRequest::default());
+        let token = format!("Bearer {}", board.token());
+        request
+            .metadata_mut()
+            .insert("authorization", token.parse().unwrap());
+        let mut events = EventsClient::new(channel.clone());
+        events.watch_events(request).await.unwrap().into_inner()
+    };
+    let idle_statements = async || {
+        let before = proxy.statements();
+        tokio::time::sleep(IDLE_TIME).await;
+        proxy.statements() - before
+    };
+    let mut streams = vec![open().await];
+    let of_one = idle_statements().await;
+
+    while streams.len() < EVENT_STREAMS {
+        streams.push(open().await);
+    }
+    let of_all = idle_statements().await;
+
+    report(&format!(
+        "in {} s without events: {of_one} statements with one stream of events, {of_all} with \
+         {EVENT_STREAMS}",
+        IDLE_TIME.as_secs()
+    ));
+    // The instants of periodic statements vary, by less than one for each stream.
+    assert!(of_all < of_one + EVENT_STREAMS, "{of_one}, {of_all}");
 }

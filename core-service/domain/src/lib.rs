@@ -6,6 +6,7 @@ pub mod address;
 pub mod api_client;
 pub mod api_secrets;
 pub mod before;
+pub mod consent;
 pub mod coverage;
 pub mod definition;
 pub mod delivery;

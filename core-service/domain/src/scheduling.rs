@@ -1,9 +1,12 @@
-//! Scheduling: how the capacity of a dispatcher is shared between webhooks, so that a slow or
-//! unreachable receiver delays only its own notifications.
+//! Scheduling: how the capacity of a dispatcher is shared between webhooks, stores and hosts, so
+//! that a slow or unreachable receiver delays only its own notifications.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use super::notification::{Failure, Outcome};
+use super::{
+    id::StoreId,
+    notification::{Failure, Outcome},
+};
 
 /// How long the last attempt to a webhook's receiver took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,11 +15,33 @@ pub enum ReceiverHealth {
     Unknown,
     /// The last attempt was short, delivered or failed.
     Healthy,
+    /// The last attempt took a second or more, delivered or failed.
+    Lagging,
     /// The last attempt was long, delivered or failed.
     Slow,
 }
 
 impl ReceiverHealth {
+    pub const ALL: [Self; 4] = [Self::Unknown, Self::Healthy, Self::Lagging, Self::Slow];
+
+    /// The name in the database; `None` before the first attempt has ended.
+    pub const fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Unknown => None,
+            Self::Healthy => Some("healthy"),
+            Self::Lagging => Some("lagging"),
+            Self::Slow => Some("slow"),
+        }
+    }
+
+    /// The health of a stored name. One that this version does not know counts as the slowest.
+    pub fn parse(name: Option<&str>) -> Self {
+        Self::ALL
+            .into_iter()
+            .find(|health| health.as_str() == name)
+            .unwrap_or(Self::Slow)
+    }
+
     /// The health after an attempt of this duration.
     ///
     /// Only the time in flight counts: a response just before the timeout, or a status whose body
@@ -26,15 +51,18 @@ impl ReceiverHealth {
         let timed_out = outcome.failure() == Some(Failure::Timeout);
         if timed_out || duration >= SLOW_THRESHOLD {
             Self::Slow
+        } else if duration >= LAGGING_THRESHOLD {
+            Self::Lagging
         } else {
             Self::Healthy
         }
     }
 }
 
-/// The duration from which an attempt is long: a third of the default timeout. A receiver that
-/// starts up, or works before it answers, stays healthy. Eight such receivers may use the whole
-/// default capacity (8 × 32 = 256): even then, an attempt ends every 20 ms.
+/// The duration from which a receiver lags: what it holds is no longer free again within moments.
+const LAGGING_THRESHOLD: Duration = Duration::from_secs(1);
+
+/// The duration from which an attempt is long: a third of the default timeout.
 const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
 
 /// How long a dispatcher leases a notification: longer than the longest attempt with its queueing
@@ -47,7 +75,8 @@ pub const LEASE_DURATION: Duration = Duration::from_mins(1);
 pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
 
 const _: () = assert!(
-    SLOW_THRESHOLD.as_secs() < IN_FLIGHT_WINDOW.as_secs()
+    LAGGING_THRESHOLD.as_secs() < SLOW_THRESHOLD.as_secs()
+        && SLOW_THRESHOLD.as_secs() < IN_FLIGHT_WINDOW.as_secs()
         && IN_FLIGHT_WINDOW.as_secs() < LEASE_DURATION.as_secs()
 );
 
@@ -55,74 +84,165 @@ const _: () = assert!(
 /// pre-leasing counts those of one stream.
 const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
 
+/// The most notifications in flight to one lagging webhook.
+const MAX_IN_FLIGHT_WHILE_LAGGING: u32 = 8;
+
 /// How many notifications one dispatcher may have in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity(pub u32);
 
 impl Capacity {
-    /// The in-flight limit of one webhook: one until it is healthy, then an eighth of the
-    /// capacity, up to a limit, so that receivers that fail at the same moment don't use all of
-    /// it.
+    /// The in-flight limit of one proven webhook: one until its receiver has responded, then an
+    /// eighth of the capacity, up to a limit, so that receivers that fail at the same moment don't
+    /// use all of it. The longer a receiver takes, the fewer.
     pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
         match health {
             ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT_PER_WEBHOOK),
+            ReceiverHealth::Lagging => (self.0 / 32).clamp(1, MAX_IN_FLIGHT_WHILE_LAGGING),
             ReceiverHealth::Unknown | ReceiverHealth::Slow => 1,
         }
     }
 
     /// The in-flight limit of all webhooks of one health. A quarter of the capacity is reserved
-    /// for healthy webhooks, and unknown ones do not queue behind slow ones.
+    /// for healthy webhooks, and none queue behind slower ones.
     pub fn per_health(self, health: ReceiverHealth) -> u32 {
         match health {
             ReceiverHealth::Healthy => self.0,
-            ReceiverHealth::Unknown => (self.0 / 2).max(1),
-            ReceiverHealth::Slow => (self.0 / 4).max(1),
+            ReceiverHealth::Unknown | ReceiverHealth::Lagging | ReceiverHealth::Slow => {
+                (self.0 / 4).max(1)
+            }
         }
     }
 }
 
+/// Notifications in flight by health.
+pub type ByHealth = [u32; ReceiverHealth::ALL.len()];
+
+/// Who shares the capacity: each holder may use half of it, and half of the part for each health,
+/// so that the other half is left for others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    Store(StoreId),
+    /// The host and port of receivers, which may be those of many stores.
+    Host(String),
+}
+
+/// What each holder has in flight on one stream.
+#[derive(Clone, Debug, Default)]
+pub struct Usage(HashMap<Holder, ByHealth>);
+
+impl Usage {
+    pub fn add(&mut self, holder: Holder, health: ReceiverHealth) {
+        self.add_several(holder, health, 1);
+    }
+
+    fn add_several(&mut self, holder: Holder, health: ReceiverHealth, count: u32) {
+        self.0.entry(holder).or_default()[health as usize] += count;
+    }
+
+    pub fn remove(&mut self, holder: &Holder, health: ReceiverHealth) {
+        let Some(used) = self.0.get_mut(holder) else {
+            return;
+        };
+        used[health as usize] = used[health as usize].saturating_sub(1);
+        if *used == ByHealth::default() {
+            self.0.remove(holder);
+        }
+    }
+
+    /// How many more notifications to receivers of a health a holder may have in flight.
+    pub fn remaining(&self, capacity: Capacity, holder: &Holder, health: ReceiverHealth) -> u32 {
+        let used = self.0.get(holder).copied().unwrap_or_default();
+        let half = |limit: u32| (limit / 2).max(1);
+        let of_all = half(capacity.0).saturating_sub(used.iter().sum());
+        let of_health = half(capacity.per_health(health)).saturating_sub(used[health as usize]);
+        of_all.min(of_health)
+    }
+}
+
 /// The free capacity for one claim.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ClaimBudget {
     /// The dispatcher's whole capacity.
     pub capacity: Capacity,
     /// The free part of the capacity.
     pub free: u32,
-    /// The part of `free` that webhooks of unknown health may use.
-    pub free_for_unknown: u32,
-    /// The part of `free` that slow webhooks may use.
-    pub free_for_slow: u32,
+    /// The part of `free` that webhooks of each health may use.
+    pub free_by_health: ByHealth,
+    pub usage: Usage,
+    /// Reserved for concurrent claims, perhaps all of it for one holder.
+    pub reserved: u32,
+}
+
+/// A webhook with due notifications.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    pub health: ReceiverHealth,
+    /// Whether its receiver has accepted notifications.
+    pub is_proven: bool,
+    pub in_flight: u32,
+    pub store_id: StoreId,
+    pub host: &'a str,
+}
+
+impl Candidate<'_> {
+    /// The in-flight limit: one notification until the receiver has accepted one.
+    pub fn limit(&self, capacity: Capacity) -> u32 {
+        if self.is_proven {
+            capacity.per_webhook(self.health)
+        } else {
+            1
+        }
+    }
+
+    fn holders(&self) -> [Holder; 2] {
+        [
+            Holder::Store(self.store_id),
+            Holder::Host(self.host.to_owned()),
+        ]
+    }
 }
 
 impl ClaimBudget {
-    /// How many notifications of each webhook to claim, in the order given. A webhook is given as
-    /// its health and its number of notifications in flight. Every webhook gets an equal share
-    /// first; what remains goes to the webhooks that can use more, in order.
-    pub fn share(self, webhooks: &[(ReceiverHealth, u32)]) -> Vec<u32> {
-        let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
-        let (mut unknown, mut slow) = (self.free_for_unknown, self.free_for_slow);
-        let wanted: Vec<u32> = webhooks
-            .iter()
-            .map(|&(health, in_flight)| {
-                let remaining = self.capacity.per_webhook(health).saturating_sub(in_flight);
-                let health_budget = match health {
-                    ReceiverHealth::Healthy => return remaining,
-                    ReceiverHealth::Unknown => &mut unknown,
-                    ReceiverHealth::Slow => &mut slow,
-                };
-                let granted = remaining.min(*health_budget);
-                *health_budget -= granted;
-                granted
-            })
-            .collect();
+    /// The holders that may have nothing more in flight to receivers of a health.
+    pub fn exhausted(&self, health: ReceiverHealth) -> impl Iterator<Item = &Holder> {
+        let holders = self.usage.0.keys();
+        holders.filter(move |holder| self.remaining(&self.usage, holder, health) == 0)
+    }
 
+    fn remaining(&self, usage: &Usage, holder: &Holder, health: ReceiverHealth) -> u32 {
+        usage
+            .remaining(self.capacity, holder, health)
+            .saturating_sub(self.reserved)
+    }
+
+    /// How many notifications of each webhook to claim, in the order given. Every webhook gets an
+    /// equal share first; what remains goes to the webhooks that can use more, in order.
+    pub fn share(&self, webhooks: &[Candidate<'_>]) -> Vec<u32> {
+        let count = u32::try_from(webhooks.len()).unwrap_or(u32::MAX).max(1);
         let mut free = self.free;
-        let mut shares = vec![0; wanted.len()];
+        let mut free_by_health = self.free_by_health;
+        let mut usage = self.usage.clone();
+        let mut shares = vec![0; webhooks.len()];
         for limit in [(self.free / count).max(1), u32::MAX] {
-            for (share, wanted) in shares.iter_mut().zip(&wanted) {
-                let more = (wanted - *share).min(limit).min(free);
+            for (share, webhook) in shares.iter_mut().zip(webhooks) {
+                let of_health = &mut free_by_health[webhook.health as usize];
+                let of_webhook = webhook
+                    .limit(self.capacity)
+                    .saturating_sub(webhook.in_flight.saturating_add(*share));
+                let more = of_webhook.min(limit).min(free).min(*of_health);
+                let more = webhook.holders().iter().fold(more, |more, holder| {
+                    more.min(self.remaining(&usage, holder, webhook.health))
+                });
+                if more == 0 {
+                    continue;
+                }
                 *share += more;
                 free -= more;
+                *of_health -= more;
+                for holder in webhook.holders() {
+                    usage.add_several(holder, webhook.health, more);
+                }
             }
         }
         shares
@@ -143,7 +263,13 @@ mod tests {
         let error_status = failed(Failure::Status, Some(500));
         let reset = failed(Failure::Protocol, None);
         for outcome in [Outcome::Delivered, error_status, reset] {
-            for (millis, expected) in [(0, Healthy), (4_999, Healthy), (5_000, Slow)] {
+            for (millis, expected) in [
+                (0, Healthy),
+                (999, Healthy),
+                (1_000, Lagging),
+                (4_999, Lagging),
+                (5_000, Slow),
+            ] {
                 let health = ReceiverHealth::after(&outcome, Duration::from_millis(millis));
                 assert_eq!(health, expected, "{outcome:?} after {millis} ms");
             }
@@ -155,49 +281,75 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_stored_health_is_read_as_it_was_written() {
+        for health in ReceiverHealth::ALL {
+            assert_eq!(ReceiverHealth::parse(health.as_str()), health);
+        }
+        assert_eq!(ReceiverHealth::parse(Some("dead")), Slow);
+    }
+
+    /// A budget for 3 unknown, 20 lagging and 2 slow webhooks.
     fn budget(free: u32) -> ClaimBudget {
         ClaimBudget {
             capacity: Capacity(256),
             free,
-            free_for_unknown: 3,
-            free_for_slow: 2,
+            free_by_health: [3, free, 20, 2],
+            usage: Usage::default(),
+            reserved: 0,
+        }
+    }
+
+    const STORES: [StoreId; 2] = [StoreId(uuid::Uuid::nil()), StoreId(uuid::Uuid::max())];
+
+    /// A proven webhook of a store at a host of the same number.
+    fn candidate(health: ReceiverHealth, in_flight: u32, holder: usize) -> Candidate<'static> {
+        Candidate {
+            health,
+            is_proven: true,
+            in_flight,
+            store_id: STORES[holder],
+            host: ["a.example:443", "b.example:443"][holder],
         }
     }
 
     #[test]
-    fn a_healthy_webhook_has_an_eighth_of_the_capacity_and_any_other_has_one() {
-        for (capacity, healthy) in [(1, 1), (8, 1), (64, 8), (256, 32), (100_000, 32)] {
+    fn the_longer_a_receiver_takes_the_less_of_the_capacity_a_webhook_has() {
+        for (capacity, healthy, lagging) in [
+            (1, 1, 1),
+            (8, 1, 1),
+            (64, 8, 2),
+            (256, 32, 8),
+            (100_000, 32, 8),
+        ] {
             assert_eq!(Capacity(capacity).per_webhook(Healthy), healthy);
+            assert_eq!(Capacity(capacity).per_webhook(Lagging), lagging);
             assert_eq!(Capacity(capacity).per_webhook(Unknown), 1);
             assert_eq!(Capacity(capacity).per_webhook(Slow), 1);
         }
     }
 
     #[test]
-    fn webhooks_of_unknown_health_have_half_of_the_capacity_and_slow_ones_a_quarter() {
-        for (capacity, unknown, slow) in [(1, 1, 1), (4, 2, 1), (9, 4, 2), (256, 128, 64)] {
-            let limits =
-                [Healthy, Unknown, Slow].map(|health| Capacity(capacity).per_health(health));
-            assert_eq!(limits, [capacity, unknown, slow]);
-        }
-    }
-
-    #[test]
-    fn unknown_and_slow_webhooks_never_use_the_whole_capacity() {
+    fn webhooks_that_are_not_healthy_leave_a_quarter_of_the_capacity() {
+        assert_eq!(Capacity(256).per_health(Healthy), 256);
         for capacity in 4..1000 {
-            let not_healthy =
-                Capacity(capacity).per_health(Unknown) + Capacity(capacity).per_health(Slow);
-            assert!(not_healthy * 4 <= capacity * 3, "{capacity}");
-            assert!(
-                Capacity(capacity).per_health(Slow) * 4 <= capacity,
-                "{capacity}"
-            );
+            let others: u32 = [Unknown, Lagging, Slow]
+                .map(|health| Capacity(capacity).per_health(health))
+                .iter()
+                .sum();
+            assert!(others * 4 <= capacity * 3, "{capacity}");
         }
     }
 
     #[test]
     fn free_capacity_is_shared_within_each_limit() {
-        let share = |free, webhooks: &[_]| budget(free).share(webhooks);
+        let share = |free, webhooks: &[(ReceiverHealth, u32)]| {
+            let webhooks: Vec<_> = webhooks
+                .iter()
+                .map(|(health, in_flight)| candidate(*health, *in_flight, 0))
+                .collect();
+            budget(free).share(&webhooks)
+        };
 
         assert_eq!(share(0, &[(Healthy, 0)]), [0]);
         assert_eq!(share(100, &[(Healthy, 30)]), [2]);
@@ -211,6 +363,78 @@ mod tests {
             share(100, &[(Slow, 0), (Slow, 0), (Slow, 0), (Healthy, 0)]),
             [1, 1, 0, 32],
         );
+        assert_eq!(share(100, &[(Lagging, 0); 4]), [8, 8, 4, 0]);
         assert!(share(100, &[]).is_empty());
+    }
+
+    #[test]
+    fn an_unproven_webhook_has_one_notification_in_flight() {
+        for (in_flight, expected) in [(0, 1), (1, 0)] {
+            let webhook = Candidate {
+                is_proven: false,
+                ..candidate(Healthy, in_flight, 0)
+            };
+            assert_eq!(budget(100).share(&[webhook]), [expected]);
+        }
+    }
+
+    #[test]
+    fn a_store_or_a_host_uses_half_of_the_capacity_at_most() {
+        let webhooks: Vec<_> = (0..8).map(|_| candidate(Healthy, 0, 0)).collect();
+        assert_eq!(
+            budget(256).share(&webhooks),
+            [32, 32, 32, 32, 0, 0, 0, 0],
+            "of one store"
+        );
+        let of_another = |webhook: Candidate<'static>| Candidate {
+            store_id: STORES[1],
+            ..webhook
+        };
+        let mixed: Vec<_> = webhooks[..4]
+            .iter()
+            .copied()
+            .chain(webhooks[4..].iter().copied().map(of_another))
+            .collect();
+        assert_eq!(
+            budget(256).share(&mixed),
+            [32, 32, 32, 32, 0, 0, 0, 0],
+            "at one host"
+        );
+        let others: Vec<_> = (0..8)
+            .map(|index| candidate(Healthy, 0, index / 4))
+            .collect();
+        assert_eq!(budget(256).share(&others), [32; 8]);
+    }
+
+    #[test]
+    fn a_holder_uses_half_of_the_part_for_a_health_at_most() {
+        let mut budget = budget(256);
+        budget.free_by_health = [64; 4];
+        let store = Holder::Store(STORES[0]);
+        for _ in 0..31 {
+            budget.usage.add(store.clone(), Slow);
+        }
+        let slow = [candidate(Slow, 0, 0), candidate(Slow, 0, 0)];
+        assert_eq!(budget.share(&slow), [1, 0]);
+        assert_eq!(budget.exhausted(Slow).count(), 0);
+
+        budget.usage.add(store.clone(), Slow);
+
+        assert_eq!(budget.share(&slow), [0, 0]);
+        assert_eq!(budget.exhausted(Slow).collect::<Vec<_>>(), [&store]);
+        assert_eq!(budget.exhausted(Lagging).count(), 0);
+        assert_eq!(budget.share(&[candidate(Slow, 0, 1)]), [1]);
+        assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
+        budget.usage.remove(&store, Slow);
+        assert_eq!(budget.share(&slow), [1, 0]);
+    }
+
+    #[test]
+    fn what_concurrent_claims_have_reserved_is_left_to_them() {
+        let budget = ClaimBudget {
+            reserved: 120,
+            ..budget(100)
+        };
+        assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [8]);
     }
 }

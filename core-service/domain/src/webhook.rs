@@ -16,6 +16,8 @@ pub struct Webhook {
     pub api_client_id: ApiClientId,
     pub event: EventName,
     pub url: String,
+    /// The URL's host and port.
+    pub host: String,
     pub created_at: Timestamp,
     /// When the overlap of a secret rotation ends and the older secrets expire; `None` without one.
     pub overlap_ends_at: Option<Timestamp>,
@@ -205,6 +207,7 @@ mod tests {
             api_client_id: ApiClientId::new(),
             event: EventName::DeliveryCompleted,
             url: String::new(),
+            host: String::new(),
             created_at: second(registered),
             overlap_ends_at: None,
             disabled: None,

@@ -1,6 +1,6 @@
 //! Authentication: verifies bearer tokens and finds their clients.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use domain::{
     api_client::{ApiClient, Scopes},
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use process::clock::Clock;
 use sha2::{Digest, Sha256};
 use storage::Storage;
+use tokio::{sync::Mutex, time::Instant};
 use tonic::metadata::MetadataMap;
 
 use super::{caller::Caller, key_ring::KeyRing};
@@ -27,7 +28,8 @@ const CACHE_TTL: Duration = Duration::from_mins(1);
 /// Maximum number of cached callers.
 const CACHE_CAPACITY: u64 = 100_000;
 
-/// How often to check that a stream's client is still permitted. Each check is one query.
+/// How often to check that a stream's client is still permitted. The streams of a client share the
+/// query.
 const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Authenticates calls.
@@ -37,6 +39,9 @@ pub(super) struct Authenticator {
     clock: Clock,
     /// By the SHA-256 of their tokens.
     cache: moka::sync::Cache<[u8; 32], CachedCaller>,
+    /// The clients of streams by their keys, as they were checked in the last interval. Locked
+    /// during a query, so that no other stream repeats it.
+    checked: Mutex<HashMap<String, (Instant, Option<ApiClient>)>>,
 }
 
 #[derive(Clone)]
@@ -56,6 +61,7 @@ impl Authenticator {
                 .max_capacity(CACHE_CAPACITY)
                 .time_to_live(CACHE_TTL)
                 .build(),
+            checked: Mutex::default(),
         }
     }
 
@@ -129,13 +135,9 @@ impl Authenticator {
         claims: &Claims,
         now: Timestamp,
     ) -> Result<(ApiClient, ValidSecret), Error> {
-        storage::api_clients::find_by_key(self.storage.reader(), &claims.client_id)
-            .await?
-            .and_then(|client| {
-                let secret = client.find_secret(&claims.secret_id, now)?;
-                Some((client, secret))
-            })
-            .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
+        let reader = self.storage.reader();
+        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
+        with_secret(client, claims, now)
     }
 
     /// Like [`Self::authenticate`], for a stream. Returns the claims for [`Self::revoked`] too.
@@ -170,6 +172,19 @@ impl Authenticator {
         }
     }
 
+    /// The client of a stream's token, read in the last interval.
+    async fn checked_client(&self, claims: &Claims) -> Result<Option<ApiClient>, Error> {
+        let mut checked = self.checked.lock().await;
+        checked.retain(|_, (at, _)| at.elapsed() < REVOCATION_CHECK_INTERVAL);
+        if let Some((_, client)) = checked.get(&claims.client_id) {
+            return Ok(client.clone());
+        }
+        let reader = self.storage.reader();
+        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
+        checked.insert(claims.client_id.clone(), (Instant::now(), client.clone()));
+        Ok(client)
+    }
+
     /// Fails if the client of a token is no longer permitted. Reads the database instead of the
     /// cache, which does not notice at once what was changed at another core.
     async fn check_client(
@@ -182,9 +197,23 @@ impl Authenticator {
         if !keys.contains(&claims.key_id) {
             return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
         }
-        let (client, _) = self.find_client(claims, now).await?;
+        let (client, _) = with_secret(self.checked_client(claims).await?, claims, now)?;
         authorize(&caller(client, None, claims)?)
     }
+}
+
+/// A client and the secret of its token, if both are valid.
+fn with_secret(
+    client: Option<ApiClient>,
+    claims: &Claims,
+    now: Timestamp,
+) -> Result<(ApiClient, ValidSecret), Error> {
+    client
+        .and_then(|client| {
+            let secret = client.find_secret(&claims.secret_id, now)?;
+            Some((client, secret))
+        })
+        .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
 }
 
 fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Result<Caller, Error> {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    events::{EventRetention, Sequencer},
+    events::{EventFeed, EventRetention, Sequencer},
     idempotency::Idempotency,
     notifications::{AttemptWriter, Leases, NotificationCleanup, UnsentLeases},
     personal_data::DeliveryRetention,
@@ -15,6 +16,9 @@ use crate::lifecycle::Lifecycle;
 
 /// The background tasks of a core, ready to be spawned.
 pub(crate) struct Background {
+    pub(super) feed: Arc<EventFeed>,
+    /// Signalled when this core has numbered events.
+    pub(super) events_sequenced: watch::Receiver<()>,
     pub(super) sequencer: Sequencer,
     pub(super) event_retention: EventRetention,
     pub(super) delivery_retention: DeliveryRetention,
@@ -30,6 +34,8 @@ impl Background {
     /// until then and until their inputs are empty.
     pub(crate) fn spawn(self, lifecycle: &Lifecycle) -> TaskTracker {
         let Self {
+            feed,
+            events_sequenced,
             sequencer,
             event_retention,
             delivery_retention,
@@ -45,6 +51,7 @@ impl Background {
             streams_closed,
         } = lifecycle;
 
+        task_tracker.spawn(async move { feed.poll(events_sequenced).await });
         let token = shutdown.clone();
         task_tracker.spawn(async move { sequencer.run(&token).await });
         let token = shutdown.clone();

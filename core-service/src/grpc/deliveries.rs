@@ -11,6 +11,7 @@ use domain::{
     store::Store,
 };
 use process::clock::Clock;
+use prost::Message as _;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
@@ -24,7 +25,7 @@ use super::{
     notifications::{Outbox, PendingDispatch},
     pages,
     planning::{PlanRequest, PlannedDelivery, Planner},
-    quotas::DeliveryQuota,
+    quotas::DeliveryQuotas,
     quotes::{self, Quotes},
     slot_availability::Slots,
 };
@@ -40,7 +41,7 @@ pub(super) struct Deliveries {
     pub(super) quotes: Arc<Quotes>,
     pub(super) slots: Arc<Slots>,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) quota: DeliveryQuota,
+    pub(super) quotas: DeliveryQuotas,
     pub(super) metrics: Metrics,
 }
 
@@ -75,9 +76,12 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let reference = delivery.external_reference.clone();
         let reply = messages::delivery(&delivery, store);
-        let quota = self.quota;
+        let quotas = self.quotas;
+        // With a key, the response is stored too.
+        let copies = if request_key.is_absent() { 1 } else { 2 };
+        let bytes = reply.encoded_len() * copies;
         let is_alone =
-            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quota.0.is_none();
+            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
         let created = if is_alone {
             let inserted = self.storage.insert_delivery(delivery).await;
             inserted.map(|()| Response::new(reply)).map_err(Error::from)
@@ -99,8 +103,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
                         }
                     }
                     let (store_id, now) = (delivery.store_id, delivery.created_at);
-                    quota.check(transaction, store_id, now).await?;
+                    quotas.check(transaction, store_id, bytes, now).await?;
                     storage::deliveries::insert(transaction, &delivery).await?;
+                    quotas.count(transaction, store_id, bytes, now).await?;
                     Ok(reply)
                 })
             });

@@ -24,7 +24,7 @@ use super::{
     personal_data::{DeliveryRetention, PersonalData},
     planning::Planner,
     price_lists::PriceLists,
-    quotas::DeliveryQuota,
+    quotas::DeliveryQuotas,
     quotes::Quotes,
     retail_prices::RetailPrices,
     services::Services,
@@ -138,6 +138,7 @@ pub(crate) fn wire(
         metrics: metrics.clone(),
         attempt_log,
         events_written: events_written.clone(),
+        notifications_ready: notifications_ready.clone(),
     });
     let outcome_reports = Arc::new(OutcomeReports {
         streams: Arc::clone(&streams),
@@ -158,13 +159,14 @@ pub(crate) fn wire(
         leases: Arc::clone(&leases),
         shutdown: lifecycle.shutdown.clone(),
     });
-    let feed = Arc::new(EventFeed {
-        storage: Arc::clone(&storage),
-        events_sequenced: events_sequenced.clone(),
-        shutdown: lifecycle.shutdown.clone(),
-    });
+    let feed = Arc::new(EventFeed::new(
+        Arc::clone(&storage),
+        lifecycle.shutdown.clone(),
+    ));
 
     let background = Background {
+        feed: Arc::clone(&feed),
+        events_sequenced: events_sequenced.subscribe(),
         sequencer: Sequencer {
             storage: Arc::clone(&storage),
             events_written,
@@ -222,7 +224,7 @@ pub(crate) fn wire(
             quotes: Arc::clone(&quotes),
             slots: Arc::clone(&slots),
             outbox: Arc::clone(&outbox),
-            quota: DeliveryQuota(config.deliveries.deliveries_per_day),
+            quotas: DeliveryQuotas::new(config.deliveries),
             metrics: metrics.clone(),
         },
         events: Events {

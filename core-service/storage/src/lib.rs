@@ -3,6 +3,7 @@
 
 pub mod api_clients;
 pub mod backup;
+pub mod created_bytes;
 pub mod deliveries;
 pub mod delivery_pages;
 mod entity;

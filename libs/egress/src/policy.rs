@@ -168,6 +168,20 @@ impl Policy {
     }
 }
 
+/// The host and port of a URL, in one form for all ways to write them.
+pub fn host_and_port(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or_default();
+    match url.host() {
+        Some(Host::Ipv4(ip)) => SocketAddr::new(ip.into(), port).to_string(),
+        Some(Host::Ipv6(ip)) => SocketAddr::new(IpAddr::V6(ip).to_canonical(), port).to_string(),
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            format!("{name}:{port}")
+        }
+        None => String::new(),
+    }
+}
+
 /// Parses a URL by the WHATWG rules, without their tolerance for malformed texts.
 fn parse(text: &str) -> Result<Url, UrlError> {
     if text.len() > MAX_URL_LENGTH {

@@ -39,6 +39,18 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             ],
             &["store_id", "id"],
         ),
+        // The bytes that a store created in each hour of the last day.
+        table(
+            "created_bytes",
+            [
+                id("store_id"),
+                integer("hour_of_day"),
+                // The beginning of the hour.
+                instant("hour"),
+                integer("bytes"),
+            ],
+            &["store_id", "hour_of_day"],
+        ),
         table(
             "tasks",
             [

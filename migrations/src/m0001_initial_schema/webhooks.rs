@@ -3,8 +3,8 @@
 use sea_orm_migration::prelude::*;
 
 use crate::columns::{
-    bytes, id, index, instant, integer, optional_bytes, optional_flag, optional_id,
-    optional_instant, optional_integer, optional_text, partial_index, table, text,
+    bytes, flag, id, index, instant, integer, optional_bytes, optional_id, optional_instant,
+    optional_integer, optional_text, partial_index, table, text,
 };
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
@@ -17,6 +17,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 id("api_client_id"),
                 text("event"),
                 text("url"),
+                // The URL's host and port.
+                text("host"),
                 bytes("encrypted_secret"),
                 // Each prefixed with its length in two bytes, oldest first.
                 optional_bytes("encrypted_retired_secrets"),
@@ -24,8 +26,10 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 // The position in the queue; null if no notification is pending. At most the later
                 // of two instants: when the earliest of them is due, and the last claim.
                 optional_instant("next_due_at"),
-                // Whether the last attempt was slow; null before the first.
-                optional_flag("was_slow"),
+                // How long the last attempt took: healthy, lagging or slow; null before the first.
+                optional_text("receiver_health"),
+                // Whether its receiver has accepted a notification, and not only failed since.
+                flag("is_proven"),
                 // The first failure since the last success.
                 optional_instant("failing_since"),
                 instant("created_at"),
@@ -36,6 +40,19 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 optional_instant("disabled_until"),
             ],
             &["store_id", "id"],
+        ),
+        // Hosts of unproven webhooks that had an attempt: the next waits for its end and a pause.
+        table(
+            "receiver_hosts",
+            [
+                text("host"),
+                // By the clock of leases.
+                instant("in_flight_until"),
+                // Since a notification was accepted.
+                integer("failures"),
+                instant("failed_at"),
+            ],
+            &["host"],
         ),
         table(
             "notifications",
@@ -82,6 +99,7 @@ pub(super) fn indexes() -> Vec<IndexCreateStatement> {
     let by_creation = &["store_id", "webhook_id", "created_at", "id"];
     vec![
         index("webhooks_by_event", "webhooks", &["store_id", "event"]),
+        index("webhooks_by_host", "webhooks", &["store_id", "host"]),
         // Operators address a webhook without its store.
         index("webhooks_by_id", "webhooks", &["id"]),
         partial_index(

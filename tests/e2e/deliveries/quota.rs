@@ -1,5 +1,6 @@
-//! The quota of deliveries that a store creates in 24 hours.
+//! The quotas of deliveries, and of their bytes, that a store creates in 24 hours.
 
+use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -49,5 +50,64 @@ async fn a_store_creates_as_many_deliveries_in_24_hours_as_its_quota() {
     assert_quota(Database::sqlite()).await;
     if let Some(database) = Database::postgres() {
         assert_quota(database).await;
+    }
+}
+
+async fn assert_byte_quota(database: Database) {
+    let platform = Platform::start_with(database, |settings| {
+        settings.deliveries.delivery_bytes_per_day = Some(10_000);
+    })
+    .await;
+    let shop = platform.client().await;
+    let mut created = 0;
+    let rejected = loop {
+        let response = shop.post("/api/deliveries", draft()).await;
+        if response.status != 201 {
+            break response;
+        }
+        created += 1;
+    };
+    assert_eq!(rejected.status, 429, "{rejected:?}");
+    for (member, expected) in [
+        ("code", json!("too_many_deliveries")),
+        (
+            "detail",
+            json!(
+                "the store has created deliveries of 10000 bytes in 24 hours, which is its quota"
+            ),
+        ),
+        ("retryable", json!(true)),
+    ] {
+        assert_eq!(rejected.json[member], expected, "{member}");
+    }
+    assert_eq!(rejected.header("retry-after"), "86400");
+
+    // With a key, the response is stored too.
+    let other = platform.new_store_client().await;
+    let mut created_with_keys = 0;
+    loop {
+        let key = format!("key-{created_with_keys}");
+        let request = other
+            .request(Method::POST, "/api/deliveries")
+            .header("idempotency-key", key);
+        if other.send(request, draft().to_string()).await.status != 201 {
+            break;
+        }
+        created_with_keys += 1;
+    }
+    assert!(created > 4, "{created}");
+    assert_eq!(created_with_keys, created / 2);
+
+    platform.advance(SignedDuration::from_hours(24));
+    let shop = platform.client().await;
+    shop.post("/api/deliveries", draft()).await.expect(201);
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota() {
+    assert_byte_quota(Database::sqlite()).await;
+    if let Some(database) = Database::postgres() {
+        assert_byte_quota(database).await;
     }
 }

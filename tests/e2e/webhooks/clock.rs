@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use super::{deliver, iri};
+use super::{create_proven_webhook, deliver, iri};
 use crate::harness::{ApiClient, Platform, WebhookReceiver};
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -64,7 +64,7 @@ on_both_databases! {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
-        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
+        let webhook = create_proven_webhook(&client, &courier, &receiver).await;
         receiver.respond_with(500);
         for _ in 0..NOTIFICATIONS {
             deliver(&client, &courier).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{deliver, iri, wait_for_attempts};
+use super::{create_proven_webhook, deliver, iri, wait_for_attempts};
 use crate::harness::{ApiClient, Platform, WebhookReceiver};
 
 /// The delay before each retry in seconds, without jitter.
@@ -51,6 +51,8 @@ on_both_databases! {
             let expected = seconds..=seconds + seconds / 10;
             assert!(expected.contains(&delay), "{status} {retry_after}: {delay} s");
             client.delete(iri(&webhook)).await.expect(204);
+            // The longest pause of a host that has accepted nothing.
+            platform.advance(SignedDuration::from_mins(1));
         }
     }
 
@@ -81,10 +83,9 @@ on_both_databases! {
         platform: &Platform,
     ) {
         let receiver = WebhookReceiver::start().await;
+        let (client, courier) = (platform.client().await, platform.courier().await);
+        let webhook = create_proven_webhook(&client, &courier, &receiver).await;
         receiver.respond_with(500);
-        let client = platform.client().await;
-        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        let courier = platform.courier().await;
         for _ in 0..16 {
             deliver(&client, &courier).await;
         }

@@ -4,6 +4,7 @@ mod list;
 mod messages;
 mod retention;
 mod sequencer;
+mod tail;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};

@@ -1,6 +1,6 @@
 //! Streams the events of all stores as they are numbered.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc};
 
 use domain::api_client::Scope;
 use storage::Storage;
@@ -8,15 +8,15 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::messages::{cursor_error, message};
+use super::{
+    messages::{cursor_error, message},
+    tail::{Tail, TailPoller},
+};
 
 use crate::{error::Error, grpc::caller::Caller};
 
 /// The most events in one message.
-const BATCH: u64 = 100;
-
-/// How often the log is polled for events that other cores have numbered: they send no signal.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const BATCH: usize = 100;
 
 type Responses = mpsc::Sender<Result<proto::WatchEventsResponse, Status>>;
 
@@ -28,16 +28,38 @@ pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
     caller.require(Scope::TasksAll)
 }
 
-/// Streams events.
+/// Streams events. All streams read new events from one tail.
 pub(in crate::grpc) struct EventFeed {
-    pub(in crate::grpc) storage: Arc<Storage>,
-    /// Signalled when this core has numbered events.
-    pub(in crate::grpc) events_sequenced: watch::Sender<()>,
+    storage: Arc<Storage>,
+    tail: watch::Sender<Tail>,
+    /// Signalled when a stream opens.
+    opened: watch::Sender<()>,
     /// Ends the streams.
-    pub(in crate::grpc) shutdown: CancellationToken,
+    shutdown: CancellationToken,
 }
 
 impl EventFeed {
+    pub(in crate::grpc) fn new(storage: Arc<Storage>, shutdown: CancellationToken) -> Self {
+        Self {
+            storage,
+            tail: watch::Sender::new(Tail::unread()),
+            opened: watch::Sender::new(()),
+            shutdown,
+        }
+    }
+
+    /// Reads new events for all streams until shutdown. `events_sequenced` is signalled when this core
+    /// has numbered events.
+    pub(in crate::grpc) async fn poll(&self, events_sequenced: watch::Receiver<()>) {
+        let poller = TailPoller {
+            storage: &self.storage,
+            tail: &self.tail,
+            events_sequenced,
+            opened: self.opened.subscribe(),
+        };
+        poller.run(&self.shutdown).await;
+    }
+
     /// Checks the position to start after; the newest by default.
     pub(super) async fn start(&self, after: Option<i64>) -> Result<i64, Error> {
         let bounds = storage::events::bounds_of_all_stores(self.storage.reader()).await?;
@@ -56,7 +78,8 @@ impl EventFeed {
         mut after: i64,
         responses: &Responses,
     ) -> Result<(), Error> {
-        let mut events_sequenced = self.events_sequenced.subscribe();
+        let mut tail = self.tail.subscribe();
+        self.opened.send_replace(());
         loop {
             // Before the query: a caller that does not read causes no queries.
             let permit = tokio::select! {
@@ -67,30 +90,39 @@ impl EventFeed {
             let Ok(permit) = permit else {
                 return Ok(());
             };
-            let reader = self.storage.reader();
-            let events = storage::events::list_of_all_stores(reader, after, BATCH).await?;
-            // Read after the events, so that a slow reader notices when some were removed before it
-            // read them.
-            let bounds = storage::events::bounds_of_all_stores(reader).await?;
-            bounds
-                .check_cursor(after)
-                .map_err(|error| cursor_error(error, "after_position"))?;
-
+            let recent: Option<Vec<_>> = tail
+                .borrow_and_update()
+                .events_after(after)
+                .map(|events| events.take(BATCH).map(message).collect());
+            let events = match recent {
+                Some(events) => events,
+                None => self.read_log(after).await?,
+            };
             if let Some(last) = events.last() {
                 after = last.position;
-                permit.send(Ok(proto::WatchEventsResponse {
-                    events: events.iter().map(message).collect(),
-                }));
+                permit.send(Ok(proto::WatchEventsResponse { events }));
                 continue;
             }
             drop(permit);
             tokio::select! {
-                _ = events_sequenced.changed() => {}
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                _ = tail.changed() => {}
                 () = responses.closed() => return Ok(()),
                 error = &mut revoked => return Err(error),
                 () = self.shutdown.cancelled() => return Ok(()),
             }
         }
+    }
+
+    /// Reads events that are no longer in the tail.
+    async fn read_log(&self, after: i64) -> Result<Vec<proto::Event>, Error> {
+        let (reader, limit) = (self.storage.reader(), BATCH.try_into().unwrap_or(u64::MAX));
+        let events = storage::events::list_of_all_stores(reader, after, limit).await?;
+        // Read after the events, so that a slow reader notices when some were removed before it
+        // read them.
+        let bounds = storage::events::bounds_of_all_stores(reader).await?;
+        bounds
+            .check_cursor(after)
+            .map_err(|error| cursor_error(error, "after_position"))?;
+        Ok(events.iter().map(message).collect())
     }
 }

@@ -67,7 +67,7 @@ impl<'a> PendingClaim<'a> {
 
     /// What may be claimed, and the lease's token and duration.
     pub(super) fn terms(&self) -> (ClaimBudget, (Uuid, Duration)) {
-        (self.budget, (self.lease_token, LEASE_DURATION))
+        (self.budget.clone(), (self.lease_token, LEASE_DURATION))
     }
 }
 
@@ -108,6 +108,7 @@ impl Claims {
         };
         let (budget, lease) = claim.terms();
         let claimed = self.storage.write(move |transaction| {
+            let budget = budget.clone();
             Box::pin(async move {
                 let claimed =
                     storage::notifications::claim(transaction, &budget, lease, now).await?;
@@ -138,6 +139,7 @@ impl Claims {
                     lease_token,
                     webhook_id: claimed.target.webhook_id,
                     receiver_health: claimed.receiver_health,
+                    holders: claimed.target.holders(),
                     leased_at,
                 };
                 (claimed.id, in_flight)

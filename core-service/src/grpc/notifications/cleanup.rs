@@ -1,5 +1,5 @@
 //! Cancels pending notifications of disabled webhooks and removes old finished ones, in small
-//! batches.
+//! batches, and forgets old failures of hosts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -70,6 +70,7 @@ impl NotificationCleanup {
         self.storage
             .write(move |transaction| {
                 Box::pin(async move {
+                    storage::notifications::forget_old_failures(transaction, now).await?;
                     Ok(storage::notifications::remove_finished(transaction, before, BATCH).await?)
                 })
             })

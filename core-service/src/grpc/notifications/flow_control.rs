@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use domain::{
     id::{NotificationId, WebhookId},
-    scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
+    scheduling::{ByHealth, Capacity, ClaimBudget, Holder, LEASE_DURATION, ReceiverHealth, Usage},
 };
 
 /// The state of a stream's flow control.
@@ -20,24 +20,23 @@ pub(super) struct FlowControl {
     completed: u32,
     /// The part of the credit that is reserved for claims in progress.
     reserved: u32,
-    /// The parts of the concurrency limits of receivers with unknown health and of slow ones that
-    /// are reserved for claims in progress.
-    reserved_for_unknown: u32,
-    reserved_for_slow: u32,
+    /// The parts of the limit of each health that are reserved for claims in progress.
+    reserved_by_health: ByHealth,
     /// Sent to the dispatcher, or about to be, without an outcome yet.
     in_flight: HashMap<NotificationId, InFlight>,
     in_flight_by_webhook: HashMap<WebhookId, u32>,
-    unknown_in_flight: u32,
-    slow_in_flight: u32,
+    in_flight_by_health: ByHealth,
+    usage: Usage,
     is_closed: bool,
 }
 
 /// A notification on a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InFlight {
     pub(super) lease_token: Uuid,
     pub(super) webhook_id: WebhookId,
     pub(super) receiver_health: ReceiverHealth,
+    pub(super) holders: [Holder; 2],
     pub(super) leased_at: Instant,
 }
 
@@ -50,8 +49,8 @@ impl FlowControl {
     }
 
     /// Uses one credit for a notification that is about to be inserted, if the limits of its
-    /// webhook and of its receiver's health allow it; returns whether they did.
-    pub(super) fn try_use_credit(&mut self, id: NotificationId, notification: InFlight) -> bool {
+    /// webhook, its receiver's health, its store and its host allow it; returns whether they did.
+    pub(super) fn try_use_credit(&mut self, id: NotificationId, notification: &InFlight) -> bool {
         let capacity = self.capacity();
         let health = notification.receiver_health;
         let of_webhook = self
@@ -59,17 +58,14 @@ impl FlowControl {
             .get(&notification.webhook_id)
             .copied()
             .unwrap_or_default();
-        let of_health = match health {
-            ReceiverHealth::Healthy => 0,
-            ReceiverHealth::Unknown => self.unknown_in_flight,
-            ReceiverHealth::Slow => self.slow_in_flight,
-        };
+        let has_share = |holder| self.usage.remaining(capacity, holder, health) > 0;
         let is_within_limits = self.credit > self.reserved
             && of_webhook < capacity.per_webhook(health)
-            && of_health < capacity.per_health(health);
+            && self.in_flight_by_health[health as usize] < capacity.per_health(health)
+            && notification.holders.iter().all(has_share);
         if is_within_limits {
             self.credit -= 1;
-            self.insert(id, notification);
+            self.insert(id, notification.clone());
         }
         is_within_limits
     }
@@ -85,8 +81,13 @@ impl FlowControl {
     pub(super) fn begin_claim(&mut self, limit: u32) -> Option<ClaimBudget> {
         let budget = self.claim_budget(limit)?;
         self.reserved += budget.free;
-        self.reserved_for_unknown += budget.free_for_unknown.min(budget.free);
-        self.reserved_for_slow += budget.free_for_slow.min(budget.free);
+        for (reserved, free) in self
+            .reserved_by_health
+            .iter_mut()
+            .zip(budget.free_by_health)
+        {
+            *reserved += free.min(budget.free);
+        }
         Some(budget)
     }
 
@@ -97,18 +98,17 @@ impl FlowControl {
             return None;
         }
         let capacity = self.capacity();
-        let free_for = |health, used| capacity.per_health(health).saturating_sub(used);
+        let free_for = |health: ReceiverHealth| {
+            let used = self.in_flight_by_health[health as usize]
+                + self.reserved_by_health[health as usize];
+            capacity.per_health(health).saturating_sub(used)
+        };
         Some(ClaimBudget {
             capacity,
             free,
-            free_for_unknown: free_for(
-                ReceiverHealth::Unknown,
-                self.unknown_in_flight + self.reserved_for_unknown,
-            ),
-            free_for_slow: free_for(
-                ReceiverHealth::Slow,
-                self.slow_in_flight + self.reserved_for_slow,
-            ),
+            free_by_health: ReceiverHealth::ALL.map(free_for),
+            usage: self.usage.clone(),
+            reserved: self.reserved,
         })
     }
 
@@ -118,12 +118,14 @@ impl FlowControl {
         budget: &ClaimBudget,
         claimed: impl IntoIterator<Item = (NotificationId, InFlight)>,
     ) {
-        let unreserve = |reserved: &mut u32, share: u32| {
-            *reserved = reserved.saturating_sub(share.min(budget.free));
-        };
-        unreserve(&mut self.reserved, budget.free);
-        unreserve(&mut self.reserved_for_unknown, budget.free_for_unknown);
-        unreserve(&mut self.reserved_for_slow, budget.free_for_slow);
+        self.reserved = self.reserved.saturating_sub(budget.free);
+        for (reserved, free) in self
+            .reserved_by_health
+            .iter_mut()
+            .zip(budget.free_by_health)
+        {
+            *reserved = reserved.saturating_sub(free.min(budget.free));
+        }
         for (id, notification) in claimed {
             self.credit = self.credit.saturating_sub(1);
             self.insert(id, notification);
@@ -151,7 +153,7 @@ impl FlowControl {
             .extract_if(|_, notification| is_expired(notification))
             .collect();
         for (_, notification) in expired {
-            self.decrement(notification);
+            self.decrement(&notification);
         }
     }
 
@@ -161,7 +163,7 @@ impl FlowControl {
             .get(&id)
             .is_some_and(|notification| notification.lease_token == lease_token);
         if is_in_flight && let Some(notification) = self.in_flight.remove(&id) {
-            self.decrement(notification);
+            self.decrement(&notification);
         }
         is_in_flight
     }
@@ -193,34 +195,36 @@ impl FlowControl {
             .in_flight_by_webhook
             .entry(notification.webhook_id)
             .or_default() += 1;
-        match notification.receiver_health {
-            ReceiverHealth::Healthy => {}
-            ReceiverHealth::Unknown => self.unknown_in_flight += 1,
-            ReceiverHealth::Slow => self.slow_in_flight += 1,
+        let health = notification.receiver_health;
+        self.in_flight_by_health[health as usize] += 1;
+        for holder in &notification.holders {
+            self.usage.add(holder.clone(), health);
         }
         if let Some(previous) = self.in_flight.insert(id, notification) {
-            self.decrement(previous);
+            self.decrement(&previous);
         }
     }
 
-    fn decrement(&mut self, notification: InFlight) {
+    fn decrement(&mut self, notification: &InFlight) {
         if let Some(count) = self.in_flight_by_webhook.get_mut(&notification.webhook_id) {
             *count = count.saturating_sub(1);
             if *count == 0 {
                 self.in_flight_by_webhook.remove(&notification.webhook_id);
             }
         }
-        let count = match notification.receiver_health {
-            ReceiverHealth::Healthy => return,
-            ReceiverHealth::Unknown => &mut self.unknown_in_flight,
-            ReceiverHealth::Slow => &mut self.slow_in_flight,
-        };
+        let health = notification.receiver_health;
+        let count = &mut self.in_flight_by_health[health as usize];
         *count = count.saturating_sub(1);
+        for holder in &notification.holders {
+            self.usage.remove(holder, health);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::id::StoreId;
+
     use super::{ReceiverHealth::*, *};
 
     fn flow_control(credit: u32) -> FlowControl {
@@ -229,11 +233,16 @@ mod tests {
         flow
     }
 
+    /// A notification of a store and a host of its own.
     fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> InFlight {
         InFlight {
             lease_token: Uuid::now_v7(),
             webhook_id,
             receiver_health,
+            holders: [
+                Holder::Store(StoreId::new()),
+                Holder::Host(webhook_id.to_string()),
+            ],
             leased_at: Instant::now(),
         }
     }
@@ -244,7 +253,7 @@ mod tests {
             let notification = notification(WebhookId::new(), health);
             (NotificationId::new(), notification)
         })
-        .take_while(|(id, notification)| flow.try_use_credit(*id, *notification))
+        .take_while(|(id, notification)| flow.try_use_credit(*id, notification))
         .collect()
     }
 
@@ -254,7 +263,7 @@ mod tests {
         let in_flight = fill(&mut flow, Healthy);
         assert_eq!((in_flight.len(), flow.claim_budget(1).is_none()), (2, true));
 
-        let (id, notification) = in_flight[0];
+        let (id, notification) = in_flight[0].clone();
         assert!(flow.complete(id, notification.lease_token));
         assert!(!flow.complete(id, notification.lease_token), "only once");
         assert_eq!(fill(&mut flow, Healthy).len(), 0);
@@ -278,13 +287,14 @@ mod tests {
         let mut flow = flow_control(64);
         let id = WebhookId::new();
         let use_credit = |flow: &mut FlowControl, health| {
-            flow.try_use_credit(NotificationId::new(), notification(id, health))
+            flow.try_use_credit(NotificationId::new(), &notification(id, health))
         };
         assert!((0..8).all(|_| use_credit(&mut flow, Healthy)));
         assert!(!use_credit(&mut flow, Healthy));
 
-        assert_eq!(fill(&mut flow, Slow).len(), 16);
-        assert_eq!(fill(&mut flow, Unknown).len(), 32);
+        for health in [Slow, Lagging, Unknown] {
+            assert_eq!(fill(&mut flow, health).len(), 16, "{health:?}");
+        }
         assert_eq!(fill(&mut flow, Healthy).len(), 8);
     }
 
@@ -309,17 +319,20 @@ mod tests {
     fn concurrent_claims_leave_as_much_for_healthy_receivers_as_one_claim() {
         let mut flow = flow_control(64);
         let first = flow.begin_claim(20).unwrap();
-        assert_eq!((first.free_for_unknown, first.free_for_slow), (32, 16));
+        assert_eq!(first.free_by_health, [16, 64, 16, 16]);
 
         let second = flow.begin_claim(20).unwrap();
-        assert_eq!((second.free_for_unknown, second.free_for_slow), (12, 0));
+        assert_eq!(
+            (second.free_by_health, second.reserved),
+            ([0, 44, 0, 0], 20)
+        );
         flow.end_claim(&first, []);
         flow.end_claim(&second, []);
 
         let third = flow.begin_claim(64).unwrap();
         assert_eq!(
-            (third.free, third.free_for_unknown, third.free_for_slow),
-            (64, 32, 16)
+            (third.free, third.free_by_health, third.reserved),
+            (64, [16, 64, 16, 16], 0)
         );
     }
 
@@ -341,18 +354,39 @@ mod tests {
 
     #[test]
     fn a_notification_without_an_outcome_is_in_flight_until_its_lease_expires() {
-        let mut flow = flow_control(16);
+        let mut flow = flow_control(32);
         let in_flight = fill(&mut flow, Unknown);
         assert_eq!(in_flight.len(), 8);
         let leased_at = in_flight[0].1.leased_at;
 
         flow.remove_expired(leased_at);
         assert_eq!(fill(&mut flow, Unknown).len(), 0);
-        let (id, notification) = in_flight[7];
+        let (id, notification) = in_flight[7].clone();
         flow.remove_expired(notification.leased_at + LEASE_DURATION);
 
         assert!(!flow.complete(id, notification.lease_token));
-        assert_eq!(fill(&mut flow, Unknown).len(), 4, "half of the credit left");
+        assert_eq!(fill(&mut flow, Unknown).len(), 6, "a quarter of the rest");
+    }
+
+    #[test]
+    fn notifications_of_one_store_use_half_of_the_capacity_at_most() {
+        let mut flow = flow_control(64);
+        let store = Holder::Store(StoreId::new());
+        let of_store = |health| InFlight {
+            holders: [store.clone(), Holder::Host(String::new())],
+            ..notification(WebhookId::new(), health)
+        };
+        let use_credit = |flow: &mut FlowControl, health| {
+            flow.try_use_credit(NotificationId::new(), &of_store(health))
+        };
+        assert_eq!((0..32).filter(|_| use_credit(&mut flow, Slow)).count(), 8);
+        assert_eq!(
+            (0..64).filter(|_| use_credit(&mut flow, Healthy)).count(),
+            24
+        );
+
+        assert_eq!(flow.claim_budget(64).unwrap().exhausted(Healthy).count(), 2);
+        assert_eq!(fill(&mut flow, Healthy).len(), 32);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use domain::{
     id::{StoreId, WebhookId},
     scheduling::ClaimBudget,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ use super::{
 };
 use storage::{
     Storage,
-    notifications::{AttemptReport, ClaimedBatch},
+    notifications::{AttemptReport, ClaimedBatch, HostOutcomes},
 };
 
 use crate::{error::Error, metrics::Metrics};
@@ -34,6 +34,8 @@ pub(in crate::grpc) struct Outcomes {
     pub(in crate::grpc) attempt_log: AttemptLog,
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
+    /// Signalled when notifications become claimable.
+    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
 }
 
 impl Outcomes {
@@ -91,7 +93,7 @@ impl Outcomes {
         let (recorded, claim) = self
             .storage
             .write(move |transaction| {
-                let reports = Arc::clone(&reports);
+                let (reports, claim) = (Arc::clone(&reports), claim.clone());
                 Box::pin(async move {
                     let recorded = storage::notifications::apply_outcomes(
                         transaction,
@@ -119,7 +121,32 @@ impl Outcomes {
         if !self.attempt_log.add(recorded.attempts) {
             tracing::warn!("attempts are missing from the attempt log: its queue is full");
         }
+        self.record_host_outcomes(recorded.hosts, now).await;
         Ok(claim)
+    }
+
+    /// Opens or pauses hosts of unproven webhooks. If that fails, they are free again when the
+    /// lease of their notification would have expired.
+    async fn record_host_outcomes(&self, outcomes: HostOutcomes, now: Timestamp) {
+        if outcomes.is_empty() {
+            return;
+        }
+        let recorded = self.storage.write(move |transaction| {
+            let outcomes = outcomes.clone();
+            Box::pin(async move {
+                storage::notifications::record_host_outcomes(transaction, &outcomes, now).await?;
+                Ok::<_, Error>(())
+            })
+        });
+        match recorded.await {
+            Ok(()) => {
+                self.notifications_ready.send_replace(());
+            }
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot record outcomes at hosts of unproven webhooks"
+            ),
+        }
     }
 
     /// Logs webhooks that were disabled, and wakes the sequencer for their events.

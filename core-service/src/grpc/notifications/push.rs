@@ -181,6 +181,7 @@ mod tests {
             metrics: Metrics::new(),
             attempt_log: attempt_log().0,
             events_written: watch::Sender::new(()),
+            notifications_ready: notifications_ready.clone(),
         };
         let leases = Leases {
             storage,

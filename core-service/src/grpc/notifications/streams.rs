@@ -127,15 +127,16 @@ impl Streams {
     }
 
     /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
-    /// capacity; `None` if there is none.
+    /// capacity; `None` if there is none, or if others are sent first.
     pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
-        if notification.has_backlog {
+        if notification.has_backlog || !notification.is_proven {
             return None;
         }
         let in_flight = InFlight {
             lease_token: Uuid::now_v7(),
             webhook_id: notification.target.webhook_id,
             receiver_health: notification.receiver_health,
+            holders: notification.target.holders(),
             leased_at: Instant::now(),
         };
         let mut open = lock(&self.open);
@@ -143,7 +144,7 @@ impl Streams {
             stream.is_accepting()
                 && stream
                     .flow_control()
-                    .try_use_credit(notification.id, in_flight)
+                    .try_use_credit(notification.id, &in_flight)
         })?;
         // Round robin: the next notification goes to another dispatcher if there is one.
         open.rotate_left(index);

@@ -77,19 +77,21 @@ impl Webhooks {
             let parsed = request.event.parse::<EventName>();
             violations.check("event", "UNKNOWN_EVENT", parsed)
         };
-        if request.url.is_empty() {
+        let url = if request.url.is_empty() {
             violations.add("url", "REQUIRED", "is required");
+            None
         } else {
-            violations.check("url", "INVALID_URL", self.egress.check_url(&request.url));
-        }
-        match event {
-            Some(event) if violations.is_empty() => Ok(Webhook {
+            violations.check("url", "INVALID_URL", self.egress.check_url(&request.url))
+        };
+        match (event, url) {
+            (Some(event), Some(url)) if violations.is_empty() => Ok(Webhook {
                 id: WebhookId::new(),
                 store_id,
                 api_client_id,
                 event,
                 // As sent: clients compare it with the URL that they registered.
                 url: request.url,
+                host: egress::host_and_port(&url),
                 created_at: self.clock.now(),
                 overlap_ends_at: None,
                 disabled: None,

@@ -110,6 +110,29 @@ pub(crate) mod slot_booking {
     impl ActiveModelBehavior for ActiveModel {}
 }
 
+/// Rows of `created_bytes`.
+pub(crate) mod created_bytes {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "created_bytes")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub hour_of_day: i64,
+        pub hour: Instant,
+        pub bytes: i64,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
 /// Rows of `retail_price_uses`.
 pub(crate) mod retail_price_use {
     use sea_orm::entity::prelude::*;

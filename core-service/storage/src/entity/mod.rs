@@ -12,9 +12,9 @@ mod webhooks;
 
 pub(super) use self::{
     api_clients::{api_client, idempotency_key, platform_secret, signing_key},
-    deliveries::{delivery, retail_price_use, slot_booking, task},
+    deliveries::{created_bytes, delivery, retail_price_use, slot_booking, task},
     events::{event, event_counter, event_sequencer},
     geography::{geocode, zone_set},
     stores::{price_list, store, time_slot},
-    webhooks::{attempt, notification, webhook},
+    webhooks::{attempt, notification, receiver_host, webhook},
 };

@@ -16,6 +16,8 @@ pub(crate) mod webhook {
         pub api_client_id: Uuid,
         pub event: String,
         pub url: String,
+        /// The URL's host and port.
+        pub host: String,
         pub encrypted_secret: Vec<u8>,
         /// Each prefixed with its length in two bytes, oldest first.
         pub encrypted_retired_secrets: Option<Vec<u8>>,
@@ -28,12 +30,36 @@ pub(crate) mod webhook {
         pub disabled_until: Option<Instant>,
         /// The position in the queue, see `notifications::queue`.
         pub next_due_at: Option<Instant>,
-        pub was_slow: Option<bool>,
+        pub receiver_health: Option<String>,
+        pub is_proven: bool,
         pub failing_since: Option<Instant>,
     }
 
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
     pub enum Relation {}
+
+    impl ActiveModelBehavior for ActiveModel {}
+}
+
+/// Rows of `receiver_hosts`.
+pub(crate) mod receiver_host {
+    use sea_orm::entity::prelude::*;
+
+    use super::super::instant::Instant;
+
+    #[derive(Clone, Debug, DeriveEntityModel)]
+    #[sea_orm(table_name = "receiver_hosts")]
+    pub(crate) struct Model {
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub host: String,
+        /// By the clock of leases.
+        pub in_flight_until: Instant,
+        pub failures: i64,
+        pub failed_at: Instant,
+    }
+
+    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+    pub(crate) enum Relation {}
 
     impl ActiveModelBehavior for ActiveModel {}
 }

@@ -14,7 +14,7 @@ use super::{
     due_batch::{DueBatch, due_batches},
     eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
     outbox::NewNotification,
-    queue,
+    queue, receiver_hosts,
     state::{LEASED, is_pending},
 };
 
@@ -82,13 +82,10 @@ pub(super) async fn claim_from(
 ) -> Result<ClaimedBatch, Error> {
     let is_below = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
     let includes_all_webhooks = is_below(webhooks.len(), max_webhooks(budget));
-    let in_flight: Vec<_> = webhooks
-        .iter()
-        .map(|webhook| (webhook.receiver_health, webhook.in_flight))
-        .collect();
+    let candidates: Vec<_> = webhooks.iter().map(EligibleWebhook::candidate).collect();
     let shares: Vec<_> = webhooks
         .iter()
-        .zip(budget.share(&in_flight))
+        .zip(budget.share(&candidates))
         .filter(|(_, share)| *share > 0)
         .collect();
     if shares.is_empty() {
@@ -97,6 +94,11 @@ pub(super) async fn claim_from(
     // Reads one more than each share, to find out whether more are due.
     let limits = shares.iter().map(|(webhook, share)| (*webhook, share + 1));
     let mut batches = due_batches(transaction, limits.collect(), now).await?;
+    let unproven = shares
+        .iter()
+        .filter(|(webhook, _)| !webhook.is_proven && batches.contains_key(&webhook.key.1))
+        .map(|(webhook, _)| webhook.target.host.as_str());
+    let mut hosts = receiver_hosts::occupy(transaction, unproven.collect(), lease.1, now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (webhook, share) in &shares {
@@ -105,7 +107,11 @@ pub(super) async fn claim_from(
             ids: mut due,
             in_flight,
         } = batches.remove(&webhook.key.1).unwrap_or_default();
-        let limit = budget.capacity.per_webhook(webhook.receiver_health);
+        // The first unproven webhook of a host gets its place.
+        if !due.is_empty() && !webhook.is_proven && !hosts.remove(&webhook.target.host) {
+            continue;
+        }
+        let limit = webhook.candidate().limit(budget.capacity);
         let share = std::cmp::min(limit.saturating_sub(in_flight), *share);
         let share = usize::try_from(share).unwrap_or(usize::MAX);
         if due.len() > share {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use domain::{
     id::{StoreId, WebhookId},
-    scheduling::{ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth},
+    scheduling::{
+        Candidate, ClaimBudget, Holder, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth,
+    },
 };
 use jiff::Timestamp;
 use sea_orm::{
@@ -17,12 +19,13 @@ use uuid::Uuid;
 
 use super::{
     queue::{notifications_of_outer_webhook, subquery},
-    receiver_health,
+    receiver_hosts,
     state::is_leased,
 };
 
 use crate::{
     ConnectionTrait, Error,
+    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         notification,
@@ -48,14 +51,28 @@ pub(super) fn max_webhooks(budget: &ClaimBudget) -> u32 {
 pub(super) struct EligibleWebhook {
     pub(super) key: WebhookKey,
     pub(super) receiver_health: ReceiverHealth,
+    pub(super) is_proven: bool,
     pub(super) target: Target,
     /// How many of its notifications were in flight before it was locked.
     pub(super) in_flight: u32,
 }
 
-/// Whether any notification is due, whether or not there is capacity for it. Writes nothing.
+impl EligibleWebhook {
+    pub(super) fn candidate(&self) -> Candidate<'_> {
+        Candidate {
+            health: self.receiver_health,
+            is_proven: self.is_proven,
+            in_flight: self.in_flight,
+            store_id: self.key.0,
+            host: &self.target.host,
+        }
+    }
+}
+
+/// Whether any notification is due that does not wait for its host, whether or not there is
+/// capacity for it. Writes nothing.
 pub async fn is_any_due(connection: &impl ConnectionTrait, now: Timestamp) -> Result<bool, Error> {
-    exists(connection, is_due(now)).await
+    exists(connection, is_due(connection, now)).await
 }
 
 /// Whether any webhook is eligible. Writes nothing.
@@ -103,7 +120,8 @@ pub(super) async fn eligible_webhooks(
             let in_flight: i64 = row.try_get("", "in_flight")?;
             Ok(EligibleWebhook {
                 key: (StoreId(webhook.store_id), WebhookId(webhook.id)),
-                receiver_health: receiver_health::from_was_slow(webhook.was_slow),
+                receiver_health: ReceiverHealth::parse(webhook.receiver_health.as_deref()),
+                is_proven: webhook.is_proven,
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 target: webhook.try_into()?,
             })
@@ -116,36 +134,72 @@ fn is_eligible(
     budget: &ClaimBudget,
     now: Timestamp,
 ) -> Condition {
-    let is_healthy = Column::WasSlow.eq(false);
-    let mut has_budget = Condition::any().add(is_healthy.clone());
-    if budget.free_for_unknown > 0 {
-        has_budget = has_budget.add(Column::WasSlow.is_null());
-    }
-    if budget.free_for_slow > 0 {
-        has_budget = has_budget.add(Column::WasSlow.eq(true));
+    let mut has_budget = Condition::any();
+    for health in ReceiverHealth::ALL {
+        if budget.free_by_health[health as usize] > 0 {
+            has_budget = has_budget.add(has_share(budget, health));
+        }
     }
     let limit_of = |health| i64::from(budget.capacity.per_webhook(health));
-    // Slow receivers have the limit of unknown ones.
     let limit = CaseStatement::new()
-        .case(is_healthy, limit_of(ReceiverHealth::Healthy))
+        .case(Column::IsProven.eq(false), 1_i64)
+        .case(
+            has_health(ReceiverHealth::Healthy),
+            limit_of(ReceiverHealth::Healthy),
+        )
+        .case(
+            has_health(ReceiverHealth::Lagging),
+            limit_of(ReceiverHealth::Lagging),
+        )
+        // Slow receivers have the limit of unknown ones.
         .finally(limit_of(ReceiverHealth::Unknown));
-    is_due(now)
+    is_due(connection, now)
         .add(has_budget)
         .add(in_flight(connection).lt::<SimpleExpr>(limit.into()))
 }
 
-fn is_due(now: Timestamp) -> Condition {
+/// Whether a receiver has a health, and neither its store nor its host has exhausted its part.
+fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
+    let (mut stores, mut hosts) = (Vec::new(), Vec::new());
+    for holder in budget.exhausted(health) {
+        match holder {
+            Holder::Store(id) => stores.push(id.0),
+            Holder::Host(host) => hosts.push(host.as_str()),
+        }
+    }
+    let mut condition = Condition::all().add(has_health(health));
+    if !stores.is_empty() {
+        condition = condition.add(Column::StoreId.is_not_in(bucketed(stores)));
+    }
+    if !hosts.is_empty() {
+        condition = condition.add(Column::Host.is_not_in(bucketed(hosts)));
+    }
+    condition
+}
+
+fn has_health(health: ReceiverHealth) -> SimpleExpr {
+    match health.as_str() {
+        None => Column::ReceiverHealth.is_null(),
+        Some(name) => Column::ReceiverHealth.eq(name),
+    }
+}
+
+fn is_due(connection: &impl ConnectionTrait, now: Timestamp) -> Condition {
+    let may_be_called = Condition::any()
+        .add(Column::IsProven.eq(true))
+        .add(receiver_hosts::is_free(connection, now));
     Condition::all()
         .add(Column::NextDueAt.lte(Instant::from(now)))
         .add(Column::DisabledAt.is_null())
+        .add(may_be_called)
 }
 
 /// The number of notifications in flight of the webhook in the outer statement. If its receiver is
 /// healthy, a lease past the in-flight window does not count: its dispatcher has died.
 fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
     let is_counted = Condition::any()
-        .add(Column::WasSlow.is_null())
-        .add(Column::WasSlow.eq(true))
+        .add(Column::ReceiverHealth.is_null())
+        .add(Column::ReceiverHealth.ne("healthy"))
         .add(is_within_in_flight_window(connection));
     let mut count = notifications_of_outer_webhook();
     count

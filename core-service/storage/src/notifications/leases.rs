@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     cancellation::{cancel, lock_skip_locked},
-    queue,
+    queue, receiver_hosts,
     state::{PENDING, is_leased},
 };
 
@@ -86,6 +86,7 @@ async fn make_pending(
         .map(|row| ((StoreId(row.store_id), WebhookId(row.webhook_id)), now))
         .collect();
     let enabled = queue::enqueue(transaction, &due).await?;
+    receiver_hosts::free(transaction, rows.iter().map(|row| row.webhook_id)).await?;
     let not_enabled: Vec<_> = rows
         .iter()
         .filter(|row| !enabled.contains(&WebhookId(row.webhook_id)))

@@ -17,6 +17,8 @@
 //!    locked ones.
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
+//! 4. Hosts of unproven webhooks, in their order. A claim takes them last. What outcomes change in
+//!    them follows in a transaction of its own ([`record_host_outcomes`]).
 //!
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
 //! locked the webhook of every notification that it claims.
@@ -38,6 +40,7 @@ mod outcome_plan;
 mod outcomes;
 pub(super) mod queue;
 mod receiver_health;
+mod receiver_hosts;
 mod retention;
 pub(super) mod state;
 #[cfg(test)]
@@ -52,5 +55,6 @@ pub use self::{
     leases::{is_any_expired, release, release_all, release_expired, renew_all},
     outbox::{NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
+    receiver_hosts::{HostOutcomes, forget_old_failures, free_all, record_host_outcomes},
     retention::remove_finished,
 };

@@ -12,7 +12,7 @@ use sea_orm::sea_query::{CaseStatement, Expr, Query};
 use uuid::Uuid;
 
 use super::{
-    queue, receiver_health,
+    queue,
     state::{LEASED, PENDING},
 };
 
@@ -35,6 +35,8 @@ pub struct NewNotification {
     pub store_id: StoreId,
     pub delivery_id: DeliveryId,
     pub receiver_health: ReceiverHealth,
+    /// Whether the receiver has accepted notifications: until then they wait for its host.
+    pub is_proven: bool,
     /// Whether earlier notifications of its webhook are due, which are sent first.
     pub has_backlog: bool,
     pub target: Target,
@@ -71,7 +73,8 @@ pub async fn record_events(
                 event,
                 store_id,
                 delivery_id,
-                receiver_health: receiver_health::from_was_slow(subscriber.was_slow),
+                receiver_health: subscriber.receiver_health,
+                is_proven: subscriber.is_proven,
                 has_backlog: subscriber
                     .next_due_at
                     .is_some_and(|due| due <= Instant::from(now)),

@@ -90,10 +90,8 @@ impl OutcomePlan {
 
     fn summarize(&mut self, webhook: WebhookKey, report: &AttemptReport) {
         let summary = &mut self.summary;
-        match ReceiverHealth::after(&report.outcome, report.duration) {
-            ReceiverHealth::Slow => summary.slow.insert(webhook),
-            ReceiverHealth::Unknown | ReceiverHealth::Healthy => summary.slow.remove(&webhook),
-        };
+        let health = ReceiverHealth::after(&report.outcome, report.duration);
+        summary.health.insert(webhook, health);
         match report.outcome {
             Outcome::Delivered => {
                 summary.succeeded.insert(webhook);

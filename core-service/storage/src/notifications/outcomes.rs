@@ -22,6 +22,7 @@ use super::{
     leases::under_leases,
     outcome_plan::OutcomePlan,
     receiver_health::{self, Failing},
+    receiver_hosts::HostOutcomes,
     state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
 
@@ -44,6 +45,8 @@ pub struct AppliedOutcomes {
     pub gone: Vec<WebhookKey>,
     /// Webhooks disabled because they failed for too long.
     pub failing: Vec<WebhookKey>,
+    /// To be recorded once these outcomes are committed.
+    pub hosts: HostOutcomes,
 }
 
 /// Applies reports to their notifications and webhooks. A report under a lease that is no longer
@@ -76,13 +79,14 @@ pub async fn apply_outcomes(
         log_stale_lease(report);
     }
 
-    let failing = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
+    let mut failing = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
     plan.cancel_retries_except(&failing.enabled);
     schedule_retries(transaction, &plan.retried).await?;
     finish(transaction, plan.exhausted, EXHAUSTED, now).await?;
     finish(transaction, plan.cancelled, CANCELLED, now).await?;
     let mut applied = AppliedOutcomes {
         attempts: plan.attempts,
+        hosts: std::mem::take(&mut failing.hosts),
         ..AppliedOutcomes::default()
     };
     if locked.may_be_disabled {

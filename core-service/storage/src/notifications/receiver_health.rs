@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
+    consent,
     id::{StoreId, WebhookId},
     scheduling::ReceiverHealth,
 };
 use jiff::Timestamp;
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{Expr, ExprTrait as _, LockType},
+    sea_query::{CaseStatement, Expr, ExprTrait as _, LockType},
 };
 
-use super::queue::moved_forward;
+use super::{queue::moved_forward, receiver_hosts::HostOutcomes};
 
 use crate::{
     ConnectionTrait, Error,
@@ -33,8 +34,8 @@ pub(super) struct AttemptSummary {
     pub(super) last_succeeded: BTreeSet<WebhookKey>,
     /// Webhooks with a failure.
     pub(super) failed: BTreeSet<WebhookKey>,
-    /// Webhooks whose last attempt was slow.
-    pub(super) slow: BTreeSet<WebhookKey>,
+    /// The health of each webhook after its last attempt.
+    pub(super) health: BTreeMap<WebhookKey, ReceiverHealth>,
     /// The instant when the earliest retry of each webhook is due.
     pub(super) earliest_retry: BTreeMap<WebhookKey, Timestamp>,
 }
@@ -47,6 +48,8 @@ pub(super) struct Failing {
     pub(super) since: Vec<(WebhookKey, Instant)>,
     /// Those that exist and are enabled.
     pub(super) enabled: BTreeSet<WebhookKey>,
+    /// Outcomes at hosts of unproven webhooks.
+    pub(super) hosts: HostOutcomes,
 }
 
 /// The locked webhooks.
@@ -57,8 +60,8 @@ pub(super) struct LockedWebhooks {
     pub(super) may_be_disabled: bool,
 }
 
-/// Locks the webhooks that [`save`] will update, and `others`. A success that changes neither
-/// `was_slow` nor `failing_since` updates nothing: its webhook is not locked.
+/// Locks the webhooks that [`save`] will update, and `others`. A success that changes neither the
+/// health nor `failing_since` of a proven webhook updates nothing: its webhook is not locked.
 ///
 /// The lock is strong enough to disable webhooks if `gone` contains any (their receivers answered
 /// 410), or if one with a failed attempt has had no success since `failing_since`.
@@ -77,13 +80,11 @@ pub(super) async fn lock(
         || (!summary.failed.is_empty()
             && webhooks::is_any_failing_since(transaction, failed, failing_since).await?);
     let mut condition = any_of(unconditional);
-    for (keys, was_slow) in by_slowness(summary, &summary.succeeded) {
-        if !keys.is_empty() {
-            let changed = Condition::all()
-                .add(any_of(keys))
-                .add(changes_with(was_slow));
-            condition = condition.add(changed);
-        }
+    for (health, keys) in by_health(summary, summary.succeeded.iter()) {
+        let changed = Condition::all()
+            .add(any_of(keys))
+            .add(changes_with(health).add(Column::IsProven.eq(false)));
+        condition = condition.add(changed);
     }
     // The strong lock waits for transactions that enqueue: their notifications must be visible
     // when the webhook is disabled, to be cancelled.
@@ -98,23 +99,41 @@ pub(super) async fn lock(
     })
 }
 
-/// Saves the health of locked webhooks, and moves those with retries forward in the queue. Returns
-/// those with a failure.
+/// Saves the health and proofs of locked webhooks, and moves those with retries forward in the queue.
+/// Returns those with a failure.
 pub(super) async fn save(
     transaction: &impl ConnectionTrait,
     summary: &AttemptSummary,
     locked: &LockedWebhooks,
     now: Timestamp,
 ) -> Result<Failing, Error> {
-    let succeeded = summary.succeeded.intersection(&locked.keys);
-    save_successes(transaction, summary, &succeeded.copied().collect()).await?;
+    let succeeded: Vec<_> = summary.succeeded.intersection(&locked.keys).collect();
+    save_successes(transaction, summary, succeeded.iter().copied()).await?;
+    let mut failing = Failing::default();
+    failing.hosts.accepted = prove(transaction, succeeded).await?;
     let failed: Vec<_> = summary.failed.intersection(&locked.keys).collect();
     if failed.is_empty() {
-        return Ok(Failing::default());
+        return Ok(failing);
     }
-    let slow = bucketed(summary.slow.iter().map(|(_, id)| id.0));
+    let health = by_health(summary, failed.iter().copied())
+        .into_iter()
+        .fold(CaseStatement::new(), |health, (name, keys)| {
+            let ids = bucketed(keys.iter().map(|(_, id)| id.0));
+            health.case(Column::Id.is_in(ids), Expr::value(name.as_str()))
+        })
+        .finally(Expr::col(Column::ReceiverHealth));
+    let lost_since = Instant::from(consent::proof_lost_since(now));
+    let keeps_proof = Condition::all().add(Column::IsProven.eq(true)).add(
+        Condition::any()
+            .add(Column::FailingSince.is_null())
+            .add(Column::FailingSince.gt(lost_since)),
+    );
+    let is_proven = CaseStatement::new()
+        .case(keeps_proof, Expr::value(true))
+        .finally(Expr::value(false));
     let rows = Entity::update_many()
-        .col_expr(Column::WasSlow, Column::Id.is_in(slow))
+        .col_expr(Column::ReceiverHealth, health.into())
+        .col_expr(Column::IsProven, is_proven.into())
         .col_expr(
             Column::FailingSince,
             Expr::col(Column::FailingSince).if_null(Expr::value(Instant::from(now))),
@@ -131,10 +150,12 @@ pub(super) async fn save(
         .exec_with_returning(transaction)
         .await?;
     let mixed = summary.failed.intersection(&summary.last_succeeded);
-    save_successes(transaction, summary, &mixed.copied().collect()).await?;
-    let mut failing = Failing::default();
+    save_successes(transaction, summary, mixed).await?;
     for row in rows {
         let webhook = (StoreId(row.store_id), WebhookId(row.id));
+        if !row.is_proven {
+            failing.hosts.failed.insert(row.host);
+        }
         if row.disabled_at.is_some() {
             continue;
         }
@@ -148,51 +169,64 @@ pub(super) async fn save(
     Ok(failing)
 }
 
-async fn save_successes(
+async fn save_successes<'a>(
     transaction: &impl ConnectionTrait,
     summary: &AttemptSummary,
-    webhooks: &BTreeSet<WebhookKey>,
+    webhooks: impl Iterator<Item = &'a WebhookKey>,
 ) -> Result<(), Error> {
-    for (keys, was_slow) in by_slowness(summary, webhooks) {
-        if keys.is_empty() {
-            continue;
-        }
+    for (health, keys) in by_health(summary, webhooks) {
         Entity::update_many()
-            .col_expr(Column::WasSlow, Expr::value(was_slow))
+            .col_expr(Column::ReceiverHealth, Expr::value(health.as_str()))
             .col_expr(Column::FailingSince, Expr::value(None::<i64>))
             .filter(any_of(keys))
-            .filter(changes_with(was_slow))
+            .filter(changes_with(health))
             .exec(transaction)
             .await?;
     }
     Ok(())
 }
 
-/// Partitions webhooks by whether their last attempt was slow.
-fn by_slowness(
-    summary: &AttemptSummary,
-    webhooks: &BTreeSet<WebhookKey>,
-) -> [(Vec<WebhookKey>, bool); 2] {
-    let (slow, fast) = webhooks
-        .iter()
-        .copied()
-        .partition(|webhook| summary.slow.contains(webhook));
-    [(fast, false), (slow, true)]
-}
-
-/// Whether a success changes the row of a webhook.
-fn changes_with(was_slow: bool) -> Condition {
-    Condition::any()
-        .add(Column::WasSlow.is_null())
-        .add(Column::WasSlow.eq(!was_slow))
-        .add(Column::FailingSince.is_not_null())
-}
-
-/// The health in a row's `was_slow`: whether the last attempt was slow, if one has ended.
-pub(super) fn from_was_slow(was_slow: Option<bool>) -> ReceiverHealth {
-    match was_slow {
-        None => ReceiverHealth::Unknown,
-        Some(false) => ReceiverHealth::Healthy,
-        Some(true) => ReceiverHealth::Slow,
+/// Makes webhooks proven. Returns the stores and hosts of those that were not.
+async fn prove(
+    transaction: &impl ConnectionTrait,
+    succeeded: Vec<&WebhookKey>,
+) -> Result<BTreeSet<(StoreId, String)>, Error> {
+    if succeeded.is_empty() {
+        return Ok(BTreeSet::new());
     }
+    let rows = Entity::update_many()
+        .col_expr(Column::IsProven, Expr::value(true))
+        .filter(any_of(succeeded.into_iter().copied()))
+        .filter(Column::IsProven.eq(false))
+        .exec_with_returning(transaction)
+        .await?;
+    let proven = rows
+        .into_iter()
+        .map(|row| (StoreId(row.store_id), row.host));
+    Ok(proven.collect())
+}
+
+/// Groups webhooks by the health after their last attempt.
+fn by_health<'a>(
+    summary: &AttemptSummary,
+    webhooks: impl Iterator<Item = &'a WebhookKey>,
+) -> Vec<(ReceiverHealth, Vec<WebhookKey>)> {
+    let mut groups: Vec<_> = ReceiverHealth::ALL
+        .map(|health| (health, Vec::new()))
+        .into();
+    for webhook in webhooks {
+        if let Some(health) = summary.health.get(webhook) {
+            groups[*health as usize].1.push(*webhook);
+        }
+    }
+    groups.retain(|(_, webhooks)| !webhooks.is_empty());
+    groups
+}
+
+/// Whether a success after which a webhook has a health changes its row, apart from its proof.
+fn changes_with(health: ReceiverHealth) -> Condition {
+    Condition::any()
+        .add(Column::ReceiverHealth.is_null())
+        .add(Column::ReceiverHealth.ne(health.as_str()))
+        .add(Column::FailingSince.is_not_null())
 }

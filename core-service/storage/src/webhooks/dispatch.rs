@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{
     event::EventName,
     id::{StoreId, WebhookId},
+    scheduling::{Holder, ReceiverHealth},
     webhook::DisabledReason,
     webhook_secrets::Secrets,
 };
@@ -34,9 +35,22 @@ pub type WebhookKey = (StoreId, WebhookId);
 /// The URL of a webhook, and the secrets to sign with.
 #[derive(Clone, Debug)]
 pub struct Target {
+    pub store_id: StoreId,
     pub webhook_id: WebhookId,
     pub url: String,
+    /// The URL's host and port.
+    pub host: String,
     pub secrets: Secrets,
+}
+
+impl Target {
+    /// Who shares the capacity of dispatchers with others.
+    pub fn holders(&self) -> [Holder; 2] {
+        [
+            Holder::Store(self.store_id),
+            Holder::Host(self.host.clone()),
+        ]
+    }
 }
 
 #[cfg(any(test, feature = "fixture"))]
@@ -44,8 +58,10 @@ impl Target {
     /// A target for tests that only pass it on.
     pub fn example(webhook_id: WebhookId) -> Self {
         Self {
+            store_id: StoreId::new(),
             webhook_id,
             url: "https://shop.example/hook".to_owned(),
+            host: "shop.example:443".to_owned(),
             secrets: Secrets::new(Vec::new()),
         }
     }
@@ -56,8 +72,10 @@ impl TryFrom<Model> for Target {
 
     fn try_from(row: Model) -> Result<Self, Error> {
         Ok(Self {
+            store_id: StoreId(row.store_id),
             webhook_id: WebhookId(row.id),
             url: row.url.clone(),
+            host: row.host.clone(),
             secrets: webhook_secrets::from_row(row)?,
         })
     }
@@ -68,7 +86,8 @@ impl TryFrom<Model> for Target {
 pub(crate) struct Subscriber {
     pub(crate) event: EventName,
     pub(crate) next_due_at: Option<Instant>,
-    pub(crate) was_slow: Option<bool>,
+    pub(crate) receiver_health: ReceiverHealth,
+    pub(crate) is_proven: bool,
     pub(crate) target: Target,
 }
 
@@ -89,7 +108,8 @@ pub(crate) async fn subscribers(
             Ok(Subscriber {
                 event: parse_event(&row.event)?,
                 next_due_at: row.next_due_at,
-                was_slow: row.was_slow,
+                receiver_health: ReceiverHealth::parse(row.receiver_health.as_deref()),
+                is_proven: row.is_proven,
                 target: row.try_into()?,
             })
         })

@@ -26,17 +26,26 @@ use super::{
     webhook_secrets,
 };
 
+/// Inserts a webhook. It is proven if another one of its store at the same host is.
 pub async fn insert(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
     secrets: &Secrets,
 ) -> Result<(), Error> {
+    let proven = Entity::find()
+        .filter(Column::StoreId.eq(webhook.store_id.0))
+        .filter(Column::Host.eq(webhook.host.as_str()))
+        .filter(Column::IsProven.eq(true))
+        .count(connection)
+        .await?;
     let row = ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(webhook.id.0),
         api_client_id: Set(webhook.api_client_id.0),
         event: Set(webhook.event.as_str().to_owned()),
         url: Set(webhook.url.clone()),
+        host: Set(webhook.host.clone()),
+        is_proven: Set(proven > 0),
         encrypted_secret: Set(secrets.newest().to_vec()),
         encrypted_retired_secrets: Set(webhook_secrets::pack(secrets.retired())?),
         overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
@@ -223,6 +232,7 @@ impl TryFrom<Model> for Webhook {
             api_client_id: ApiClientId(row.api_client_id),
             event: parse_event(&row.event)?,
             url: row.url,
+            host: row.host,
             created_at: row.created_at.try_into()?,
             overlap_ends_at: instant::optional(row.overlap_ends_at)?,
             last_disabled_period: instant::optional(row.disabled_from)?

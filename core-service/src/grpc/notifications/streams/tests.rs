@@ -37,6 +37,7 @@ fn notification() -> NewNotification {
         store_id: StoreId::new(),
         delivery_id: DeliveryId::new(),
         receiver_health: ReceiverHealth::Healthy,
+        is_proven: true,
         has_backlog: false,
         target: Target::example(WebhookId::new()),
     }

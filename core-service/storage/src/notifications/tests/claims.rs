@@ -84,7 +84,10 @@ async fn a_webhook_that_timed_out_gets_one_notification_at_a_time_until_it_is_fa
     assert!(store.claim_for(LONG_LEASE, 128, NOW).await.is_empty());
     store.report_all(&leased, &server_error(), NOW).await;
 
-    assert_eq!(store.row(webhook_id).await.was_slow, Some(false));
+    assert_eq!(
+        store.row(webhook_id).await.receiver_health.as_deref(),
+        Some("healthy")
+    );
     assert_eq!(
         store.claim_for(LONG_LEASE, 128, NOW).await.len(),
         32,
@@ -111,7 +114,7 @@ async fn a_slow_webhook_gets_one_notification_at_a_time_whatever_its_outcome() {
         store.report_with_duration(slow, &all, NOW).await;
 
         let row = store.row(webhook_id).await;
-        assert_eq!(row.was_slow, Some(true), "{outcome:?}");
+        assert_eq!(row.receiver_health.as_deref(), Some("slow"), "{outcome:?}");
         let delivered = outcome == Outcome::Delivered;
         assert_eq!(row.failing_since.is_none(), delivered, "{outcome:?}");
         let one = store.claim_for(LONG_LEASE, 128, NOW).await;
@@ -123,7 +126,10 @@ async fn a_slow_webhook_gets_one_notification_at_a_time_whatever_its_outcome() {
         let one = store.claim_for(LONG_LEASE, 128, NOW).await;
         assert_eq!(one.len(), 1, "it is still slow");
         store.report_all(&one, &Outcome::Delivered, NOW).await;
-        assert_eq!(store.row(webhook_id).await.was_slow, Some(false));
+        assert_eq!(
+            store.row(webhook_id).await.receiver_health.as_deref(),
+            Some("healthy")
+        );
         assert_eq!(store.claim_for(LONG_LEASE, 128, NOW).await.len(), 32);
     }
 }
@@ -140,10 +146,8 @@ async fn slow_webhooks_wait_for_their_budget_and_share_it_equally() {
     assert_eq!(counts(&leased, &ids), [1; 5], "one for each new webhook");
     store.report_all(&leased, &timed_out(), NOW).await;
     let budget = |free_for_slow| ClaimBudget {
-        capacity: Capacity(256),
-        free: 100,
-        free_for_unknown: 100,
-        free_for_slow,
+        free_by_health: [100, 100, 100, free_for_slow],
+        ..budget(100)
     };
     assert!(
         !is_any_claimable(store.storage.reader(), &budget(0), NOW)

@@ -264,11 +264,10 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
         store.complete(40, NOW).await;
         let webhooks = Arc::new(Mutex::new(Vec::new()));
         let (found, claimable) = (Arc::clone(&webhooks), webhooks);
-        let budget = budget(64);
 
         let claiming = store.begin(
             move |transaction| {
-                let found = Arc::clone(&found);
+                let (found, budget) = (Arc::clone(&found), budget(64));
                 Box::pin(async move {
                     *found.lock().unwrap() =
                         eligibility::eligible_webhooks(transaction, &budget, NOW).await?;
@@ -276,7 +275,7 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
                 })
             },
             move |transaction| {
-                let webhooks = claimable.lock().unwrap().clone();
+                let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
                 let lease = (Uuid::now_v7(), LONG_LEASE);
                 Box::pin(
                     async move { claim_from(transaction, &budget, webhooks, lease, NOW).await },

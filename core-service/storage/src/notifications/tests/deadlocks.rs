@@ -45,7 +45,7 @@ impl WebhookPair {
             let row = webhook::ActiveModel {
                 store_id: Set(self.store.store_id.0),
                 id: Set(id.0),
-                was_slow: Set(Some(true)),
+                receiver_health: Set(Some("slow".to_owned())),
                 ..Default::default()
             };
             row.update(reader).await.unwrap();

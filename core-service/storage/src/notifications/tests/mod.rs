@@ -5,6 +5,7 @@ mod claims;
 mod concurrency;
 mod deadlocks;
 mod disabling;
+mod hosts;
 mod leases;
 mod listing;
 mod outcomes;
@@ -23,7 +24,7 @@ use domain::{
     event::EventName,
     id::{ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
     notification::{Failure, Outcome},
-    scheduling::{Capacity, ClaimBudget},
+    scheduling::{Capacity, ClaimBudget, Usage},
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
@@ -112,19 +113,34 @@ impl TestStore {
         (store, id)
     }
 
+    /// Adds a proven webhook at a host of its own.
     async fn add_webhook(&self) -> WebhookId {
+        let id = WebhookId::new();
+        self.add_unproven_webhook(id, &format!("{id}.example:443"))
+            .await;
+        let row = webhook::ActiveModel {
+            store_id: Set(self.store_id.0),
+            id: Set(id.0),
+            is_proven: Set(true),
+            ..Default::default()
+        };
+        row.update(self.storage.reader()).await.unwrap();
+        id
+    }
+
+    async fn add_unproven_webhook(&self, id: WebhookId, host: &str) {
         let webhook = Webhook {
-            id: WebhookId::new(),
+            id,
             store_id: self.store_id,
             api_client_id: ApiClientId::new(),
             event: EventName::DeliveryCompleted,
-            url: "https://shop.example/hook".to_owned(),
+            url: format!("https://{host}/hook"),
+            host: host.to_owned(),
             created_at: NOW,
             overlap_ends_at: None,
             disabled: None,
             last_disabled_period: None,
         };
-        let id = webhook.id;
         self.storage
             .write(move |transaction| {
                 let webhook = webhook.clone();
@@ -136,7 +152,6 @@ impl TestStore {
             })
             .await
             .unwrap();
-        id
     }
 
     /// Inserts the events of picking and completing deliveries: one notification per delivery and
@@ -190,6 +205,7 @@ impl TestStore {
         let token = Uuid::now_v7();
         let claimed = self
             .write(move |transaction| {
+                let budget = budget.clone();
                 Box::pin(async move { claim(transaction, &budget, (token, lease), now).await })
             })
             .await
@@ -236,15 +252,23 @@ impl TestStore {
                 jitter: 0,
             })
             .collect();
-        self.write(move |transaction| {
-            let reports = reports.clone();
-            Box::pin(async move {
-                let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
-                insert_attempts(transaction, &applied.attempts).await?;
-                Ok(applied)
+        let applied = self
+            .write(move |transaction| {
+                let reports = reports.clone();
+                Box::pin(async move {
+                    let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
+                    insert_attempts(transaction, &applied.attempts).await?;
+                    Ok(applied)
+                })
             })
+            .await;
+        let hosts = applied.hosts.clone();
+        self.write(move |transaction| {
+            let hosts = hosts.clone();
+            Box::pin(async move { record_host_outcomes(transaction, &hosts, now).await })
         })
-        .await
+        .await;
+        applied
     }
 
     /// Reports the same outcome for all.
@@ -336,8 +360,9 @@ fn budget(free: u32) -> ClaimBudget {
     ClaimBudget {
         capacity: Capacity(256),
         free,
-        free_for_unknown: free,
-        free_for_slow: free,
+        free_by_health: [free; 4],
+        usage: Usage::default(),
+        reserved: 0,
     }
 }
 

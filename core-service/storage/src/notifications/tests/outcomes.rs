@@ -43,7 +43,10 @@ async fn each_notification_of_a_batch_has_its_own_outcome() {
 
     assert_eq!(store.count("delivered").await, 2);
     assert_eq!(store.count("leased").await, 0);
-    assert_eq!(store.row(webhook_id).await.was_slow, Some(true));
+    assert_eq!(
+        store.row(webhook_id).await.receiver_health.as_deref(),
+        Some("slow")
+    );
     assert_eq!(store.claim(later(5)).await[0].1.id, leased[2].1.id);
     let rows = attempt::Entity::find()
         .all(store.storage.reader())
@@ -300,7 +303,8 @@ async fn any_success_ends_the_failing_period() {
         assert_eq!(row.disabled_at, None);
         let since = row.failing_since.map(|since| since.try_into().unwrap());
         assert_eq!(since, first_succeeds.then_some(days(6)));
-        assert_eq!(row.was_slow, Some(first_succeeds));
+        let expected = if first_succeeds { "slow" } else { "healthy" };
+        assert_eq!(row.receiver_health.as_deref(), Some(expected));
     }
 }
 

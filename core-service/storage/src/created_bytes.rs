@@ -1,0 +1,76 @@
+//! The bytes of deliveries that each store created, counted by the hour: a row for each hour of the
+//! day, which the same hour of the next day replaces.
+
+use domain::id::StoreId;
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{
+    ActiveValue::Set,
+    ColumnTrait, EntityTrait, QueryFilter, QueryOrder,
+    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict, SimpleExpr},
+};
+
+use super::{
+    ConnectionTrait, Error,
+    entity::{
+        created_bytes::{ActiveModel, Column, Entity},
+        instant::Instant,
+    },
+};
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Counts a store's bytes at an instant. Call last in a transaction: it locks the hour's row.
+pub async fn add(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    bytes: i64,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let hours = now.as_second().div_euclid(HOUR.as_secs());
+    let row = ActiveModel {
+        store_id: Set(store_id.0),
+        hour_of_day: Set(hours.rem_euclid(24)),
+        hour: Set(Timestamp::from_second(hours * HOUR.as_secs())
+            .unwrap_or(now)
+            .into()),
+        bytes: Set(bytes),
+    };
+    let (stored, new) = (
+        |column| Expr::col((Entity, column)),
+        |column| Expr::col(("excluded", column)),
+    );
+    let sum: SimpleExpr = CaseStatement::new()
+        .case(
+            stored(Column::Hour).eq(new(Column::Hour)),
+            stored(Column::Bytes).add(new(Column::Bytes)),
+        )
+        .finally(new(Column::Bytes))
+        .into();
+    Entity::insert(row)
+        .on_conflict(
+            OnConflict::columns([Column::StoreId, Column::HourOfDay])
+                .value(Column::Bytes, sum)
+                .value(Column::Hour, new(Column::Hour))
+                .to_owned(),
+        )
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// The bytes of each hour of a store that began after an instant, oldest first.
+pub async fn since(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    after: Timestamp,
+) -> Result<Vec<(Timestamp, i64)>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Hour.gt(Instant::from(after)))
+        .order_by_asc(Column::Hour)
+        .all(connection)
+        .await?;
+    rows.into_iter()
+        .map(|row| Ok((row.hour.try_into()?, row.bytes)))
+        .collect()
+}

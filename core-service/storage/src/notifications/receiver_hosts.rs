@@ -1,0 +1,256 @@
+//! Hosts of unproven webhooks. Only one notification is in flight to all of a host's unproven
+//! webhooks, of whichever store, and after a few failed attempts each is followed by a pause.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
+
+use domain::{
+    consent::{FAILURE_MEMORY, HEAD_START, PAUSES},
+    id::StoreId,
+};
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{
+    ActiveValue::Set,
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect, QueryTrait as _,
+    sea_query::{CaseStatement, Expr, ExprTrait as _, LockType, OnConflict, Query, SimpleExpr},
+};
+use uuid::Uuid;
+
+use crate::{
+    ConnectionTrait, Error,
+    bucketed_params::bucketed,
+    entity::{
+        instant::Instant,
+        receiver_host::{ActiveModel, Column, Entity},
+        webhook,
+    },
+    lease_clock,
+    webhooks::{self, any_of},
+};
+
+/// The outcomes of attempts at hosts of unproven webhooks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostOutcomes {
+    /// Those that accepted a notification of a store for the first time.
+    pub accepted: BTreeSet<(StoreId, String)>,
+    /// Those at which an attempt failed.
+    pub failed: BTreeSet<String>,
+}
+
+impl HostOutcomes {
+    pub fn is_empty(&self) -> bool {
+        self.accepted.is_empty() && self.failed.is_empty()
+    }
+}
+
+/// Whether the host of the webhook in the outer statement may be called for an unproven webhook.
+/// Webhooks with failed attempts wait a little longer than others.
+pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
+    let paused_after = CaseStatement::new()
+        .case(
+            webhook::Column::ReceiverHealth.is_null(),
+            pause_begins_after(SignedDuration::ZERO, now),
+        )
+        .finally(pause_begins_after(HEAD_START, now));
+    let is_occupied = Condition::any()
+        .add(Expr::col(Column::InFlightUntil).gt(lease_clock::now(connection)))
+        .add(Expr::col(Column::FailedAt).gt::<SimpleExpr>(paused_after.into()));
+    let mut occupied = Query::select();
+    occupied
+        .expr(Expr::value(1))
+        .from(Entity)
+        .and_where(
+            Expr::col((Entity, Column::Host)).equals((webhook::Entity, webhook::Column::Host)),
+        )
+        .cond_where(is_occupied);
+    Expr::not_exists(occupied)
+}
+
+/// The instant after which the last failure of a host was, if it pauses now. A pause is `longer`,
+/// except one of zero.
+fn pause_begins_after(longer: SignedDuration, now: Timestamp) -> SimpleExpr {
+    let before = |pause: SignedDuration| now.saturating_sub(pause).unwrap_or(Timestamp::MIN);
+    let last = PAUSES.last().copied().unwrap_or_default();
+    (1_i64..)
+        .zip(PAUSES)
+        .fold(CaseStatement::new(), |instant, (failures, seconds)| {
+            let pause = match seconds {
+                0 => SignedDuration::ZERO,
+                seconds => SignedDuration::from_secs(seconds) + longer,
+            };
+            let is_count = Expr::col((Entity, Column::Failures)).eq(failures);
+            instant.case(is_count, Expr::value(Instant::from(before(pause))))
+        })
+        .case(
+            Expr::col((Entity, Column::Failures)).eq(0_i64),
+            Expr::value(Instant::from(now)),
+        )
+        .finally(Expr::value(Instant::from(before(
+            SignedDuration::from_secs(last) + longer,
+        ))))
+        .into()
+}
+
+/// Occupies free hosts for a notification each, until its outcome or the end of its lease. Returns
+/// those that were free.
+pub(super) async fn occupy(
+    transaction: &impl ConnectionTrait,
+    hosts: BTreeSet<&str>,
+    lease: Duration,
+    now: Timestamp,
+) -> Result<HashSet<String>, Error> {
+    if hosts.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut insert = Query::insert();
+    insert.into_table(Entity).columns([
+        Column::Host,
+        Column::InFlightUntil,
+        Column::Failures,
+        Column::FailedAt,
+    ]);
+    for host in hosts {
+        insert.values_panic([
+            Expr::value(host),
+            lease_clock::expiry(transaction, lease),
+            Expr::value(0_i64),
+            Expr::value(0_i64),
+        ]);
+    }
+    let is_free = Condition::all()
+        .add(Expr::col((Entity, Column::InFlightUntil)).lte(lease_clock::now(transaction)))
+        .add(
+            Expr::col((Entity, Column::FailedAt))
+                .lte(pause_begins_after(SignedDuration::ZERO, now)),
+        );
+    insert
+        .on_conflict(
+            OnConflict::column(Column::Host)
+                .update_column(Column::InFlightUntil)
+                .action_cond_where(is_free)
+                .to_owned(),
+        )
+        .returning_col(Column::Host);
+    let rows = transaction.query_all(&insert).await?;
+    rows.iter()
+        .map(|row| Ok(row.try_get_by_index(0)?))
+        .collect()
+}
+
+/// Opens hosts that have accepted a notification to all webhooks of its store that have not failed,
+/// and counts the failures of others.
+pub async fn record_host_outcomes(
+    transaction: &impl ConnectionTrait,
+    outcomes: &HostOutcomes,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if !outcomes.accepted.is_empty() {
+        prove_others(transaction, &outcomes.accepted).await?;
+        let hosts = outcomes.accepted.iter().map(|(_, host)| host.as_str());
+        Entity::delete_many()
+            .filter(Column::Host.is_in(bucketed(hosts)))
+            .exec(transaction)
+            .await?;
+    }
+    if !outcomes.failed.is_empty() {
+        count_failures(transaction, &outcomes.failed, now).await?;
+    }
+    Ok(())
+}
+
+/// Makes the webhooks of stores at hosts proven, except those whose last attempt failed.
+async fn prove_others(
+    transaction: &impl ConnectionTrait,
+    accepted: &BTreeSet<(StoreId, String)>,
+) -> Result<(), Error> {
+    let mut others = Condition::any();
+    for (store_id, host) in accepted {
+        let of_host = Condition::all()
+            .add(webhook::Column::StoreId.eq(store_id.0))
+            .add(webhook::Column::Host.eq(host.as_str()))
+            .add(webhook::Column::IsProven.eq(false))
+            .add(webhook::Column::FailingSince.is_null());
+        others = others.add(of_host);
+    }
+    let others = webhooks::lock(transaction, others, LockType::NoKeyUpdate).await?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    webhook::Entity::update_many()
+        .col_expr(webhook::Column::IsProven, Expr::value(true))
+        .filter(any_of(others))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Counts a failure of each host.
+async fn count_failures(
+    transaction: &impl ConnectionTrait,
+    hosts: &BTreeSet<String>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let rows = hosts.iter().map(|host| ActiveModel {
+        host: Set(host.clone()),
+        in_flight_until: Set(Instant(0)),
+        failures: Set(1),
+        failed_at: Set(now.into()),
+    });
+    Entity::insert_many(rows)
+        .on_conflict(
+            OnConflict::column(Column::Host)
+                .update_columns([Column::InFlightUntil, Column::FailedAt])
+                .value(
+                    Column::Failures,
+                    Expr::col((Entity, Column::Failures)).add(1_i64),
+                )
+                .to_owned(),
+        )
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Frees the hosts of webhooks, whose notifications were leased but not sent.
+pub(super) async fn free(
+    transaction: &impl ConnectionTrait,
+    webhooks: impl IntoIterator<Item = Uuid>,
+) -> Result<(), Error> {
+    let hosts = webhook::Entity::find()
+        .select_only()
+        .column(webhook::Column::Host)
+        .filter(webhook::Column::Id.is_in(bucketed(webhooks)))
+        .filter(webhook::Column::IsProven.eq(false))
+        .into_query();
+    Entity::update_many()
+        .col_expr(Column::InFlightUntil, Expr::value(0_i64))
+        .filter(Column::Host.in_subquery(hosts))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Frees all hosts: the previous process had another lease clock.
+pub async fn free_all(transaction: &impl ConnectionTrait) -> Result<(), Error> {
+    Entity::update_many()
+        .col_expr(Column::InFlightUntil, Expr::value(0_i64))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}
+
+/// Forgets failures of long ago.
+pub async fn forget_old_failures(
+    transaction: &impl ConnectionTrait,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let before = now.saturating_sub(FAILURE_MEMORY).unwrap_or(Timestamp::MIN);
+    Entity::delete_many()
+        .filter(Column::FailedAt.lt(Instant::from(before)))
+        .filter(Expr::col(Column::InFlightUntil).lt(lease_clock::now(transaction)))
+        .exec(transaction)
+        .await?;
+    Ok(())
+}

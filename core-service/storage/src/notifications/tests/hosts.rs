@@ -1,0 +1,260 @@
+//! Hosts of unproven webhooks, on both databases.
+
+use domain::{
+    consent::FAILURE_MEMORY,
+    scheduling::{Holder, ReceiverHealth},
+};
+
+use super::{claims::counts, *};
+use crate::entity::receiver_host;
+
+const HOST: &str = "shop.example:443";
+
+/// A store on each database, with unproven webhooks at one host.
+async fn stores(webhooks: usize) -> Vec<(TestStore, Vec<WebhookId>)> {
+    let mut stores = Vec::new();
+    for store in [Some(TestStore::new().await), TestStore::on_postgres().await] {
+        let Some(store) = store else { continue };
+        let ids = store.add_unproven_webhooks(webhooks).await;
+        stores.push((store, ids));
+    }
+    stores
+}
+
+impl TestStore {
+    async fn add_unproven_webhooks(&self, count: usize) -> Vec<WebhookId> {
+        let mut ids = Vec::new();
+        for _ in 0..count {
+            let id = WebhookId::new();
+            self.add_unproven_webhook(id, HOST).await;
+            ids.push(id);
+        }
+        ids
+    }
+
+    /// Another store in the same database.
+    fn another(&self) -> Self {
+        Self {
+            store_id: StoreId::new(),
+            ..self.handle()
+        }
+    }
+
+    async fn is_any_claimable(&self, now: Timestamp) -> bool {
+        let reader = self.storage.reader();
+        let is_any_due = is_any_due(reader, now).await.unwrap();
+        let claimable = is_any_claimable(reader, &budget(10), now).await.unwrap();
+        assert_eq!(claimable, is_any_due, "what waits for its host is not due");
+        claimable
+    }
+}
+
+#[tokio::test]
+async fn unproven_webhooks_of_all_stores_at_a_host_have_one_notification_in_flight() {
+    for (store, _) in stores(3).await {
+        let other = store.another();
+        other.add_unproven_webhooks(3).await;
+        store.complete(2, NOW).await;
+        other.complete(2, NOW).await;
+
+        assert_eq!(store.claim(NOW).await.len(), 1);
+
+        assert!(!store.is_any_claimable(later(3600)).await);
+        assert!(store.claim(later(3600)).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn after_three_failures_a_host_pauses_twice_as_long_each_time_up_to_a_minute() {
+    for (store, _) in stores(100).await {
+        store.complete(10, NOW).await;
+        let mut now = NOW;
+        let mut starts = Vec::new();
+        while now < later(600) {
+            let leased = store.claim(now).await;
+            if !leased.is_empty() {
+                assert_eq!(leased.len(), 1);
+                store.report_all(&leased, &server_error(), now).await;
+                starts.push(now.as_second());
+            }
+            now += SignedDuration::from_secs(1);
+        }
+
+        // Each of the 100 webhooks comes before those that have failed.
+        let pauses: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let expected = [1, 1, 1, 3, 6, 12, 24, 48].into_iter().chain([60; 8]);
+        assert_eq!(pauses, expected.collect::<Vec<_>>());
+    }
+}
+
+/// Else a shop whose webhooks fail would delay those of others at a common host for ever.
+#[tokio::test]
+async fn a_webhook_without_attempts_comes_before_those_that_failed() {
+    for (store, ids) in stores(70).await {
+        store.complete(1, NOW).await;
+        let mut now = NOW;
+        for _ in &ids {
+            let leased = store.claim(now).await;
+            assert_eq!(leased.len(), 1, "{now}");
+            store.report_all(&leased, &server_error(), now).await;
+            now += SignedDuration::from_mins(1);
+        }
+        let other = store.another();
+        let new = other.add_unproven_webhooks(1).await;
+        other.complete(1, now).await;
+
+        // The pause ended this moment.
+        let leased = store.claim(now).await;
+
+        assert_eq!(counts(&leased, &new), [1]);
+        store.report_all(&leased, &Outcome::Delivered, now).await;
+        assert_eq!(
+            store.claim(later(100_000)).await.len(),
+            1,
+            "the other store's webhooks are still unproven"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_accepts_opens_at_once_for_all_webhooks_of_the_store() {
+    for (store, ids) in stores(2).await {
+        let other = store.another();
+        other.add_unproven_webhooks(1).await;
+        store.complete(40, NOW).await;
+        other.complete(40, NOW).await;
+        let leased = store.claim(NOW).await;
+
+        store.report_all(&leased, &Outcome::Delivered, NOW).await;
+
+        let more = store.claim_for(LONG_LEASE, 128, NOW).await;
+        let of_first = counts(&more, &ids);
+        let first = usize::from(counts(&leased, &ids)[0] == 0);
+        let mut expected = [1, 1];
+        expected[first] = 32;
+        assert_eq!(of_first, expected, "the second has had no attempt yet");
+        assert_eq!(more.len(), 34, "and one of the other store");
+        let new = store.add_unproven_webhooks(1).await;
+        assert!(store.row(new[0]).await.is_proven);
+        assert!(
+            !other
+                .row(other.add_unproven_webhooks(1).await[0])
+                .await
+                .is_proven
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_that_only_fails_for_a_minute_is_unproven_and_one_beside_it_is_not() {
+    for (store, ids) in stores(2).await {
+        store.complete(1, NOW).await;
+        let leased = store.claim(NOW).await;
+        store.report_all(&leased, &Outcome::Delivered, NOW).await;
+        let leased = store.claim(NOW).await;
+        let failing = leased[0].1.target.webhook_id;
+        store.report_all(&leased, &server_error(), NOW).await;
+        for (seconds, expected) in [(59, true), (400, false)] {
+            let leased = store.claim(later(seconds)).await;
+            store
+                .report_all(&leased, &server_error(), later(seconds))
+                .await;
+            assert_eq!(store.row(failing).await.is_proven, expected, "{seconds}");
+        }
+        let healthy = ids.into_iter().find(|id| *id != failing).unwrap();
+        assert!(store.row(healthy).await.is_proven);
+
+        // What the other one accepts proves nothing about it.
+        store.complete(3, later(400)).await;
+        let leased = store.claim(later(400)).await;
+        assert_eq!(counts(&leased, &[healthy, failing]), [3, 1]);
+        let (of_failing, leased): (Vec<_>, Vec<_>) = leased
+            .into_iter()
+            .partition(|(_, claimed)| claimed.target.webhook_id == failing);
+        store
+            .report_all(&leased, &Outcome::Delivered, later(400))
+            .await;
+        assert!(!store.row(failing).await.is_proven);
+        store
+            .report_all(&of_failing, &Outcome::Delivered, later(400))
+            .await;
+        assert!(store.row(failing).await.is_proven);
+    }
+}
+
+/// The clock does not advance: only the release frees the host.
+#[tokio::test]
+async fn a_notification_that_was_not_sent_frees_its_host() {
+    for (store, _) in stores(1).await {
+        store.complete(2, NOW).await;
+        let leased = store.claim(NOW).await;
+        let unsent = [(leased[0].1.id, leased[0].0)];
+        let released = store
+            .write(move |transaction| {
+                Box::pin(async move { release(transaction, &unsent, NOW).await })
+            })
+            .await;
+
+        assert_eq!(released, 1);
+        assert_eq!(store.claim(NOW).await.len(), 1);
+        store
+            .write(|transaction| Box::pin(async move { free_all(transaction).await }))
+            .await;
+        assert!(
+            store.claim(NOW).await.is_empty(),
+            "the webhook has one in flight"
+        );
+    }
+}
+
+#[tokio::test]
+async fn old_failures_are_forgotten() {
+    for (store, _) in stores(1).await {
+        store.complete(2, NOW).await;
+        let leased = store.claim(NOW).await;
+        store.report_all(&leased, &server_error(), NOW).await;
+        let count = async |now| {
+            store
+                .write(move |transaction| {
+                    Box::pin(async move { forget_old_failures(transaction, now).await })
+                })
+                .await;
+            receiver_host::Entity::find()
+                .count(store.storage.reader())
+                .await
+                .unwrap()
+        };
+
+        let long_after = NOW + FAILURE_MEMORY;
+        assert_eq!(count(long_after).await, 1);
+        let longer_after = long_after + SignedDuration::from_micros(1);
+        assert_eq!(count(longer_after).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn webhooks_of_a_store_or_host_with_an_exhausted_part_are_not_eligible() {
+    for (store, _) in stores(0).await {
+        let other = store.another();
+        let (id, other_id) = (store.add_webhook().await, other.add_webhook().await);
+        store.complete(1, NOW).await;
+        other.complete(1, NOW).await;
+        for holder in [
+            Holder::Store(store.store_id),
+            Holder::Host(store.row(id).await.host),
+        ] {
+            let mut budget = budget(10);
+            for _ in 0..32 {
+                budget.usage.add(holder.clone(), ReceiverHealth::Unknown);
+            }
+
+            let leased = store.claim_within(budget, LONG_LEASE, NOW).await;
+
+            assert_eq!(counts(&leased, &[id, other_id]), [0, 1]);
+            store
+                .report_all(&leased, &failed(Failure::Connect, None), NOW)
+                .await;
+            other.complete(1, NOW).await;
+        }
+    }
+}
