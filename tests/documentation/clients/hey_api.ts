@@ -10,7 +10,7 @@ import { isVerified, receive } from "./receiver";
 
 async function main(): Promise<void> {
   const [baseUrl, client_id, client_secret] = process.argv.slice(2);
-  client.setConfig({ baseUrl, throwOnError: true });
+  client.setConfig({ baseUrl });
   const options = { throwOnError: true } as const;
 
   const token = await issueToken({
@@ -55,4 +55,7 @@ async function main(): Promise<void> {
   receiver.close();
 }
 
-void main();
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -4,8 +4,12 @@
 
 [, $folder, $base, $key, $secret] = $argv;
 require_once 'GuzzleHttp/autoload.php';
+// Only for classes of the client: it also asks for classes that do not exist.
 spl_autoload_register(function (string $class) use ($folder): void {
-    require $folder . '/lib/' . str_replace(['OpenAPI\\Client\\', '\\'], ['', '/'], $class) . '.php';
+    $file = $folder . '/lib/' . str_replace(['OpenAPI\\Client\\', '\\'], ['', '/'], $class) . '.php';
+    if (is_file($file)) {
+        require $file;
+    }
 });
 
 use OpenAPI\Client\Api;
@@ -30,15 +34,15 @@ $dropoff = new Model\DropoffDraft(['address' => $address, 'before' => 'tomorrow 
 $price = (new Api\RetailPricesApi(null, $config))->calculateRetailPrice(new Model\DeliveryDraft(['dropoff' => $dropoff]));
 check($price->getAmount() === 499, 'price');
 
-$draft = new Model\DeliveryDraft(['dropoff' => $dropoff, 'retail_price' => $price->getId()]);
-$delivery = $deliveries->createDelivery($draft, substr($price->getId(), -32));
+$draft = new Model\DeliveryDraft(['dropoff' => $dropoff, 'retail_price' => $price->getAtId()]);
+$delivery = $deliveries->createDelivery($draft, substr($price->getAtId(), -32));
 check($delivery->getPrice()->getAmount() === 499, 'create');
 
 $task = (new Api\TasksApi(null, $config))->getTask($delivery->getDropoff()->getId());
 check((string) $task->getStatus() === 'TODO', 'poll');
 
 $listed = $deliveries->listDeliveries(1);
-check($listed->getHydramember()[0]->getId() === $delivery->getId(), 'list');
+check($listed->getHydraMember()[0]->getId() === $delivery->getId(), 'list');
 
 $webhooks = new Api\WebhooksApi(null, $config);
 $webhook = $webhooks->createWebhook(new Model\WebhookDraft(['event' => 'delivery.completed', 'url' => 'http://127.0.0.1:9/']));

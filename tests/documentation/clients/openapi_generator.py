@@ -29,7 +29,7 @@ task = client.TasksApi(shop).get_task(delivery.dropoff.id)
 assert task.status == client.TaskStatus.TODO, task
 
 listed = deliveries.list_deliveries(items_per_page=1)
-assert [member.id for member in listed.hydramember] == [delivery.id], listed
+assert [member.id for member in listed.hydra_member] == [delivery.id], listed
 
 try:
     deliveries.create_delivery(DeliveryDraft(dropoff=DropoffDraft(address=DropoffDraftAddress(" "))))

@@ -12,7 +12,8 @@ async function main(): Promise<void> {
   const token = await new AccessTokensApi(new Configuration({ basePath })).issueToken({
     grantType: "client_credentials", scope: "deliveries tasks", clientId, clientSecret,
   });
-  const shop = new Configuration({ basePath, accessToken: token.accessToken });
+  // This generator adds no `Bearer` to tokens of OAuth 2.0.
+  const shop = new Configuration({ basePath, accessToken: `Bearer ${token.accessToken}` });
   const deliveries = new DeliveriesApi(shop);
 
   const deliveryDraft: DeliveryDraft = {
@@ -52,4 +53,7 @@ async function main(): Promise<void> {
   receiver.close();
 }
 
-void main();
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});
