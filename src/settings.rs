@@ -7,8 +7,8 @@ use std::{
 
 use clap::Args;
 use core_service::{
-    DEFAULT_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig, RouterConfig,
-    WebhookConfig,
+    DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig,
+    RouterConfig, WebhookConfig,
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
@@ -88,7 +88,7 @@ pub struct Settings {
         long,
         env = "DELIVERY_DATABASE_CONNECTIONS",
         value_name = "NUMBER",
-        default_value_t = DEFAULT_CONNECTIONS,
+        default_value_t = DEFAULT_DATABASE_CONNECTIONS,
         value_parser = number::within((1_u32, 1000), 50)
     )]
     pub database_connections: u32,
@@ -202,7 +202,7 @@ impl Settings {
             database_url: None,
             database_url_file: None,
             database_verification: DatabaseVerification::default(),
-            database_connections: DEFAULT_CONNECTIONS,
+            database_connections: DEFAULT_DATABASE_CONNECTIONS,
             allow_plaintext: false,
             health_listen: None,
             public_url: None,

@@ -22,7 +22,7 @@ use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
-pub use storage::{DEFAULT_CONNECTIONS, DatabaseVerification};
+pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification};
 
 use crate::{rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
 
@@ -78,7 +78,7 @@ pub struct Config {
         long,
         env = "DELIVERY_DATABASE_CONNECTIONS",
         value_name = "NUMBER",
-        default_value_t = DEFAULT_CONNECTIONS,
+        default_value_t = DEFAULT_DATABASE_CONNECTIONS,
         value_parser = number::within((1_u32, 1000), 50)
     )]
     pub database_connections: u32,
@@ -362,7 +362,7 @@ impl Config {
             database_url: Some(database_url.into()),
             database_url_file: None,
             database_verification: DatabaseVerification::default(),
-            database_connections: DEFAULT_CONNECTIONS,
+            database_connections: DEFAULT_DATABASE_CONNECTIONS,
             master_key_file,
             gazetteer_file: PathBuf::from("addresses.sqlite"),
             geocoding: GeocodingConfig::default(),

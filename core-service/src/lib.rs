@@ -28,8 +28,8 @@ pub use backup::{
 };
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DEFAULT_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig, TlsConfig,
-    WebhookConfig,
+    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig,
+    TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
 pub use master_keys::{KeyId, MasterKeyCommand};

@@ -116,8 +116,8 @@ fn geocoder(
     Ok(Box::new(Chain(chain)))
 }
 
-/// Opens the secret box. A new master key is created only for a database without encrypted
-/// secrets, because it could not decrypt them.
+/// Opens the secret box. With `create`, creates the master key file if the database has no
+/// encrypted secrets yet: a new key could not decrypt them.
 pub(crate) async fn open_secret_box(
     storage: &Storage,
     master_key_file: &Path,

@@ -49,7 +49,7 @@ pub(crate) struct Access {
     #[command(flatten)]
     core: CoreConfig,
 
-    /// Key of a command to repeat: if the command has taken effect, it only prints the same output
+    /// Idempotency key: a command repeated with it takes effect once and prints the same output
     ///
     /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Ignored by
     /// commands that change nothing, and by `tasks complete` and `addresses import`, which can

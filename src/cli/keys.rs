@@ -51,7 +51,8 @@ enum Command {
 #[group(required = true, multiple = false)]
 struct Revoked {
     /// Id of the key: the `kid` of its tokens
-    #[arg(value_name = "ID")]
+    // One in 64 ids begins with a hyphen.
+    #[arg(value_name = "ID", allow_hyphen_values = true)]
     key: Option<String>,
     /// All keys
     #[arg(long)]
@@ -148,5 +149,31 @@ impl Resource for Key {
                 self.accepted_until.clone().unwrap_or_default(),
             ),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        revoked: Revoked,
+    }
+
+    #[test]
+    fn the_id_of_a_key_may_begin_with_a_hyphen() {
+        for id in ["-TkZ", "--Zk", "_k"] {
+            let command = Command::try_parse_from(["revoke", id]).unwrap();
+            assert_eq!(
+                (command.revoked.key.as_deref(), command.revoked.all),
+                (Some(id), false)
+            );
+        }
+        let command = Command::try_parse_from(["revoke", "--all"]).unwrap();
+        assert_eq!((command.revoked.key, command.revoked.all), (None, true));
     }
 }

@@ -45,7 +45,7 @@ on_both_databases! {
         assert_no_more_notifications(&client, &receiver).await;
     }
 
-    /// "Completing a cancelled task: 409", over REST and gRPC, and it changes nothing.
+    /// Completing a cancelled task is 409, over REST and gRPC, and it changes nothing.
     async fn a_task_of_a_cancelled_delivery_cannot_be_completed(platform: &Platform) {
         let client = platform.client().await;
         let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
@@ -69,7 +69,7 @@ on_both_databases! {
         assert_eq!(json_ld(&client.get(iri(&delivery)).await, 200), before);
     }
 
-    /// "allowed while no task is done, else 409", for either task.
+    /// 409, for either task.
     async fn a_delivery_with_a_done_task_cannot_be_cancelled(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
@@ -105,7 +105,7 @@ on_both_databases! {
         assert_eq!(json_ld(&client.get(path).await, 200), delivery);
     }
 
-    /// "a booked slot is given back": once, also if the dropoff's own window starts later than the
+    /// Once, also if the dropoff's own window starts later than the
     /// slot, and only if the delivery had booked it.
     async fn a_cancelled_delivery_releases_its_booking_once(platform: &Platform) {
         let client = platform.client().await;

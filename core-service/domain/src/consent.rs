@@ -1,5 +1,5 @@
 //! Consent: a receiver consents to notifications by accepting one. A webhook is proven once it has;
-//! until then its host gets a trickle, however many webhooks of how many stores name it.
+//! until then a store calls its host at a limited rate, with however many webhooks.
 
 use jiff::{SignedDuration, Timestamp};
 

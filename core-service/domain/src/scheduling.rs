@@ -118,8 +118,8 @@ impl Capacity {
 /// Notifications in flight by health.
 pub type ByHealth = [u32; ReceiverHealth::ALL.len()];
 
-/// Who shares the capacity: each holder may use half of it, and half of the part for each health,
-/// so that the other half is left for others.
+/// Who shares the capacity: each holder may use three quarters of it, and half of the part for each
+/// health but healthy, so that the rest is left for others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Store(StoreId),
@@ -153,10 +153,13 @@ impl Usage {
     /// How many more notifications to receivers of a health a holder may have in flight.
     pub fn remaining(&self, capacity: Capacity, holder: &Holder, health: ReceiverHealth) -> u32 {
         let used = self.0.get(holder).copied().unwrap_or_default();
-        let half = |limit: u32| (limit / 2).max(1);
-        let of_all = half(capacity.0).saturating_sub(used.iter().sum());
-        let of_health = half(capacity.per_health(health)).saturating_sub(used[health as usize]);
-        of_all.min(of_health)
+        let limit = (capacity.0 - capacity.0 / 4).max(1);
+        let of_all = limit.saturating_sub(used.iter().sum());
+        if health == ReceiverHealth::Healthy {
+            return of_all;
+        }
+        let of_health = (capacity.per_health(health) / 2).max(1);
+        of_all.min(of_health.saturating_sub(used[health as usize]))
     }
 }
 
@@ -208,6 +211,12 @@ impl ClaimBudget {
     pub fn exhausted(&self, health: ReceiverHealth) -> impl Iterator<Item = &Holder> {
         let holders = self.usage.0.keys();
         holders.filter(move |holder| self.remaining(&self.usage, holder, health) == 0)
+    }
+
+    /// Whether a holder that has nothing in flight may have a notification to a receiver of a health.
+    pub fn admits_new_holder(&self, health: ReceiverHealth) -> bool {
+        let holder = Holder::Host(String::new());
+        self.remaining(&Usage::default(), &holder, health) > 0
     }
 
     fn remaining(&self, usage: &Usage, holder: &Holder, health: ReceiverHealth) -> u32 {
@@ -379,11 +388,11 @@ mod tests {
     }
 
     #[test]
-    fn a_store_or_a_host_uses_half_of_the_capacity_at_most() {
+    fn a_store_or_a_host_uses_three_quarters_of_the_capacity_at_most() {
         let webhooks: Vec<_> = (0..8).map(|_| candidate(Healthy, 0, 0)).collect();
         assert_eq!(
             budget(256).share(&webhooks),
-            [32, 32, 32, 32, 0, 0, 0, 0],
+            [32, 32, 32, 32, 32, 32, 0, 0],
             "of one store"
         );
         let of_another = |webhook: Candidate<'static>| Candidate {
@@ -397,7 +406,7 @@ mod tests {
             .collect();
         assert_eq!(
             budget(256).share(&mixed),
-            [32, 32, 32, 32, 0, 0, 0, 0],
+            [32, 32, 32, 32, 32, 32, 0, 0],
             "at one host"
         );
         let others: Vec<_> = (0..8)
@@ -432,7 +441,7 @@ mod tests {
     #[test]
     fn what_concurrent_claims_have_reserved_is_left_to_them() {
         let budget = ClaimBudget {
-            reserved: 120,
+            reserved: 184,
             ..budget(100)
         };
         assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [8]);

@@ -19,7 +19,7 @@ use super::{
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Counts a store's bytes at an instant. Call last in a transaction: it locks the hour's row.
+/// Counts a store's bytes at an instant. Call late in a transaction: it locks the hour's row.
 pub async fn add(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,

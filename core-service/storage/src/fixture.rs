@@ -21,7 +21,7 @@ use iso_currency::Currency;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use tempfile::TempDir;
 
-use super::{DEFAULT_CONNECTIONS, Storage};
+use super::{DEFAULT_DATABASE_CONNECTIONS, Storage};
 
 /// A new `SQLite` database, deleted with the directory.
 pub async fn sqlite() -> (TempDir, Arc<Storage>) {
@@ -33,7 +33,12 @@ pub async fn sqlite() -> (TempDir, Arc<Storage>) {
 /// As [`sqlite`], with another timeout for writes.
 pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::connect_with(&url(&directory), DEFAULT_CONNECTIONS, write_timeout).await;
+    let storage = Storage::connect_with(
+        &url(&directory),
+        DEFAULT_DATABASE_CONNECTIONS,
+        write_timeout,
+    )
+    .await;
     (directory, Arc::new(storage.unwrap()))
 }
 
@@ -42,12 +47,14 @@ pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc
 pub async fn postgres() -> Option<Arc<Storage>> {
     let url = postgres_cluster::create_database()?;
     Some(Arc::new(
-        Storage::connect(&url, DEFAULT_CONNECTIONS).await.unwrap(),
+        Storage::connect(&url, DEFAULT_DATABASE_CONNECTIONS)
+            .await
+            .unwrap(),
     ))
 }
 
 pub async fn open(directory: &TempDir) -> Storage {
-    Storage::connect(&url(directory), DEFAULT_CONNECTIONS)
+    Storage::connect(&url(directory), DEFAULT_DATABASE_CONNECTIONS)
         .await
         .unwrap()
 }

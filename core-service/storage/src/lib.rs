@@ -55,5 +55,5 @@ pub use self::{
     health_check::HealthCheck,
     reader::Reader,
     schema::NOT_BOOTSTRAPPED,
-    storage::{DEFAULT_CONNECTIONS, Storage},
+    storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
 };

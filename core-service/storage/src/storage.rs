@@ -41,7 +41,7 @@ enum Writer {
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The default limit of connections to `PostgreSQL`.
-pub const DEFAULT_CONNECTIONS: u32 = 20;
+pub const DEFAULT_DATABASE_CONNECTIONS: u32 = 20;
 
 impl Storage {
     /// Opens the database and migrates its schema to this version; creates it if there is none. With

@@ -74,7 +74,7 @@ impl Network {
     /// Converts an IPv4-mapped network: `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
     fn unmapped(self) -> Self {
         match (self.first.to_canonical(), self.prefix.checked_sub(96)) {
-            // An IPv4 network has a prefix of at most 32.
+            // Not for a network that is IPv4 already: its prefix is at most 32.
             (IpAddr::V4(first), Some(prefix)) => Self {
                 first: IpAddr::V4(first),
                 prefix,

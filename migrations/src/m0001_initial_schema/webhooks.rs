@@ -45,6 +45,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "receiver_hosts",
             [
+                id("store_id"),
                 text("host"),
                 // By the clock of leases.
                 instant("in_flight_until"),
@@ -52,7 +53,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 integer("failures"),
                 instant("failed_at"),
             ],
-            &["host"],
+            &["store_id", "host"],
         ),
         table(
             "notifications",

@@ -10,7 +10,7 @@ use crate::{
 
 /// A session lets the reader reach the tasks, cancels the delivery, and lets the reader go on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delivery_that_is_cancelled_while_it_is_read_is_shown_with_its_tasks_of_then() {
+async fn a_delivery_that_is_cancelled_while_it_is_read_is_shown_consistently_with_its_tasks() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let Some(cluster) = Cluster::start().await else {
         return;

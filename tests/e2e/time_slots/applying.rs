@@ -9,8 +9,7 @@ use crate::harness::{
 };
 
 on_both_databases! {
-    /// "Makes a definition the store's default time slot": immediately, also repeatedly at one
-    /// instant.
+    /// Also if several are applied while the clock stands still.
     async fn an_applied_time_slot_replaces_the_previous_one_immediately(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
@@ -26,7 +25,7 @@ on_both_databases! {
         }
     }
 
-    /// An invalid definition is rejected with one violation per error at `line:column`, and the
+    /// An invalid definition is rejected with one violation per mistake, at `line:column`, and the
     /// current time slot stays; only an operator may apply one.
     async fn an_invalid_time_slot_is_rejected_and_the_current_one_stays(platform: &Platform) {
         let definitions = Definitions::as_operator(platform).await;

@@ -57,7 +57,7 @@ on_both_databases! {
         assert_eq!(all.take_max_open(), CAPACITY / 8);
     }
 
-    async fn a_store_whose_receivers_stop_responding_leaves_half_of_the_capacity_to_others(
+    async fn a_store_whose_receivers_stop_responding_leaves_a_quarter_of_the_capacity_to_others(
         platform: &Platform,
     ) {
         let shop = platform.client().await;
@@ -74,11 +74,11 @@ on_both_databases! {
         all.take_max_open();
 
         deliver_several(&shop, &courier, 40).await;
-        all.wait_for("/hook", RECEIVERS * 2 + CAPACITY / 2).await;
+        all.wait_for("/hook", RECEIVERS * 2 + CAPACITY * 3 / 4).await;
         deliver(&other, &courier).await;
 
         receiver.next_notification().await;
-        assert_eq!(all.take_max_open(), CAPACITY / 2);
+        assert_eq!(all.take_max_open(), CAPACITY * 3 / 4);
         all.hold_responses(false);
         all.wait_for("/hook", RECEIVERS * 42).await;
     }

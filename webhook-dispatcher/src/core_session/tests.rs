@@ -50,7 +50,7 @@ async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
 }
 
 #[tokio::test]
-async fn capacity_is_granted_again_once_the_outcome_is_reported() {
+async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
     let mut session = session();
     assert_eq!(session.grantable(), 2);
     session.granted = 1;

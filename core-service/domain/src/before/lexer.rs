@@ -23,8 +23,8 @@ impl<'a> Token<'a> {
         self.source.get(..self.start).unwrap_or_default()
     }
 
-    /// The text from `suffix` on, with which the token ends.
-    pub(super) fn text_from(&self, suffix: &str) -> &'a str {
+    /// The source from `suffix`, with which the token ends, to the end.
+    pub(super) fn source_from(&self, suffix: &str) -> &'a str {
         self.source
             .get(self.end() - suffix.len()..)
             .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The words of the strict grammar. The index of a word in its table is its value.
+//! The words of the strict grammar, and abbreviated units. Lookups return the index of a word in its table.
 
 /// Month names and their abbreviations; January is 0.
 pub(super) const MONTHS: &[&[&str]] = &[
@@ -81,7 +81,8 @@ pub(super) const UNITS: &[&[&str]] = &[
 /// One week; after `this`, `next` and `last` it means a calendar week.
 pub(super) const WEEK: &[&[&str]] = &[&["week"]];
 
-/// Abbreviations of units that PHP lacks, beside those that are phrases of a language, and the units.
+/// Units, each with abbreviations that PHP does not accept. `natural_language` has those of other
+/// languages.
 const UNIT_ABBREVIATIONS: [(&str, &[&str]); 5] = [
     ("weeks", &["w"]),
     ("days", &["d", "j"]),
@@ -127,7 +128,7 @@ impl Unit {
     ];
 
     /// Whether it is an hour or a part of one.
-    pub(super) fn is_of_a_clock(self) -> bool {
+    pub(super) fn is_time_based(self) -> bool {
         matches!(
             self,
             Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour

@@ -31,7 +31,7 @@ fn a_number_becomes_e164() {
 }
 
 /// Whether a leading zero is part of the number depends on the number's country, not on the
-/// reader's.
+/// country that is passed.
 #[test]
 fn an_international_number_is_read_by_the_rules_of_its_own_country() {
     for text in [

@@ -58,10 +58,12 @@ impl FlowControl {
             .get(&notification.webhook_id)
             .copied()
             .unwrap_or_default();
-        let has_share = |holder| self.usage.remaining(capacity, holder, health) > 0;
+        // Claims in progress may take all that they have reserved for one holder.
+        let has_share = |holder| self.usage.remaining(capacity, holder, health) > self.reserved;
         let is_within_limits = self.credit > self.reserved
             && of_webhook < capacity.per_webhook(health)
-            && self.in_flight_by_health[health as usize] < capacity.per_health(health)
+            && self.in_flight_by_health[health as usize] + self.reserved_by_health[health as usize]
+                < capacity.per_health(health)
             && notification.holders.iter().all(has_share);
         if is_within_limits {
             self.credit -= 1;
@@ -300,11 +302,11 @@ mod tests {
 
     #[test]
     fn claims_and_pre_leased_notifications_share_the_credit() {
-        let mut flow = flow_control(8);
+        let mut flow = flow_control(16);
         let budget = flow.begin_claim(6).unwrap();
-        assert_eq!((budget.free, budget.capacity.0), (6, 8));
+        assert_eq!((budget.free, budget.capacity.0), (6, 16));
 
-        assert_eq!(fill(&mut flow, Healthy).len(), 2);
+        assert_eq!(fill(&mut flow, Healthy).len(), 10);
         assert!(flow.begin_claim(1).is_none());
         let claimed = (
             NotificationId::new(),
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn notifications_of_one_store_use_half_of_the_capacity_at_most() {
+    fn notifications_of_one_store_use_three_quarters_of_the_capacity_at_most() {
         let mut flow = flow_control(64);
         let store = Holder::Store(StoreId::new());
         let of_store = |health| InFlight {
@@ -382,11 +384,34 @@ mod tests {
         assert_eq!((0..32).filter(|_| use_credit(&mut flow, Slow)).count(), 8);
         assert_eq!(
             (0..64).filter(|_| use_credit(&mut flow, Healthy)).count(),
-            24
+            40
         );
 
         assert_eq!(flow.claim_budget(64).unwrap().exhausted(Healthy).count(), 2);
-        assert_eq!(fill(&mut flow, Healthy).len(), 32);
+        assert_eq!(fill(&mut flow, Healthy).len(), 16);
+    }
+
+    #[test]
+    fn what_a_claim_may_take_for_a_store_is_not_used_by_pre_leased_notifications() {
+        let mut flow = flow_control(64);
+        let holders = [Holder::Store(StoreId::new()), Holder::Host(String::new())];
+        let budget = flow.begin_claim(20).unwrap();
+        let mut use_credit = || {
+            let of_store = InFlight {
+                holders: holders.clone(),
+                ..notification(WebhookId::new(), Healthy)
+            };
+            flow.try_use_credit(NotificationId::new(), &of_store)
+        };
+
+        assert_eq!((0..64).filter(|_| use_credit()).count(), 28);
+
+        flow.end_claim(&budget, []);
+        let budget = flow.claim_budget(64).unwrap();
+        let left = budget
+            .usage
+            .remaining(budget.capacity, &holders[0], Healthy);
+        assert_eq!(left, 20);
     }
 
     #[test]

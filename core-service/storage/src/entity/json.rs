@@ -68,7 +68,7 @@ impl TryFrom<AddressJson> for Address {
             id: AddressId(address.id),
             street_address: address.street_address,
             lat_lng: LatLng::new(address.latitude, address.longitude)
-                .map_err(|error| Error::inconsistent("address", error))?,
+                .map_err(|error| Error::inconsistent("tasks or stores", error))?,
             place_name: address.place_name,
             contact_name: address.contact_name,
             telephone: address.telephone,

@@ -51,6 +51,8 @@ pub(crate) mod receiver_host {
     #[sea_orm(table_name = "receiver_hosts")]
     pub(crate) struct Model {
         #[sea_orm(primary_key, auto_increment = false)]
+        pub store_id: Uuid,
+        #[sea_orm(primary_key, auto_increment = false)]
         pub host: String,
         /// By the clock of leases.
         pub in_flight_until: Instant,

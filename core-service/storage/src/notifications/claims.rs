@@ -97,7 +97,7 @@ pub(super) async fn claim_from(
     let unproven = shares
         .iter()
         .filter(|(webhook, _)| !webhook.is_proven && batches.contains_key(&webhook.key.1))
-        .map(|(webhook, _)| webhook.target.host.as_str());
+        .map(|(webhook, _)| (webhook.key.0, webhook.target.host.as_str()));
     let mut hosts = receiver_hosts::occupy(transaction, unproven.collect(), lease.1, now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
@@ -107,9 +107,12 @@ pub(super) async fn claim_from(
             ids: mut due,
             in_flight,
         } = batches.remove(&webhook.key.1).unwrap_or_default();
-        // The first unproven webhook of a host gets its place.
-        if !due.is_empty() && !webhook.is_proven && !hosts.remove(&webhook.target.host) {
-            continue;
+        // The first unproven webhook of its store at a host gets its place.
+        if !due.is_empty() && !webhook.is_proven {
+            let host = (webhook.key.0, webhook.target.host.clone());
+            if !hosts.remove(&host) {
+                continue;
+            }
         }
         let limit = webhook.candidate().limit(budget.capacity);
         let share = std::cmp::min(limit.saturating_sub(in_flight), *share);

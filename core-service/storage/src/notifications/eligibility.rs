@@ -136,10 +136,12 @@ fn is_eligible(
 ) -> Condition {
     let mut has_budget = Condition::any();
     for health in ReceiverHealth::ALL {
-        if budget.free_by_health[health as usize] > 0 {
+        if budget.free_by_health[health as usize] > 0 && budget.admits_new_holder(health) {
             has_budget = has_budget.add(has_share(budget, health));
         }
     }
+    // An empty condition would be true.
+    has_budget = has_budget.add(Expr::value(false));
     let limit_of = |health| i64::from(budget.capacity.per_webhook(health));
     let limit = CaseStatement::new()
         .case(Column::IsProven.eq(false), 1_i64)
@@ -180,6 +182,11 @@ fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
 fn has_health(health: ReceiverHealth) -> SimpleExpr {
     match health.as_str() {
         None => Column::ReceiverHealth.is_null(),
+        // Also one that this version does not know, as `ReceiverHealth::parse` reads it.
+        Some(_) if health == ReceiverHealth::Slow => {
+            let others = [ReceiverHealth::Healthy, ReceiverHealth::Lagging];
+            Column::ReceiverHealth.is_not_in(others.map(ReceiverHealth::as_str))
+        }
         Some(name) => Column::ReceiverHealth.eq(name),
     }
 }

@@ -85,7 +85,7 @@ async fn make_pending(
         .iter()
         .map(|row| ((StoreId(row.store_id), WebhookId(row.webhook_id)), now))
         .collect();
-    let enabled = queue::enqueue(transaction, &due).await?;
+    let enabled = queue::move_forward(transaction, &due).await?;
     receiver_hosts::free(transaction, rows.iter().map(|row| row.webhook_id)).await?;
     let not_enabled: Vec<_> = rows
         .iter()

@@ -17,8 +17,8 @@
 //!    locked ones.
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
-//! 4. Hosts of unproven webhooks, in their order. A claim takes them last. What outcomes change in
-//!    them follows in a transaction of its own ([`record_host_outcomes`]).
+//! 4. Hosts of unproven webhooks. A claim takes them last. What outcomes change in them follows in a
+//!    transaction of its own ([`record_host_outcomes`]); two of those may deadlock, and are retried.
 //!
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
 //! locked the webhook of every notification that it claims.
@@ -40,7 +40,7 @@ mod outcome_plan;
 mod outcomes;
 pub(super) mod queue;
 mod receiver_health;
-mod receiver_hosts;
+pub(super) mod receiver_hosts;
 mod retention;
 pub(super) mod state;
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub async fn insert(
     let enabled = if pending.is_empty() {
         HashSet::new()
     } else {
-        queue::lock_and_enqueue(transaction, &pending, now).await?
+        queue::lock_and_move_forward(transaction, &pending, now).await?
     };
     let now = Instant::from(now);
     let mut insert = Query::insert();

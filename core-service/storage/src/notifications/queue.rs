@@ -3,7 +3,7 @@
 //! While a webhook has pending notifications, its position is set. It is at most the later of two
 //! instants: when the earliest of them is due, and the webhook's last claim. A transaction that
 //! makes a notification pending also moves the position forward, to an earlier instant
-//! ([`lock_and_enqueue`] or [`enqueue`]). Only [`reschedule`] moves it back, and not while another
+//! ([`lock_and_move_forward`] or [`move_forward`]). Only [`reschedule`] moves it back, and not while another
 //! transaction may be inserting a notification that it can't see.
 
 use std::collections::{BTreeMap, HashSet};
@@ -34,7 +34,7 @@ use crate::{
 /// Moves webhooks forward for pending notifications that the caller will insert, due now. Returns
 /// those that exist and are enabled, and remain so until the transaction ends. Transactions that
 /// call this wait for each other only if a position changes.
-pub(super) async fn lock_and_enqueue(
+pub(super) async fn lock_and_move_forward(
     transaction: &impl ConnectionTrait,
     webhooks: &[WebhookKey],
     now: Timestamp,
@@ -70,7 +70,7 @@ pub(super) async fn lock_and_enqueue(
 
 /// Moves webhooks forward to the instants when their notifications, pending again, are due. Returns
 /// those that exist and are enabled, and remain so until the transaction ends.
-pub(crate) async fn enqueue(
+pub(crate) async fn move_forward(
     transaction: &impl ConnectionTrait,
     due: &BTreeMap<WebhookKey, Timestamp>,
 ) -> Result<HashSet<WebhookId>, Error> {
@@ -109,7 +109,7 @@ pub(super) async fn reschedule(
     let locked = if transaction.get_database_backend() == DbBackend::Sqlite {
         none_due.to_vec()
     } else {
-        // Skips webhooks that a transaction in `lock_and_enqueue` has locked.
+        // Skips webhooks that a transaction in `lock_and_move_forward` has locked.
         let rows: Vec<(Uuid, Uuid)> = Entity::find()
             .select_only()
             .columns([Column::StoreId, Column::Id])

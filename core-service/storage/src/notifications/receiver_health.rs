@@ -154,7 +154,7 @@ pub(super) async fn save(
     for row in rows {
         let webhook = (StoreId(row.store_id), WebhookId(row.id));
         if !row.is_proven {
-            failing.hosts.failed.insert(row.host);
+            failing.hosts.failed.insert((webhook.0, row.host));
         }
         if row.disabled_at.is_some() {
             continue;

@@ -1,5 +1,6 @@
-//! Hosts of unproven webhooks. Only one notification is in flight to all of a host's unproven
-//! webhooks, of whichever store, and after a few failed attempts each is followed by a pause.
+//! Hosts of unproven webhooks, by store. Only one notification is in flight to all of a store's unproven
+//! webhooks at a host, and after a few failed attempts each is followed by a pause. Stores do not share
+//! this state, so that none delays another at a common host.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -35,8 +36,8 @@ use crate::{
 pub struct HostOutcomes {
     /// Those that accepted a notification of a store for the first time.
     pub accepted: BTreeSet<(StoreId, String)>,
-    /// Those at which an attempt failed.
-    pub failed: BTreeSet<String>,
+    /// Those at which an attempt for a store failed.
+    pub failed: BTreeSet<(StoreId, String)>,
 }
 
 impl HostOutcomes {
@@ -45,7 +46,7 @@ impl HostOutcomes {
     }
 }
 
-/// Whether the host of the webhook in the outer statement may be called for an unproven webhook.
+/// Whether the host of the webhook in the outer statement may be called for its store's unproven webhooks.
 /// Webhooks with failed attempts wait a little longer than others.
 pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
     let paused_after = CaseStatement::new()
@@ -61,6 +62,10 @@ pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
     occupied
         .expr(Expr::value(1))
         .from(Entity)
+        .and_where(
+            Expr::col((Entity, Column::StoreId))
+                .equals((webhook::Entity, webhook::Column::StoreId)),
+        )
         .and_where(
             Expr::col((Entity, Column::Host)).equals((webhook::Entity, webhook::Column::Host)),
         )
@@ -97,22 +102,24 @@ fn pause_begins_after(longer: SignedDuration, now: Timestamp) -> SimpleExpr {
 /// those that were free.
 pub(super) async fn occupy(
     transaction: &impl ConnectionTrait,
-    hosts: BTreeSet<&str>,
+    hosts: BTreeSet<(StoreId, &str)>,
     lease: Duration,
     now: Timestamp,
-) -> Result<HashSet<String>, Error> {
+) -> Result<HashSet<(StoreId, String)>, Error> {
     if hosts.is_empty() {
         return Ok(HashSet::new());
     }
     let mut insert = Query::insert();
     insert.into_table(Entity).columns([
+        Column::StoreId,
         Column::Host,
         Column::InFlightUntil,
         Column::Failures,
         Column::FailedAt,
     ]);
-    for host in hosts {
+    for (store_id, host) in hosts {
         insert.values_panic([
+            Expr::value(store_id.0),
             Expr::value(host),
             lease_clock::expiry(transaction, lease),
             Expr::value(0_i64),
@@ -127,15 +134,15 @@ pub(super) async fn occupy(
         );
     insert
         .on_conflict(
-            OnConflict::column(Column::Host)
+            OnConflict::columns([Column::StoreId, Column::Host])
                 .update_column(Column::InFlightUntil)
                 .action_cond_where(is_free)
                 .to_owned(),
         )
-        .returning_col(Column::Host);
+        .returning(Query::returning().columns([Column::StoreId, Column::Host]));
     let rows = transaction.query_all(&insert).await?;
     rows.iter()
-        .map(|row| Ok(row.try_get_by_index(0)?))
+        .map(|row| Ok((StoreId(row.try_get_by_index(0)?), row.try_get_by_index(1)?)))
         .collect()
 }
 
@@ -148,9 +155,18 @@ pub async fn record_host_outcomes(
 ) -> Result<(), Error> {
     if !outcomes.accepted.is_empty() {
         prove_others(transaction, &outcomes.accepted).await?;
-        let hosts = outcomes.accepted.iter().map(|(_, host)| host.as_str());
+        let is_accepting =
+            outcomes
+                .accepted
+                .iter()
+                .fold(Condition::any(), |any, (store_id, host)| {
+                    let this = Condition::all()
+                        .add(Column::StoreId.eq(store_id.0))
+                        .add(Column::Host.eq(host.as_str()));
+                    any.add(this)
+                });
         Entity::delete_many()
-            .filter(Column::Host.is_in(bucketed(hosts)))
+            .filter(is_accepting)
             .exec(transaction)
             .await?;
     }
@@ -189,10 +205,11 @@ async fn prove_others(
 /// Counts a failure of each host.
 async fn count_failures(
     transaction: &impl ConnectionTrait,
-    hosts: &BTreeSet<String>,
+    hosts: &BTreeSet<(StoreId, String)>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows = hosts.iter().map(|host| ActiveModel {
+    let rows = hosts.iter().map(|(store_id, host)| ActiveModel {
+        store_id: Set(store_id.0),
         host: Set(host.clone()),
         in_flight_until: Set(Instant(0)),
         failures: Set(1),
@@ -200,7 +217,7 @@ async fn count_failures(
     });
     Entity::insert_many(rows)
         .on_conflict(
-            OnConflict::column(Column::Host)
+            OnConflict::columns([Column::StoreId, Column::Host])
                 .update_columns([Column::InFlightUntil, Column::FailedAt])
                 .value(
                     Column::Failures,
@@ -220,13 +237,15 @@ pub(super) async fn free(
 ) -> Result<(), Error> {
     let hosts = webhook::Entity::find()
         .select_only()
-        .column(webhook::Column::Host)
+        .columns([webhook::Column::StoreId, webhook::Column::Host])
         .filter(webhook::Column::Id.is_in(bucketed(webhooks)))
         .filter(webhook::Column::IsProven.eq(false))
         .into_query();
     Entity::update_many()
         .col_expr(Column::InFlightUntil, Expr::value(0_i64))
-        .filter(Column::Host.in_subquery(hosts))
+        .filter(
+            Expr::tuple([Expr::col(Column::StoreId), Expr::col(Column::Host)]).in_subquery(hosts),
+        )
         .exec(transaction)
         .await?;
     Ok(())
@@ -253,4 +272,19 @@ pub async fn forget_old_failures(
         .exec(transaction)
         .await?;
     Ok(())
+}
+
+/// Whether attempts for unproven webhooks of a store at a host have failed since one was accepted.
+pub(crate) async fn has_failed(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    host: &str,
+) -> Result<bool, Error> {
+    let count = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::Host.eq(host))
+        .filter(Column::Failures.gt(0))
+        .count(connection)
+        .await?;
+    Ok(count > 0)
 }

@@ -44,7 +44,7 @@ pub async fn resend(
 ) -> Result<u64, Error> {
     // Locks the webhook first: the lock order of claims.
     let due = BTreeMap::from([((store_id, webhook_id), now)]);
-    queue::enqueue(transaction, &due).await?;
+    queue::move_forward(transaction, &due).await?;
     let changed = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::AttemptsAtResend, Expr::col(Column::Attempts))
@@ -200,7 +200,7 @@ pub async fn enqueue_missed(
     now: Timestamp,
 ) -> Result<(), Error> {
     let due = BTreeMap::from([((webhook.store_id, webhook.id), now)]);
-    queue::enqueue(transaction, &due).await?;
+    queue::move_forward(transaction, &due).await?;
     let rows = missed.iter().map(|missed| ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(NotificationId::new().0),

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::{NotSet, Set},
     ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::LockType,
+    sea_query::{Expr, LockType},
 };
 
 pub use self::dispatch::{Target, WebhookKey};
@@ -23,10 +23,12 @@ use super::{
         instant,
         webhook::{ActiveModel, Column, Entity, Model},
     },
+    notifications::receiver_hosts,
     webhook_secrets,
 };
 
-/// Inserts a webhook. It is proven if another one of its store at the same host is.
+/// Inserts a webhook. It is proven if another one of its store at the same host is, and none has failed
+/// there lately.
 pub async fn insert(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -38,6 +40,8 @@ pub async fn insert(
         .filter(Column::IsProven.eq(true))
         .count(connection)
         .await?;
+    let is_proven = proven > 0
+        && !receiver_hosts::has_failed(connection, webhook.store_id, &webhook.host).await?;
     let row = ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(webhook.id.0),
@@ -45,7 +49,7 @@ pub async fn insert(
         event: Set(webhook.event.as_str().to_owned()),
         url: Set(webhook.url.clone()),
         host: Set(webhook.host.clone()),
-        is_proven: Set(proven > 0),
+        is_proven: Set(is_proven),
         encrypted_secret: Set(secrets.newest().to_vec()),
         encrypted_retired_secrets: Set(webhook_secrets::pack(secrets.retired())?),
         overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
@@ -111,6 +115,16 @@ pub async fn save_disabled(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
 ) -> Result<(), Error> {
+    if webhook.disabled.is_none() {
+        // Else a client could keep the proof of a receiver that only fails, by enabling it again.
+        Entity::update_many()
+            .col_expr(Column::IsProven, Expr::value(false))
+            .filter(Column::StoreId.eq(webhook.store_id.0))
+            .filter(Column::Id.eq(webhook.id.0))
+            .filter(Column::FailingSince.is_not_null())
+            .exec(transaction)
+            .await?;
+    }
     let row = ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(webhook.id.0),

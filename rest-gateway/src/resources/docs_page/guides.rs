@@ -52,13 +52,13 @@ fn title(markdown: &str) -> &str {
 fn render(markdown: &str) -> String {
     let markdown = include_receivers(markdown);
     let mut events: Vec<_> = Parser::new_ext(&markdown, Options::ENABLE_TABLES).collect();
-    name_headings(&mut events);
+    add_heading_ids(&mut events);
     let mut page = String::new();
     html::push_html(&mut page, events.into_iter().map(adapt));
     page
 }
 
-/// A link to a receiver that is a line of its own is followed by the receiver's text.
+/// Inserts the source of an example receiver after each line that is only a link to it.
 fn include_receivers(markdown: &str) -> String {
     let mut included = markdown.to_owned();
     for (name, text) in RECEIVERS {
@@ -68,8 +68,9 @@ fn include_receivers(markdown: &str) -> String {
     included
 }
 
-/// Gives headings the ids that links to them have on code hosts.
-fn name_headings(events: &mut [Event<'_>]) {
+/// Gives each heading the id that GitHub generates, so that links such as `prices.md#quotes` work here
+/// too.
+fn add_heading_ids(events: &mut [Event<'_>]) {
     let mut opened = None;
     let mut text = String::new();
     for index in 0..events.len() {

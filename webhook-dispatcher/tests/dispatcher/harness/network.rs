@@ -26,18 +26,19 @@ ip address add "$public/32" dev lo
 ip address add "$private/32" dev lo
 mount --bind "$files/resolv.conf" /etc/resolv.conf
 [ ! -e /etc/nsswitch.conf ] || mount --bind "$files/nsswitch.conf" /etc/nsswitch.conf
-# Hides the cache of the host's network.
+# Hides the host's name service cache, which would answer instead of the test's name server.
 [ ! -d /var/run/nscd ] || mount -t tmpfs none /var/run/nscd
 echo "$ready"
 exec "$@"
 "#;
 
-/// One attempt: on a slow machine, a repeated query would change the counts.
+/// One attempt: on a slow machine, a repeated query would change the counts that tests assert.
 const RESOLV_CONF: &str = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n";
 const NSSWITCH_CONF: &str = "hosts: dns\n";
 
 /// Runs a test in an isolated network: executes this program again with only this test. Without
-/// `ip`, `unshare` or the permission to use them, the test is skipped with a message on stderr.
+/// `ip`, `unshare` or the permission to use them, the test is skipped with a message on stderr,
+/// or fails where none may be skipped.
 pub(crate) async fn in_isolated_network(test: impl Future<Output = ()>) {
     if std::env::var_os(INSIDE).is_some() {
         return test.await;

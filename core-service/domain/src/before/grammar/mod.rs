@@ -14,7 +14,7 @@ use regex_automata::{Anchored, MatchKind};
 use rules::RULES;
 use std::sync::LazyLock;
 
-/// Represents the end of the text. The text itself does not contain it.
+/// The automaton reads it after the text, so that rules can match the end. In a text it would be an end too.
 const END: u8 = 0;
 
 /// The compiled rules, and the state in which each search starts.

@@ -15,13 +15,13 @@ pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
     let mut duration = String::new();
     let mut rest = unsigned.trim_start();
     while let Some((amount, unit, after)) = amount_and_unit(rest) {
-        let (hours, minutes) = split_fraction(amount, unit)?;
+        let (whole, minutes) = split_fraction(amount, unit)?;
         let (minutes, after) = match bare_minutes(unit, after) {
             Some((bare, after)) if minutes.is_empty() => (bare, after),
             _ => (minutes, after),
         };
         // No space between number and unit: `april -2 ` would be a date.
-        write!(duration, " {sign}{hours}{unit}").ok()?;
+        write!(duration, " {sign}{whole}{unit}").ok()?;
         if !minutes.is_empty() {
             write!(duration, " {sign}{minutes}minutes").ok()?;
         }
@@ -38,12 +38,12 @@ pub(super) fn time_or_duration(text: &str) -> Option<Error> {
     let after = rest.trim_start_matches(char::is_alphabetic);
     let unit = fold(rest.strip_suffix(after)?);
     let minutes = after.trim_start();
-    let is_open = match hour.parse() {
+    let may_be_an_hour_of_day = match hour.parse() {
         Ok(0..=12 | 24) if unit.eq_ignore_ascii_case("h") => true,
         Ok(0..=24) => matches!(first_phrase(&[unit]), Some((PhraseKind::Hour, _))),
         _ => false,
     };
-    let is_ambiguous = is_open
+    let is_ambiguous = may_be_an_hour_of_day
         && (minutes.is_empty() || matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59))));
     is_ambiguous.then(|| Error::TimeOrDuration {
         text: text.to_owned(),

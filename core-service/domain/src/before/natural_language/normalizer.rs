@@ -133,7 +133,7 @@ impl NormalizedText {
             let is_signed = word.starts_with(['+', '-']);
             // `+2 days 18h` may mean 18:00.
             if !is_signed
-                && self.last_unit().is_some_and(|unit| !unit.is_of_a_clock())
+                && self.last_unit().is_some_and(|unit| !unit.is_time_based())
                 && words.time(index, true).is_some()
             {
                 return None;
@@ -183,7 +183,7 @@ impl NormalizedText {
             }
             // `15 minuti alle 18` is before that time, and would be read as after it.
             PhraseKind::At | PhraseKind::FillerUnlessAfterDuration
-                if self.has_duration(|unit| unit.is_some_and(Unit::is_of_a_clock)) =>
+                if self.has_duration(|unit| unit.is_some_and(Unit::is_time_based)) =>
             {
                 return None;
             }

@@ -75,7 +75,7 @@ impl NamedDays {
         match Unit::parse(cursor.remainder()) {
             // `tomorrow next day` is the day after tomorrow.
             Some(Unit::Day) => {}
-            Some(unit) if unit.is_of_a_clock() => {}
+            Some(unit) if unit.is_time_based() => {}
             None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
                 self.count_weekday(token, context)?;
             }
@@ -97,9 +97,9 @@ impl NamedDays {
             return self.count_weekday(token, context);
         }
         let start = token.end() - token.text.trim_start().len();
-        let is_of_a_clock = Unit::parse(unit).is_some_and(Unit::is_of_a_clock);
+        let is_time_based = Unit::parse(unit).is_some_and(Unit::is_time_based);
         self.is_after_signed_amount |= token.text.contains(['+', '-']);
-        let unsigned = if is_of_a_clock {
+        let unsigned = if is_time_based {
             &mut self.unsigned_clock_units
         } else {
             self.shift = Some(start);

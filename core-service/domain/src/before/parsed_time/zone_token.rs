@@ -57,7 +57,7 @@ impl ParsedTime {
         let start = token.end() - name.len();
         let unrecognized = || context.unrecognized(start);
         // The token may end inside a longer number, where it exceeds the limits of an offset.
-        let text = token.text_from(name);
+        let text = token.source_from(name);
         let number = zone::signed_number(text);
         let rest = number.and_then(|number| text.strip_prefix(number));
         if rest.is_some_and(starts_with_unit_or_fraction) {

@@ -7,7 +7,7 @@ use crate::before::{DateOrder, Error, parse};
 const ADVICE: &str = "; write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
 
 #[test]
-fn texts_that_php_misreads_are_rejected_with_advice() {
+fn rejected_texts_get_a_message_about_their_mistake() {
     let rows = [
         (
             "2026-11-25 10:00-11:00",
@@ -132,7 +132,7 @@ fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
             "{text:?}"
         );
     }
-    // The advice for a number that may be an offset has its form.
+    // For a signed number, the message also shows how a UTC offset is written.
     let error = parse("10:00 +2", &now(), DateOrder::DayFirst).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -145,7 +145,7 @@ fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
 }
 
 #[test]
-fn a_zone_or_punctuation_alone_is_not_a_time() {
+fn a_zone_without_a_time_of_day_and_punctuation_are_rejected() {
     for text in [
         ".",
         "..",
@@ -169,7 +169,7 @@ fn a_zone_or_punctuation_alone_is_not_a_time() {
 }
 
 #[test]
-fn a_part_of_the_day_needs_a_time_of_day() {
+fn most_parts_of_the_day_need_a_time_of_day_within_them() {
     for text in [
         "tomorrow evening",
         "tomorrow morning",
@@ -222,7 +222,7 @@ fn a_part_of_the_day_needs_a_time_of_day() {
     }
 }
 
-/// An hour of the afternoon, or one with a day or a preposition, is a time of day.
+/// `13h` to `23h`, or an hour with `h` beside a day or a preposition.
 #[test]
 fn an_hour_is_a_time_of_day_if_nothing_else_can_be_meant() {
     for (text, local) in [
@@ -258,7 +258,7 @@ fn an_hour_is_a_time_of_day_if_nothing_else_can_be_meant() {
     }
 }
 
-/// What people write, in the five languages, and the message about it.
+/// Phrases in five languages that are rejected, and the messages, without the general advice.
 const PHRASES: &str = r#"
 Monday morning                   -> "morning" needs a time of day beside it, from 00:00 to 11:59
 tomorrow evening                 -> "evening" needs a time of day beside it, from 16:00 to 23:59
@@ -291,7 +291,7 @@ domani alle sei meno un quarto   -> understood "domani alle", but not "sei"
 "#;
 
 #[test]
-fn a_phrase_that_leaves_the_time_open_is_answered_with_what_would_be_understood() {
+fn common_phrases_that_are_rejected_get_these_messages() {
     for row in PHRASES.trim().lines() {
         let (text, message) = row.split_once("->").unwrap();
         let error = parse(text.trim(), &now(), DateOrder::DayFirst).unwrap_err();

@@ -239,7 +239,7 @@ fn opening_hours() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn every_choice_of_an_accepted_definition_is_offered() {
+fn every_choice_of_a_valid_definition_is_accepted() {
     let interval = "[1-9] days|[1-4]0 hours|1 month";
     let more = "|prior_notice = \"[1-9] hours\"|slot_length = \"[1-9]0 minutes\"|capacity = [1-9]";
     let now: jiff::Zoned = "2026-10-24T12:00[Europe/Paris]".parse().unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{backlog_cleanup::BATCH, queue::enqueue, state::*},
+    super::{backlog_cleanup::BATCH, queue::move_forward, state::*},
     deadlocks::gone,
     *,
 };
@@ -53,7 +53,7 @@ impl TestStore {
                         .unwrap();
                 }
                 let due = BTreeMap::from([((store_id, webhook_id), NOW)]);
-                assert_eq!(enqueue(transaction, &due).await?.len(), 1);
+                assert_eq!(move_forward(transaction, &due).await?.len(), 1);
                 Ok(())
             })
         })

@@ -215,7 +215,7 @@ async fn enqueueing_and_disabling_do_not_deadlock() {
                 .store
                 .write(move |transaction| complete_one(transaction, store_id, NOW));
 
-            // This lock also excludes transactions that enqueue.
+            // `FOR UPDATE` blocks even the first lock of a transaction that enqueues.
             let locked = (pair.ids[locked], "UPDATE");
             let counts = if is_reported_first {
                 Box::pin(pair.run_while_locked(locked, report, complete))

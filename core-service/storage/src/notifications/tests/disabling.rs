@@ -4,7 +4,7 @@
 use sea_orm::Condition;
 
 use super::{
-    super::{cancellation::lock_skip_locked, queue::enqueue},
+    super::{cancellation::lock_skip_locked, queue::move_forward},
     deadlocks::{WebhookPair, gone, lock},
     *,
 };
@@ -197,7 +197,7 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
             move |transaction| {
                 Box::pin(async move {
                     let due = std::collections::BTreeMap::from([((store_id, id), NOW)]);
-                    enqueue(transaction, &due).await?;
+                    move_forward(transaction, &due).await?;
                     Ok(())
                 })
             },
