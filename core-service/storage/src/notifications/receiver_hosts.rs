@@ -280,11 +280,9 @@ pub(crate) async fn has_failed(
     store_id: StoreId,
     host: &str,
 ) -> Result<bool, Error> {
-    let count = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::Host.eq(host))
+    let failed = Entity::find_by_id((store_id.0, host.to_owned()))
         .filter(Column::Failures.gt(0))
-        .count(connection)
+        .one(connection)
         .await?;
-    Ok(count > 0)
+    Ok(failed.is_some())
 }
