@@ -33,6 +33,8 @@ mod error;
 mod error_codes;
 mod etag;
 mod field_names;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod gateway;
 mod grpc_status;
 mod idempotency;

@@ -22,7 +22,7 @@ impl Mistake {
         Self {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
-            message: message.into(),
+            message: printable(message.into()),
         }
     }
 
@@ -30,6 +30,24 @@ impl Mistake {
     pub fn of_toml(text: &str, error: &toml::de::Error) -> Self {
         Self::at(text, error.span().unwrap_or(0..0), error.message().trim())
     }
+}
+
+/// A message that a terminal and a log show as it is: the control characters that a parser quotes from the
+/// text are escaped. It may have several lines.
+pub(crate) fn printable(message: String) -> String {
+    let is_control = |character: char| character.is_control() && character != '\n';
+    if !message.contains(is_control) {
+        return message;
+    }
+    let mut escaped = String::new();
+    for character in message.chars() {
+        if is_control(character) {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 impl std::fmt::Display for Mistake {
@@ -41,6 +59,16 @@ impl std::fmt::Display for Mistake {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_in_messages_are_escaped() {
+        for (message, expected) in [
+            ("a\u{7f}b\u{1b}[2J", "a\\u{7f}b\\u{1b}[2J"),
+            ("expected\nà or \"b\"", "expected\nà or \"b\""),
+        ] {
+            assert_eq!(Mistake::at("", 0..0, message).message, expected);
+        }
+    }
 
     #[test]
     fn positions_count_characters_from_one() {

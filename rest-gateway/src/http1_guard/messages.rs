@@ -15,6 +15,8 @@ pub(super) struct Messages {
     heads: usize,
     /// How many of the bytes that follow were examined before.
     examined: usize,
+    /// Whether anything was forwarded, if only an empty line: then it is no HTTP/2 connection to hyper.
+    is_started: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +71,7 @@ impl Messages {
             Step::ReadMore => bytes.len(),
             Step::Forward(_) | Step::Reject(_) | Step::End => 0,
         };
+        self.is_started |= matches!(step, Step::Forward(_));
         step
     }
 
@@ -78,10 +81,10 @@ impl Messages {
                 return Step::Forward(line_break.len());
             }
         }
-        if self.heads == 0 && bytes.starts_with(HTTP2_PREFACE) {
+        if !self.is_started && bytes.starts_with(HTTP2_PREFACE) {
             return self.forward(bytes.len(), Position::Http2);
         }
-        if self.heads == 0 && HTTP2_PREFACE.starts_with(bytes) {
+        if !self.is_started && HTTP2_PREFACE.starts_with(bytes) {
             return Step::ReadMore;
         }
         match head::check(bytes) {
@@ -155,31 +158,30 @@ impl Messages {
     }
 }
 
+/// Passes a text in parts; returns what is forwarded, the rejection, if any, and the number of heads.
+#[cfg(any(test, fuzzing))]
+pub(super) fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<Rejected>, usize) {
+    let mut messages = Messages::default();
+    let (mut forwarded, mut pending) = (Vec::new(), Vec::new());
+    for part in text.chunks(part) {
+        pending.extend_from_slice(part);
+        while !pending.is_empty() {
+            match messages.examine(&pending) {
+                Step::Forward(length) => forwarded.extend(pending.drain(..length)),
+                Step::ReadMore => break,
+                Step::Reject(rejected) => return (forwarded, Some(rejected), messages.heads()),
+                Step::End => return (forwarded, None, messages.heads()),
+            }
+        }
+    }
+    (forwarded, None, messages.heads())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::{collection, prelude::*, sample};
 
-    use super::*;
-
-    /// Passes the text in parts; returns what is forwarded and the rejection, if any.
-    fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<head::Rejection>, usize) {
-        let mut messages = Messages::default();
-        let (mut forwarded, mut pending) = (Vec::new(), Vec::new());
-        for part in text.chunks(part) {
-            pending.extend_from_slice(part);
-            while !pending.is_empty() {
-                match messages.examine(&pending) {
-                    Step::Forward(length) => forwarded.extend(pending.drain(..length)),
-                    Step::ReadMore => break,
-                    Step::Reject(rejected) => {
-                        return (forwarded, Some(rejected.rejection), messages.heads());
-                    }
-                    Step::End => return (forwarded, None, messages.heads()),
-                }
-            }
-        }
-        (forwarded, None, messages.heads())
-    }
+    use super::{super::head::Rejection, *};
 
     /// A request, as bytes.
     fn any_request() -> impl Strategy<Value = Vec<u8>> {
@@ -227,7 +229,8 @@ mod tests {
 
             let (forwarded, rejection, heads) = examine(&text, part);
 
-            let names_host = matches!(rejection, Some(head::Rejection::Header { name: "Host", .. }));
+            let rejection = rejection.map(|rejected| rejected.rejection);
+            let names_host = matches!(rejection, Some(Rejection::Header { name: "Host", .. }));
             prop_assert!(names_host, "{rejection:?}");
             prop_assert_eq!(forwarded, requests.concat());
             prop_assert_eq!(heads, requests.len() + 1);
@@ -264,5 +267,17 @@ mod tests {
         let text = [HTTP2_PREFACE, b"GET / HTTP/1.1\r\n\r\n"].concat();
 
         assert_eq!(examine(&text, 5), (text, None, 0));
+    }
+
+    /// hyper reads HTTP/1 after an empty line: nothing may pass unexamined.
+    #[test]
+    fn an_http_2_preface_after_an_empty_line_is_a_malformed_head() {
+        let text = [b"\r\n", HTTP2_PREFACE, b"GET / HTTP/1.1\r\n\r\n"].concat();
+        for part in [1, 5, text.len()] {
+            let (forwarded, rejected, heads) = examine(&text, part);
+
+            assert_eq!((forwarded.as_slice(), heads), (&b"\r\n"[..], 1));
+            assert!(rejected.is_some());
+        }
     }
 }

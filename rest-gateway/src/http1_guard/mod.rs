@@ -209,3 +209,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Http1Guard<S> {
         Poll::Ready(Ok(()))
     }
 }
+
+/// What of bytes that arrive in parts is forwarded, the request in place of a rejected one, and the number
+/// of heads.
+#[cfg(fuzzing)]
+pub(crate) fn examine(bytes: &[u8], part: usize) -> (Vec<u8>, Option<Vec<u8>>, usize) {
+    let (forwarded, rejected, heads) = messages::examine(bytes, part);
+    (
+        forwarded,
+        rejected.map(|rejected| rejected.substitute),
+        heads,
+    )
+}

@@ -14,7 +14,7 @@ pub(crate) struct PeerAddr(pub(crate) IpAddr);
 
 /// The last hop that is not a trusted proxy: any client may have forged the hops before it. If
 /// the two headers differ, one of them is forged, and both are ignored.
-pub(super) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
+pub(crate) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let peer = peer.to_canonical();
     let is_trusted = |address| trusted.iter().any(|network| network.contains(address));
     if !is_trusted(peer) {

@@ -1,7 +1,7 @@
 //! Rate limits: per API client, and per address and credentials at the token endpoint. Each
 //! gateway counts separately: behind a load balancer, limits multiply by the number of gateways.
 
-mod client_address;
+pub(crate) mod client_address;
 mod config;
 mod headers;
 mod token_owners;

@@ -70,6 +70,7 @@ on_both_databases! {
         let all = &receivers[0];
         deliver_several(&shop, &courier, 2).await;
         all.wait_for("/hook", RECEIVERS * 2).await;
+        all.wait_until_idle().await;
         all.hold_responses(true);
         all.take_max_open();
 

@@ -65,7 +65,11 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
 
 /// Parses `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
 fn offset_seconds(text: &str) -> Option<i64> {
-    let number = |digits: &str| digits.parse::<i64>().ok();
+    // More digits would overflow.
+    let number = |digits: &str| {
+        let digits = (digits.len() <= 6).then_some(digits)?;
+        digits.parse::<i64>().ok()
+    };
     if text.contains(':') {
         let mut parts = text.split(':');
         let hours = number(parts.next()?)?;

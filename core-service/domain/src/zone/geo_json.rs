@@ -6,7 +6,10 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
 use super::{Area, Polygon, Zones, coordinates::Coordinates};
-use crate::{address::LatLng, definition::Mistake};
+use crate::{
+    address::LatLng,
+    definition::{Mistake, printable},
+};
 
 /// Bytes of a document.
 const MAX_LENGTH: usize = 2 * 1024 * 1024;
@@ -118,10 +121,13 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     Mistake {
         line: error.line().max(1),
         column: before + 1,
-        message: message
-            .strip_suffix(&position)
-            .unwrap_or(&message)
-            .to_owned(),
+        // One line, whatever it quotes.
+        message: printable(
+            message
+                .strip_suffix(&position)
+                .unwrap_or(&message)
+                .replace('\n', "\\n"),
+        ),
     }
 }
 

@@ -85,6 +85,18 @@ fn a_preposition_of_duration_takes_abbreviated_units_too() {
 }
 
 #[test]
+fn an_offset_of_any_number_of_digits_is_rejected_without_overflow() {
+    for text in [
+        ",+2:5044422222222222222222",
+        "10:00 +99999999999999999:00",
+        "10:00 +02:00:9999999999999999999",
+        "10:00 +9999999999999999999999",
+    ] {
+        assert_rejected(text);
+    }
+}
+
+#[test]
 fn a_utc_offset_follows_a_time_of_day_and_has_hours_of_two_digits() {
     for text in [
         "10:00+02:00",

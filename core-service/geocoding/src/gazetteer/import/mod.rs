@@ -1,6 +1,8 @@
 //! Builds an index from files of public address data.
 
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod import_stats;
 mod reader;
 mod writer;

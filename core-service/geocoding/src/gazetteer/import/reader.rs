@@ -29,6 +29,8 @@ pub(super) struct FileAddress<'a> {
 }
 
 const BUFFER_BYTES: usize = 256 * 1024;
+/// What is read before the format is decided. No first line of a CSV file is longer.
+const START_BYTES: u64 = 4096;
 /// Real lines have a few hundred bytes.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -41,21 +43,18 @@ pub(super) fn read(
     stats: &mut ImportStats,
     add: impl FnMut(FileAddress<'_>) -> rusqlite::Result<bool>,
 ) -> Result<(), ImportError> {
-    let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
     let read_error = |source| ImportError::Read {
         name: name.to_owned(),
         line: 1,
         source,
     };
+    let mut file = buffered(file).map_err(read_error)?;
     let is_gzip = file
         .fill_buf()
         .map_err(read_error)?
         .starts_with(&GZIP_MAGIC);
     let mut file: Box<dyn BufRead + '_> = if is_gzip {
-        Box::new(BufReader::with_capacity(
-            BUFFER_BYTES,
-            MultiGzDecoder::new(file),
-        ))
+        Box::new(buffered(MultiGzDecoder::new(file)).map_err(read_error)?)
     } else {
         Box::new(file)
     };
@@ -71,6 +70,14 @@ pub(super) fn read(
         Some(b'{') => reader.geojson(file),
         Some(_) => reader.csv(file),
     }
+}
+
+/// Reads the start of a file at once, in however many parts it arrives.
+fn buffered(mut file: impl Read) -> io::Result<impl BufRead> {
+    let mut start = Vec::new();
+    file.by_ref().take(START_BYTES).read_to_end(&mut start)?;
+    let file = io::Cursor::new(start).chain(file);
+    Ok(BufReader::with_capacity(BUFFER_BYTES, file))
 }
 
 /// Skips a byte order mark and white space; returns the next byte without consuming it.
@@ -335,4 +342,34 @@ fn parse_address<'a>(
         country,
         point,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    /// Else a pipe or a stream of chunks could be read in another format than a file.
+    #[test]
+    fn a_file_is_read_alike_in_however_many_parts_its_start_arrives() {
+        let csv = "\u{feff}lon;lat;street;number;city\n2.35;48.85;Rue de Rivoli;48;Paris\n";
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(csv.as_bytes()).unwrap();
+        for file in [csv.as_bytes().to_vec(), encoder.finish().unwrap()] {
+            for length in 0..file.len() {
+                let (first, rest) = file.split_at(length);
+                let mut streets = Vec::new();
+                let mut stats = ImportStats::default();
+                read("file", first.chain(rest), "FR", &mut stats, |address| {
+                    streets.push(address.street.to_owned());
+                    Ok(true)
+                })
+                .unwrap();
+                assert_eq!(streets, ["Rue de Rivoli"], "{length}");
+            }
+        }
+    }
 }

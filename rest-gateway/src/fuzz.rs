@@ -1,0 +1,171 @@
+//! What the readers of request heads must do with any bytes, for `fuzz`.
+
+use std::{
+    cell::Cell,
+    convert::Infallible,
+    io,
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Request, Response,
+    header::{ACCEPT, FORWARDED},
+};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{rt::ReadBufCursor, server::conn::http1, service::service_fn};
+
+use crate::{
+    http1_guard::{self, MAX_HEAD, MAX_HEADERS},
+    media_type::MediaType,
+    rate_limits::client_address,
+};
+
+/// The lines of an input as values of a header.
+fn headers(name: &HeaderName, input: &[u8]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for line in input.split(|byte| *byte == b'\n').take(100) {
+        headers.append(name, HeaderValue::from_bytes(line).ok()?);
+    }
+    Some(headers)
+}
+
+/// Media types: several headers are one list, and what is malformed changes nothing.
+pub fn accept(input: &[u8]) {
+    let Some(mut accepted) = headers(&ACCEPT, input) else {
+        return;
+    };
+    let negotiate = |headers: &HeaderMap| {
+        let resource = MediaType::of_resource(headers).ok();
+        (resource, MediaType::of_error(headers))
+    };
+    let negotiated = negotiate(&accepted);
+    let values: Result<Vec<_>, _> = accepted.iter().map(|(_, value)| value.to_str()).collect();
+    if let Ok(values) = values {
+        let list = HeaderValue::from_str(&values.join(" , ")).expect("made of header values");
+        let joined = HeaderMap::from_iter([(ACCEPT, list)]);
+        assert_eq!(negotiate(&joined), negotiated);
+    }
+    accepted.append(
+        ACCEPT,
+        HeaderValue::from_static("/, a/b/c, application/json;q=2"),
+    );
+    assert_eq!(negotiate(&accepted), negotiated);
+}
+
+/// The first half of the lines is `X-Forwarded-For`, the others are `Forwarded`. An address is the
+/// peer's or one of a header; of a peer that is not trusted, it is the peer's.
+pub fn forwarded(input: &[u8]) {
+    const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+    let trusted = ["10.0.0.0/8".parse().expect("a network")];
+    let [proxy, client]: [IpAddr; 2] = [[10, 0, 0, 1].into(), [192, 0, 2, 1].into()];
+    let (Some(x_forwarded), Some(forwarded)) =
+        (headers(&X_FORWARDED_FOR, input), headers(&FORWARDED, input))
+    else {
+        return;
+    };
+    for headers in [&x_forwarded, &forwarded] {
+        assert_eq!(client_address::resolve(client, headers, &trusted), client);
+    }
+    let found = client_address::resolve(proxy, &x_forwarded, &trusted);
+    // The same hops in the other header name the same client.
+    let texts = x_forwarded.iter().map(|(_, value)| value.to_str());
+    let Ok(texts) = texts.collect::<Result<Vec<_>, _>>() else {
+        return;
+    };
+    let hops: Result<Vec<IpAddr>, _> = texts
+        .iter()
+        .flat_map(|text| text.split(','))
+        .map(|hop| hop.trim().parse())
+        .collect();
+    let Ok(hops) = hops else { return };
+    assert!(found == proxy || hops.iter().any(|hop| hop.to_canonical() == found));
+    let elements: Vec<_> = hops
+        .iter()
+        .map(|hop| format!("For=\"[{hop}]\";proto=http"))
+        .collect();
+    let list = HeaderValue::from_str(&elements.join(", ")).expect("printable");
+    let same = HeaderMap::from_iter([(FORWARDED, list)]);
+    assert_eq!(client_address::resolve(proxy, &same, &trusted), found);
+}
+
+/// HTTP/1: however the bytes arrive, the guard forwards the same, unchanged; and hyper finds no more
+/// requests in it than the guard did, and nothing to reject itself.
+pub fn http1(input: &[u8]) {
+    // Ends the last line: until then, how far a head is checked depends on how its bytes arrive.
+    let input = &[input, b"\n"].concat();
+    let whole = http1_guard::examine(input, input.len().max(1));
+    for part in [1, 7] {
+        assert_eq!(http1_guard::examine(input, part), whole);
+    }
+    let (mut forwarded, substitute, heads) = whole;
+    assert!(input.starts_with(&forwarded));
+    if forwarded.starts_with(b"PRI") {
+        return;
+    }
+    forwarded.extend(substitute.unwrap_or_default());
+    let (requests, is_malformed) = requests_found_by_hyper(forwarded);
+    assert!(requests <= heads, "{requests} requests, {heads} heads");
+    assert!(!is_malformed, "hyper rejects what was forwarded");
+}
+
+fn requests_found_by_hyper(bytes: Vec<u8>) -> (usize, bool) {
+    let requests = Cell::new(0);
+    let service = service_fn(|request: Request<hyper::body::Incoming>| {
+        requests.set(requests.get() + 1);
+        async {
+            let _ = request.into_body().collect().await;
+            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+        }
+    });
+    let connection = http1::Builder::new()
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(Received(bytes.into()), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut context = Context::from_waker(Waker::noop());
+    let served = loop {
+        // hyper yields now and then; there is always something to read.
+        if let Poll::Ready(served) = connection.as_mut().poll(&mut context) {
+            break served;
+        }
+    };
+    let is_malformed = served.is_err_and(|error| error.is_parse());
+    (requests.get(), is_malformed)
+}
+
+/// A connection on which these bytes arrive, and nothing after them.
+struct Received(Bytes);
+
+impl hyper::rt::Read for Received {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let length = self.0.len().min(buffer.remaining());
+        buffer.put_slice(&self.0.split_to(length));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for Received {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
