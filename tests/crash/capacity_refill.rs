@@ -57,7 +57,7 @@ async fn outcomes_are_recorded_even_if_claiming_more_fails() {
     let Some(cluster) = cluster_with_backlog(7, 2).await else {
         return;
     };
-    // One for each webhook, an eighth of the capacity, and three quarters of it for the store.
+    // One for each webhook, an eighth of the capacity.
     let mut dispatcher = Dispatcher::open(&cluster).await;
     dispatcher.grant(15).await;
     let claimed = dispatcher.next().await.unwrap().notifications;

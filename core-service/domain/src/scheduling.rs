@@ -118,8 +118,9 @@ impl Capacity {
 /// Notifications in flight by health.
 pub type ByHealth = [u32; ReceiverHealth::ALL.len()];
 
-/// Who shares the capacity: each holder may use three quarters of it, and half of the part for each
-/// health but healthy, so that the rest is left for others.
+/// Who shares the capacity for receivers that are not healthy: each holder may use half of the part for
+/// each health, so that the other half is left for others. What a healthy receiver uses is free again
+/// within moments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Store(StoreId),
@@ -152,14 +153,12 @@ impl Usage {
 
     /// How many more notifications to receivers of a health a holder may have in flight.
     pub fn remaining(&self, capacity: Capacity, holder: &Holder, health: ReceiverHealth) -> u32 {
-        let used = self.0.get(holder).copied().unwrap_or_default();
-        let limit = (capacity.0 - capacity.0 / 4).max(1);
-        let of_all = limit.saturating_sub(used.iter().sum());
         if health == ReceiverHealth::Healthy {
-            return of_all;
+            return u32::MAX;
         }
-        let of_health = (capacity.per_health(health) / 2).max(1);
-        of_all.min(of_health.saturating_sub(used[health as usize]))
+        let used = self.0.get(holder).map_or(0, |used| used[health as usize]);
+        let limit = (capacity.per_health(health) / 2).max(1);
+        limit.saturating_sub(used)
     }
 }
 
@@ -388,31 +387,36 @@ mod tests {
     }
 
     #[test]
-    fn a_store_or_a_host_uses_three_quarters_of_the_capacity_at_most() {
-        let webhooks: Vec<_> = (0..8).map(|_| candidate(Healthy, 0, 0)).collect();
-        assert_eq!(
-            budget(256).share(&webhooks),
-            [32, 32, 32, 32, 32, 32, 0, 0],
-            "of one store"
-        );
+    fn healthy_receivers_of_one_store_and_host_may_use_the_whole_capacity() {
+        let webhooks = [candidate(Healthy, 0, 0); 8];
+        assert_eq!(budget(256).share(&webhooks), [32; 8]);
+    }
+
+    #[test]
+    fn a_store_or_a_host_uses_half_of_the_part_for_lagging_receivers_at_most() {
+        let budget = ClaimBudget {
+            free_by_health: [64; 4],
+            ..budget(256)
+        };
+        let webhooks = [candidate(Lagging, 0, 0); 6];
+        assert_eq!(budget.share(&webhooks), [8, 8, 8, 8, 0, 0], "of one store");
         let of_another = |webhook: Candidate<'static>| Candidate {
             store_id: STORES[1],
             ..webhook
         };
-        let mixed: Vec<_> = webhooks[..4]
-            .iter()
-            .copied()
-            .chain(webhooks[4..].iter().copied().map(of_another))
-            .collect();
+        let mut at_one_host = webhooks;
+        at_one_host[3..]
+            .iter_mut()
+            .for_each(|webhook| *webhook = of_another(*webhook));
         assert_eq!(
-            budget(256).share(&mixed),
-            [32, 32, 32, 32, 32, 32, 0, 0],
+            budget.share(&at_one_host),
+            [8, 8, 8, 8, 0, 0],
             "at one host"
         );
         let others: Vec<_> = (0..8)
-            .map(|index| candidate(Healthy, 0, index / 4))
+            .map(|index| candidate(Lagging, 0, index / 4))
             .collect();
-        assert_eq!(budget(256).share(&others), [32; 8]);
+        assert_eq!(budget.share(&others), [8; 8]);
     }
 
     #[test]
@@ -441,9 +445,10 @@ mod tests {
     #[test]
     fn what_concurrent_claims_have_reserved_is_left_to_them() {
         let budget = ClaimBudget {
-            reserved: 184,
+            reserved: 28,
             ..budget(100)
         };
-        assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [8]);
+        assert_eq!(budget.share(&[candidate(Lagging, 0, 0)]), [4]);
+        assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
     }
 }

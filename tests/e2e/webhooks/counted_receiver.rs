@@ -90,13 +90,6 @@ impl CountedReceiver {
         assert!(reached.is_ok(), "{path} had {} requests", self.count(path));
     }
 
-    /// Waits until every request has its response.
-    pub(super) async fn wait_until_idle(&self) {
-        let mut open = self.open.subscribe();
-        let idle = tokio::time::timeout(TIMEOUT, open.wait_for(|(open, _)| *open == 0)).await;
-        assert!(idle.is_ok(), "requests are open");
-    }
-
     async fn respond(
         &self,
         request: Request<Incoming>,

@@ -56,31 +56,4 @@ on_both_databases! {
         // Half of a quarter of the capacity.
         assert_eq!(all.take_max_open(), CAPACITY / 8);
     }
-
-    async fn a_store_whose_receivers_stop_responding_leaves_a_quarter_of_the_capacity_to_others(
-        platform: &Platform,
-    ) {
-        let shop = platform.client().await;
-        let courier = platform.courier().await;
-        let (other, receiver) = other_shop(platform, &courier).await;
-        let receivers = CountedReceiver::start_several(RECEIVERS, Duration::ZERO).await;
-        for receiver in &receivers {
-            shop.create_webhook(EVENT, &receiver.url("/hook")).await;
-        }
-        let all = &receivers[0];
-        deliver_several(&shop, &courier, 2).await;
-        all.wait_for("/hook", RECEIVERS * 2).await;
-        all.wait_until_idle().await;
-        all.hold_responses(true);
-        all.take_max_open();
-
-        deliver_several(&shop, &courier, 40).await;
-        all.wait_for("/hook", RECEIVERS * 2 + CAPACITY * 3 / 4).await;
-        deliver(&other, &courier).await;
-
-        receiver.next_notification().await;
-        assert_eq!(all.take_max_open(), CAPACITY * 3 / 4);
-        all.hold_responses(false);
-        all.wait_for("/hook", RECEIVERS * 42).await;
-    }
 }

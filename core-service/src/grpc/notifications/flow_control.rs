@@ -371,47 +371,46 @@ mod tests {
     }
 
     #[test]
-    fn notifications_of_one_store_use_three_quarters_of_the_capacity_at_most() {
+    fn notifications_of_one_store_to_slow_receivers_use_half_of_their_part_at_most() {
         let mut flow = flow_control(64);
-        let store = Holder::Store(StoreId::new());
-        let of_store = |health| InFlight {
-            holders: [store.clone(), Holder::Host(String::new())],
-            ..notification(WebhookId::new(), health)
-        };
+        let holders = [Holder::Store(StoreId::new()), Holder::Host(String::new())];
         let use_credit = |flow: &mut FlowControl, health| {
-            flow.try_use_credit(NotificationId::new(), &of_store(health))
+            let of_store = InFlight {
+                holders: holders.clone(),
+                ..notification(WebhookId::new(), health)
+            };
+            flow.try_use_credit(NotificationId::new(), &of_store)
         };
         assert_eq!((0..32).filter(|_| use_credit(&mut flow, Slow)).count(), 8);
-        assert_eq!(
-            (0..64).filter(|_| use_credit(&mut flow, Healthy)).count(),
-            40
-        );
 
-        assert_eq!(flow.claim_budget(64).unwrap().exhausted(Healthy).count(), 2);
-        assert_eq!(fill(&mut flow, Healthy).len(), 16);
+        let budget = flow.claim_budget(64).unwrap();
+        assert_eq!(budget.exhausted(Slow).count(), 2);
+        assert_eq!(budget.exhausted(Healthy).count(), 0);
+        assert_eq!(fill(&mut flow, Slow).len(), 8);
+        assert!((0..48).all(|_| use_credit(&mut flow, Healthy)));
     }
 
     #[test]
     fn what_a_claim_may_take_for_a_store_is_not_used_by_pre_leased_notifications() {
         let mut flow = flow_control(64);
         let holders = [Holder::Store(StoreId::new()), Holder::Host(String::new())];
-        let budget = flow.begin_claim(20).unwrap();
+        let budget = flow.begin_claim(3).unwrap();
         let mut use_credit = || {
             let of_store = InFlight {
                 holders: holders.clone(),
-                ..notification(WebhookId::new(), Healthy)
+                ..notification(WebhookId::new(), Lagging)
             };
             flow.try_use_credit(NotificationId::new(), &of_store)
         };
 
-        assert_eq!((0..64).filter(|_| use_credit()).count(), 28);
+        assert_eq!((0..64).filter(|_| use_credit()).count(), 5);
 
         flow.end_claim(&budget, []);
         let budget = flow.claim_budget(64).unwrap();
         let left = budget
             .usage
-            .remaining(budget.capacity, &holders[0], Healthy);
-        assert_eq!(left, 20);
+            .remaining(budget.capacity, &holders[0], Lagging);
+        assert_eq!(left, 3);
     }
 
     #[test]
