@@ -1,5 +1,4 @@
-//! "Clock jumps of an hour either way: no lease taken early": jumps of the host's clock, and a
-//! database whose clock differs from the hosts'.
+//! Jumps of the clock of the host, and a database whose clock differs from those of the hosts.
 
 use std::{
     collections::BTreeSet,

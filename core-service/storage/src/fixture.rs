@@ -77,7 +77,7 @@ pub fn store(name: &str) -> Store {
     }
 }
 
-/// A delivery with a value in every field of its tasks.
+/// A delivery with a value in every field of its task plans.
 pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
     let task = |latitude, hours| TaskPlan {
         address: Address {

@@ -28,7 +28,7 @@ pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
     Some(json!({ "@context": terms }))
 }
 
-/// The classes of all objects embedded in an object of a class, and the collection classes, as
+/// A class, the classes of all objects embedded in its objects, and the collection classes, as
 /// every resource can be a member of a collection.
 fn reachable(class: &'static Class) -> Vec<&'static Class> {
     let mut names = BTreeSet::new();

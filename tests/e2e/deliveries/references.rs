@@ -41,8 +41,8 @@ fn assert_taken(response: &Response, reference: &str, existing: &Value) {
 }
 
 on_both_databases! {
-    /// "`externalReference` on a delivery, unique per store: a second one → 409 with the IRI of
-    /// the existing", also when asserted, and even if the existing one is cancelled.
+    /// A second delivery with the same reference is rejected with 409 and the IRI of the existing
+    /// delivery, by create and by assert, even if the existing one is cancelled.
     async fn an_external_reference_is_unique_in_its_store(platform: &Platform) {
         let client = platform.client().await;
         let same_store = platform.client().await;

@@ -1,4 +1,5 @@
-//! "Clock jumps of an hour either way: no lease taken early, no retry storm."
+//! When the clock jumps an hour forwards or backwards, no lease expires early and there is no retry
+//! storm.
 
 use std::collections::BTreeMap;
 

@@ -113,7 +113,7 @@ async fn a_name_that_changes_its_address_is_checked_for_each_connection() {
 }
 
 #[tokio::test]
-async fn an_unresponsive_first_address_does_not_delay_the_second() {
+async fn the_second_address_is_used_if_the_first_is_unresponsive() {
     let unresponsive = UnresponsiveListener::start(SocketAddr::from(([127, 0, 0, 2], 0))).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let open = listener.local_addr().unwrap();

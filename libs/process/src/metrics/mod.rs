@@ -1,5 +1,5 @@
 //! What all programs need to measure themselves. Recording a value takes atomic additions: no lock
-//! and, but for the first value of a series, no allocation. Labels are resolved beforehand.
+//! and, except for the first value of a series, no allocation. Label values are known beforehand.
 
 mod counters;
 mod histogram;
@@ -32,7 +32,7 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// With the build of this program.
+    /// With one metric: `delivery_build_info`, the version of the program.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let build = || vec![Sample::new(&[("version", env!("CARGO_PKG_VERSION"))], 1.0)];
@@ -51,7 +51,8 @@ impl Exposition {
         &mut self.registry
     }
 
-    /// Has what is read from elsewhere read before each rendering.
+    /// Sets a function that is called before each rendering, to update metrics whose values come from
+    /// elsewhere, such as a database. Replaces an earlier one.
     pub fn refresh_with<F>(&mut self, refresh: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The rules in order of precedence.
+//! The rules. The longest match wins; of two matches of equal length, the earlier rule.
 
 use super::token_kind::{Field, TokenKind};
 use Field::{
@@ -14,7 +14,7 @@ const DATE_TIME: TokenKind = Fields(&[Year, Month, Day, Hour, Minute, Second, Fr
 const DAY_MONTH_YEAR: TokenKind = Fields(&[Day, Month, Year]);
 const MONTH_NAME_DAY_YEAR: TokenKind = Fields(&[MonthName, Day, Year]);
 
-/// The kind of token, and the regular expression of its text.
+/// The kind of token, and the regular expression of its text; `{NAME}` is one of the fragments.
 pub(super) const RULES: &[(TokenKind, &str)] = &[
     (TokenKind::Yesterday, r"(?i:yesterday)"),
     (TokenKind::Now, r"(?i:now)"),
