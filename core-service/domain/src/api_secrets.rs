@@ -96,7 +96,8 @@ impl ApiSecrets {
         &self.replaced
     }
 
-    /// Finds a secret if it is valid at `now`. Takes as long for each secret.
+    /// Finds a secret if it is valid at `now`. Compares it with all valid ones, so that the duration does
+    /// not reveal which one matches.
     pub fn accept(&self, secret: &str, now: Timestamp) -> Option<ValidSecret> {
         self.valid(now).fold(None, |found, valid| {
             valid.hash.matches(secret).then_some(valid).or(found)

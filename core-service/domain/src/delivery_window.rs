@@ -18,7 +18,7 @@ pub struct TaskTimes {
 }
 
 /// The windows of the pickup and the dropoff; `None` if one is unknown or invalid. A pickup
-/// without requested times ends one route duration before the dropoff's window ends. Violations
+/// without a requested slot or end ends one route duration before the dropoff's window ends. Violations
 /// show times in `zone`, the store's.
 pub fn task_windows(
     pickup: &TaskTimes,
@@ -53,7 +53,7 @@ pub fn task_windows(
             field,
             "OUT_OF_ORDER",
             format!(
-                "must not be later than the dropoff's, {}",
+                "must not be later than the dropoff's end, {}",
                 shown(second.before, zone)
             ),
         );
@@ -270,14 +270,14 @@ mod tests {
 
     #[test]
     fn a_pickup_must_not_end_after_the_dropoff() {
-        let late = |pickup| Some((pickup, window(85, 100)));
+        let both = |pickup| Some((pickup, window(85, 100)));
         for (pickup, windows, fields) in [
-            (before(100), late(window(85, 100)), &[][..]),
-            (before(101), late(window(86, 101)), &["pickup.before"]),
-            (slot(90, 100), late(window(90, 100)), &[]),
-            (slot(90, 101), late(window(90, 101)), &["pickup.time_slot"]),
-            // Its start alone is of no matter.
-            (with_after(before(100), 99), late(window(99, 100)), &[]),
+            (before(100), both(window(85, 100)), &[][..]),
+            (before(101), both(window(86, 101)), &["pickup.before"]),
+            (slot(90, 100), both(window(90, 100)), &[]),
+            (slot(90, 101), both(window(90, 101)), &["pickup.time_slot"]),
+            // Its start alone does not matter.
+            (with_after(before(100), 99), both(window(99, 100)), &[]),
         ] {
             assert_windows(pickup, before(100), Some(route(10)), (windows, fields));
         }
@@ -337,7 +337,7 @@ mod tests {
                 ),
                 violation(
                     "pickup.before",
-                    "must not be later than the dropoff's, 1970-01-01T02:40:00+01:00"
+                    "must not be later than the dropoff's end, 1970-01-01T02:40:00+01:00"
                 ),
             ]
         );

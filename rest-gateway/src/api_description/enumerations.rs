@@ -98,6 +98,6 @@ pub(super) static VIOLATION_CODE: Enumeration = Enumeration {
 
 pub(super) static WARNING_CODE: Enumeration = Enumeration {
     name: "WarningCode",
-    description: "The kind of a warning: `unknown_member`, a member that no class has.",
+    description: "The kind of a warning: `unknown_member`, a member that is not read.",
     values: &["unknown_member"],
 };

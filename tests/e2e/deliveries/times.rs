@@ -385,7 +385,7 @@ async fn a_violation_of_a_time_says_what_would_be_right() {
         (
             "pickup.before",
             "tomorrow 13:01",
-            "must not be later than the dropoff's, 2020-04-03T13:00:00+02:00",
+            "must not be later than the dropoff's end, 2020-04-03T13:00:00+02:00",
         ),
     ] {
         let mut body = draft();

@@ -9,7 +9,7 @@ use crate::harness::{
 };
 
 on_both_databases! {
-    /// Also if several are applied while the clock stands still.
+    /// Also if several are applied at the same time by the clock.
     async fn an_applied_time_slot_replaces_the_previous_one_immediately(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;

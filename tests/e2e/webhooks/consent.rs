@@ -1,4 +1,4 @@
-//! A host gets a trickle of notifications until it accepts one.
+//! A host is called at a limited rate until it has accepted a notification.
 
 use futures_util::future::join_all;
 use jiff::SignedDuration;
@@ -34,7 +34,7 @@ async fn create_webhooks(client: &ApiClient, url: &str) {
 on_both_databases! {
     /// One shop has webhooks at a path of the host that responds with 500, as a stranger's host
     /// does. Those of another shop at the same host are not delayed.
-    async fn a_host_gets_a_trickle_of_what_it_never_accepts_and_at_once_what_it_accepts(
+    async fn a_host_gets_what_it_never_accepts_at_a_limited_rate_and_what_it_accepts_at_once(
         platform: &Platform,
     ) {
         let (shop, other) = (platform.client().await, platform.new_store_client().await);
@@ -84,7 +84,7 @@ on_both_databases! {
     }
 
     /// Its name may have been given the address of a stranger.
-    async fn a_host_that_only_fails_for_a_minute_gets_a_trickle_again(platform: &Platform) {
+    async fn a_host_that_only_fails_for_a_minute_is_called_at_a_limited_rate_again(platform: &Platform) {
         let shop = platform.client().await;
         let courier = platform.courier().await;
         let host = CountedReceiver::start().await;

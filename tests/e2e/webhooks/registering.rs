@@ -82,8 +82,8 @@ on_both_databases! {
         assert_error(&client.delete(&iri).await, 404);
     }
 
-    /// "any | […] own webhooks"; "a resource of another store answers 404, exactly like one that
-    /// does not exist".
+    /// A token with any scope has access to its client's "own webhooks"; "a resource of another
+    /// store answers 404, exactly like one that does not exist".
     async fn a_webhook_is_visible_only_to_its_client(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;

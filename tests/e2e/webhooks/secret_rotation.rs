@@ -101,7 +101,7 @@ on_both_databases! {
     }
 
     /// An overlap of 0, for a leaked secret.
-    async fn without_an_overlap_the_old_secret_is_retired_at_once(platform: &Platform) {
+    async fn without_an_overlap_all_old_secrets_are_invalid_at_once(platform: &Platform) {
         let shop = Shop::open(platform).await;
         let second = shop.rotate(json!({ "overlap": 3600 })).await;
 

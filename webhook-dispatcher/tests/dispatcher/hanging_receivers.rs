@@ -1,4 +1,4 @@
-//! Many receivers that never respond.
+//! Many notifications to a receiver that never responds.
 
 use std::{
     collections::HashSet,
@@ -13,10 +13,11 @@ use proto::{Notification, outcome::Failure};
 
 use crate::harness::{Dispatcher, FakeCore, OK, config, notification, receiver, responding};
 
-/// The dispatcher's limit, and how much of it core gives to hanging receivers: the rest is for
-/// healthy ones.
+/// The dispatcher's limit, and how much of it core gives to the hanging receiver: the rest is for
+/// the healthy one.
 const MAX_IN_FLIGHT: u32 = 64;
 const MAX_HANGING_IN_FLIGHT: usize = 48;
+/// Notifications to the hanging receiver.
 const HANGING: usize = 1000;
 
 /// Far longer than that many attempts take.
@@ -32,7 +33,8 @@ fn notification_with_number(number: usize, url: &str) -> Notification {
 /// The dispatcher opens no more sockets than its limit, and healthy receivers get their
 /// notifications meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_hanging_receivers_stay_within_their_limit_and_do_not_delay_others() {
+async fn a_thousand_notifications_to_a_hanging_receiver_stay_within_their_limit_and_do_not_delay_others()
+ {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&webhook_dispatcher::Config {
         max_in_flight: std::num::NonZeroU32::new(MAX_IN_FLIGHT).unwrap(),
@@ -100,7 +102,10 @@ async fn a_thousand_hanging_receivers_stay_within_their_limit_and_do_not_delay_o
         finished.expect("every attempt at a hanging receiver should time out");
 
     // If each waited for a hanging one, about twenty would be delivered.
-    assert!(delivered > HANGING / 10, "{delivered} of {HANGING}");
+    assert!(
+        delivered > HANGING / 10,
+        "{delivered} delivered while {HANGING} timed out"
+    );
     assert_eq!(failed, 0);
     // The receiver may notice a closed connection only after the next one is open.
     let max = peak.load(Ordering::SeqCst);

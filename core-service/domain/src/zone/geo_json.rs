@@ -121,7 +121,7 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     Mistake {
         line: error.line().max(1),
         column: before + 1,
-        // One line, whatever it quotes.
+        // On one line: what it quotes may have several.
         message: printable(
             message
                 .strip_suffix(&position)

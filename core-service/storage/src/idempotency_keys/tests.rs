@@ -1,0 +1,197 @@
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::{Storage, fixture};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn key(number: u8) -> Key {
+    Key {
+        store_id: StoreId(uuid::Uuid::nil()),
+        api_client_id: ApiClientId(uuid::Uuid::nil()),
+        hash: [number; 32],
+    }
+}
+
+/// Acquires a key at an instant and stores a response under it.
+async fn request(
+    storage: &Arc<Storage>,
+    (key, body): (Key, u8),
+    now: Timestamp,
+    cutoff: Timestamp,
+) -> Result<Acquisition, Error> {
+    storage
+        .write(move |transaction| {
+            Box::pin(async move {
+                let times = (now, cutoff);
+                let acquisition = acquire(transaction, key, [body; 32], times).await?;
+                if acquisition == Acquisition::Acquired {
+                    store_response(transaction, key, vec![body]).await?;
+                }
+                Ok(acquisition)
+            })
+        })
+        .await
+}
+
+fn stored(body: u8) -> Acquisition {
+    Acquisition::Stored(StoredResponse {
+        request_hash: vec![body; 32],
+        encrypted_response: vec![body],
+    })
+}
+
+#[tokio::test]
+async fn the_first_request_acquires_a_key_until_it_expires() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let second = SignedDuration::from_secs(1);
+    let past = NOW - second;
+
+    let first = request(&storage, (key(1), 1), NOW, past).await.unwrap();
+    let again = request(&storage, (key(1), 2), NOW, past).await.unwrap();
+    let other = request(&storage, (key(2), 3), NOW, past).await.unwrap();
+    let expired = request(&storage, (key(1), 4), NOW + second, NOW)
+        .await
+        .unwrap();
+    let after = request(&storage, (key(1), 5), NOW + second, NOW)
+        .await
+        .unwrap();
+
+    assert_eq!(
+        (first, again, other),
+        (Acquisition::Acquired, stored(1), Acquisition::Acquired)
+    );
+    assert_eq!((expired, after), (Acquisition::Acquired, stored(4)));
+}
+
+#[tokio::test]
+async fn the_oldest_keys_are_deleted_first_and_up_to_the_limit() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let at = |second: u8| NOW + SignedDuration::from_secs(second.into());
+    for number in (0..5).rev() {
+        let result = request(&storage, (key(number), number), at(number), NOW).await;
+        result.unwrap();
+    }
+    let delete = |limit| {
+        storage.write(move |transaction| {
+            Box::pin(async move { delete_expired(transaction, at(3), limit).await })
+        })
+    };
+
+    let mut deleted = Vec::new();
+    for limit in [2, 200, 200] {
+        deleted.push(delete(limit).await.unwrap());
+    }
+
+    assert_eq!(deleted, [2, 2, 0]);
+    let reader = storage.reader();
+    assert!(!is_any_expired(reader, at(3)).await.unwrap());
+    assert!(is_any_expired(reader, at(4)).await.unwrap());
+}
+
+#[tokio::test]
+async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_sqlite() {
+    let (_directory, storage) = fixture::sqlite().await;
+    assert_responses_are_listed(&storage).await;
+}
+
+#[tokio::test]
+async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_postgres() {
+    if let Some(storage) = fixture::postgres().await {
+        assert_responses_are_listed(&storage).await;
+    }
+}
+
+async fn assert_responses_are_listed(storage: &Arc<Storage>) {
+    let second = SignedDuration::from_secs(1);
+    let client = ApiClientId(uuid::Uuid::max());
+    let of_other_client = |number| Key {
+        api_client_id: client,
+        ..key(number)
+    };
+    let of_other_store = Key {
+        store_id: StoreId(uuid::Uuid::max()),
+        ..key(9)
+    };
+    for (key, now) in [
+        (key(3), NOW),
+        (key(2), NOW + second),
+        (of_other_client(1), NOW),
+        (key(4), NOW - second),
+        (of_other_store, NOW),
+    ] {
+        let result = request(storage, (key, key.hash[0]), now, NOW - second * 2).await;
+        result.unwrap();
+    }
+
+    for limit in [1, 2, 9] {
+        let mut listed = Vec::new();
+        loop {
+            let after = listed.last().map(|(key, _)| *key);
+            let page = list(storage.reader(), key(0).store_id, (NOW, after), limit);
+            let page = page.await.unwrap();
+            assert!(page.len() as u64 <= limit);
+            if page.is_empty() {
+                break;
+            }
+            listed.extend(page);
+        }
+        let expected = [key(2), key(3), of_other_client(1)];
+        assert_eq!(listed, expected.map(|key| (key, vec![key.hash[0]])));
+    }
+}
+
+#[tokio::test]
+async fn prefixes_of_all_responses_are_listed_in_the_order_of_keys_on_sqlite() {
+    let (_directory, storage) = fixture::sqlite().await;
+    assert_prefixes_are_listed(&storage).await;
+}
+
+#[tokio::test]
+async fn prefixes_of_all_responses_are_listed_in_the_order_of_keys_on_postgres() {
+    if let Some(storage) = fixture::postgres().await {
+        assert_prefixes_are_listed(&storage).await;
+    }
+}
+
+async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
+    let last = uuid::Uuid::max();
+    let of_other_client = Key {
+        api_client_id: ApiClientId(last),
+        ..key(1)
+    };
+    let of_other_store = Key {
+        store_id: StoreId(last),
+        ..key(0)
+    };
+    let keys = [key(2), key(3), of_other_client, of_other_store];
+    for key in keys.into_iter().rev() {
+        let response = vec![key.hash[0], 7, 8];
+        let write = storage.write(move |transaction| {
+            let response = response.clone();
+            Box::pin(async move {
+                acquire(transaction, key, [0; 32], (NOW, Timestamp::MIN)).await?;
+                store_response(transaction, key, response).await
+            })
+        });
+        write.await.unwrap();
+    }
+
+    for limit in [1, 3, 9] {
+        let mut listed = Vec::new();
+        loop {
+            let after = listed.last().map(|(key, _)| *key);
+            let page = list_prefixes(storage.reader(), after, (2, limit))
+                .await
+                .unwrap();
+            assert!(page.len() as u64 <= limit);
+            if page.is_empty() {
+                break;
+            }
+            listed.extend(page);
+        }
+        assert_eq!(listed, keys.map(|key| (key, vec![key.hash[0], 7])));
+    }
+}
