@@ -298,8 +298,8 @@ async fn half_a_tls_handshake_takes_no_place() {
         .connect_timeout(Duration::from_secs(5));
     let attacked = Attacked::new(directory, platform, endpoint).await;
 
-    // The beginning of a ClientHello.
-    let begun = |addr: &str| begun_connections(addr, 2_000, b"\x16\x03\x01\x02\0\x01\0\x01");
+    // More than a core has open connections; each with the beginning of a ClientHello.
+    let begun = |addr: &str| begun_connections(addr, 4_500, b"\x16\x03\x01\x02\0\x01\0\x01");
     attacked.resists("half a handshake", begun).await;
 
     assert!(attacked.platform.stop("-TERM").success());
