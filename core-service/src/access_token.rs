@@ -32,7 +32,7 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
     pub(crate) client_id: String,
     pub(crate) jti: String,
-    /// The secret that the token was issued for ([`SecretHash::id`]): the token is valid no longer.
+    /// The secret that the token was issued for ([`SecretHash::id`]). The token ends with it.
     ///
     /// [`SecretHash::id`]: domain::api_secrets::SecretHash::id
     pub(crate) secret_id: String,
@@ -214,7 +214,7 @@ impl SigningKeySet {
         Ok(claims)
     }
 
-    /// Whether it has a key, in whichever state.
+    /// Whether the set has a key, in any state.
     pub(crate) fn contains(&self, key_id: &str) -> bool {
         self.keys.iter().any(|(key, _)| key.id == key_id)
     }

@@ -87,8 +87,8 @@ pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, Sta
     Ok(bootstrapped)
 }
 
-/// Creates API clients, unless there are operators' clients and it is not done `again`. Returns the
-/// operators' clients before, oldest first, disabled ones included.
+/// Creates API clients if there is no operator's client yet, or if `again`. Returns the operators'
+/// clients that existed before, oldest first, disabled ones included.
 async fn create_unless_set_up(
     storage: &Storage,
     clients: [ApiClient; 2],

@@ -1,7 +1,8 @@
 //! Timeout and concurrency limits for gRPC calls. While the database hangs, callers get an error
-//! before their own timeout, and the number of waiting calls stays bounded. Authentication follows,
-//! before the message is read: a token that is none holds a place only while it is verified. A call
-//! for a token has a place of its own kind, once its message is complete.
+//! before their own timeout, and the number of waiting calls stays bounded. Authentication comes
+//! after these limits and before the message is read, so a call with an invalid token counts only
+//! while the token is verified. Calls without a caller, such as token requests, have a limit of
+//! their own and count once their message is complete.
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -41,11 +42,11 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// Limit of calls in flight by callers with a token: as many as two gateways send, each with its default
-/// limit of 1024.
+/// Limit of calls in flight by callers with a token: as many as two gateways send, each with its
+/// default limit of 1024.
 const MAX_CALLS: usize = 2048;
 
-/// Limit of calls in flight without a caller: each issues a token, which takes a millisecond.
+/// Limit of calls in flight without a caller; to issue a token takes a millisecond.
 const MAX_ANONYMOUS_CALLS: usize = 512;
 
 /// Timeout for the message of a call without a caller.
@@ -110,7 +111,7 @@ impl CallLimits {
                 }
             };
         }
-        let limit = match path {
+        let call_timeout = match path {
             TEST_WEBHOOK => TEST_WEBHOOK_TIMEOUT,
             IMPORT_ADDRESSES => Duration::MAX,
             _ => self.timeout,
@@ -119,7 +120,7 @@ impl CallLimits {
         if let Err(error) = self.rate_limits.check_peer(connection.peer, is_public) {
             return Ok(Status::from(error).into_http());
         }
-        let places = if is_public {
+        let semaphore = if is_public {
             request = match connection.receive(request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
@@ -128,13 +129,13 @@ impl CallLimits {
         } else {
             self.calls
         };
-        let Ok(_permit) = places.try_acquire_owned() else {
+        let Ok(_permit) = semaphore.try_acquire_owned() else {
             let reason = if is_public { "token_requests" } else { "calls" };
             self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
         let is_stream = STREAMS.contains(&request.uri().path());
-        let response = timeout(limit, inner.oneshot(request))
+        let response = timeout(call_timeout, inner.oneshot(request))
             .await
             .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))?;
         if is_stream {
@@ -146,8 +147,8 @@ impl CallLimits {
 
 impl ConnectionInfo {
     fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let places = Arc::clone(&self.other_calls);
-        places.try_acquire_owned().map_err(|_| {
+        let semaphore = Arc::clone(&self.other_calls);
+        semaphore.try_acquire_owned().map_err(|_| {
             Status::resource_exhausted("too many calls without a token on this connection")
         })
     }
@@ -236,7 +237,7 @@ mod tests {
                 if request.uri().path().ends_with("Hanging") {
                     std::future::pending::<()>().await;
                 }
-                // Longer than the limit of a test.
+                // Longer than the timeout of a test.
                 if request.uri().path() == IMPORT_ADDRESSES {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -294,7 +295,7 @@ mod tests {
     const HEALTH: &str = "/grpc.health.v1.Health/Watch";
 
     #[tokio::test]
-    async fn health_checks_and_token_requests_have_places_of_their_own() {
+    async fn health_checks_and_token_requests_have_separate_limits() {
         let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
         let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
         let watching = Arc::clone(&connection.other_calls);
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_breaks_off_is_answered_with_its_own_reason() {
+    async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
         let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
         let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
         let failing = |status: Status| {

@@ -72,8 +72,8 @@ pub struct Config {
     #[command(flatten)]
     pub database_verification: DatabaseVerification,
 
-    /// Limit of open connections to `PostgreSQL`, up to 1000. All cores together must stay below what
-    /// the server permits; one that is permitted fewer works with those. Example: `50`.
+    /// Limit of open connections to `PostgreSQL`, up to 1000. All cores together must stay below
+    /// what the server permits; a core that gets fewer connections works with those. Example: `50`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_CONNECTIONS",
@@ -84,7 +84,8 @@ pub struct Config {
     pub database_connections: u32,
 
     /// File with the key that encrypts stored secrets, the same for all cores of a platform.
-    /// `bootstrap` creates it, `master-key` adds keys to it; it is read again when it changes. Example: `/etc/delivery/master.key`.
+    /// `bootstrap` creates it, `master-key` adds keys to it; it is read again when it changes.
+    /// Example: `/etc/delivery/master.key`.
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", default_value = "master.key")]
     pub master_key_file: PathBuf,
 
@@ -165,8 +166,8 @@ pub struct Config {
 /// How many deliveries a store may create, and when their personal data is erased.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct DeliveryConfig {
-    /// Deliveries that a store may create in 24 hours, cancelled ones included. Creations at the
-    /// same moment may exceed it by their number. Default: unlimited. Example: `5000`.
+    /// Deliveries that a store may create in 24 hours, cancelled ones included. Concurrent
+    /// creations may exceed it by their number. Default: unlimited. Example: `5000`.
     #[arg(
         long,
         env = "DELIVERY_DELIVERIES_PER_DAY",
@@ -176,8 +177,8 @@ pub struct DeliveryConfig {
     pub deliveries_per_day: Option<u32>,
 
     /// Bytes of deliveries that a store may create in 24 hours, counted by the hour; twice with an
-    /// `Idempotency-Key`, whose response is stored too. Creations at the same moment may exceed it
-    /// by their number. Default: unlimited. Example: `100000000`.
+    /// `Idempotency-Key`, whose response is stored too. Concurrent creations may exceed it by their
+    /// bytes. Default: unlimited. Example: `100000000`.
     #[arg(
         long,
         env = "DELIVERY_DELIVERY_BYTES_PER_DAY",
@@ -187,8 +188,8 @@ pub struct DeliveryConfig {
     pub delivery_bytes_per_day: Option<u64>,
 
     /// Erase the personal data of deliveries (names, telephone numbers, streets, texts) this long
-    /// after their creation and the end of their dropoff, from 7d to 3650d. Default: never. Example:
-    /// `90d`.
+    /// after their creation and the end of their dropoff, from 7d to 3650d. Default: never.
+    /// Example: `90d`.
     #[arg(
         long,
         env = "DELIVERY_DELIVERY_RETENTION",

@@ -1,5 +1,6 @@
 //! The file with the master keys of a platform: one key a line, in Base64. The first is the current
-//! one, which encrypts; all decrypt. Changes replace the file atomically and keep its owner and mode.
+//! one, which encrypts; all decrypt. Changes replace the file atomically and keep its owner and
+//! mode.
 
 use std::{
     fs::{self, File},
@@ -73,7 +74,7 @@ impl FromStr for KeyId {
     }
 }
 
-/// A change of the file, or none.
+/// Lists or changes the keys of a file.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum MasterKeyCommand {
     /// List the ids of the keys
@@ -229,8 +230,8 @@ impl MasterKeys {
             .map_err(|source| write_error(&removed_path, source))
     }
 
-    /// Writes a new file and links it to `path` unless that exists, so that a crash leaves no partial
-    /// key.
+    /// Writes a new file and links it to `path` unless that exists, so that a crash leaves no
+    /// partial key.
     fn create(&self, path: &Path) -> io::Result<()> {
         let directory = directory(path);
         match self.write_temporary(directory)?.persist_noclobber(path) {
@@ -253,7 +254,7 @@ impl MasterKeys {
         File::open(directory)?.sync_all()
     }
 
-    /// A flushed file with a random name and mode 0600: never one that somebody else has put there.
+    /// A flushed file with mode 0600 and a random name, which no other user can have guessed.
     fn write_temporary(&self, directory: &Path) -> io::Result<NamedTempFile> {
         let mut file = NamedTempFile::new_in(directory)?;
         for key in self.iter() {
@@ -266,7 +267,7 @@ impl MasterKeys {
 }
 
 /// Flushes a file and its directory: a key must not be lost after a secret was encrypted with it,
-/// whichever program wrote the file.
+/// even if another program wrote the file.
 pub(crate) fn flush(path: &Path) -> Result<(), Error> {
     let flushed = File::open(path).and_then(|file| file.sync_all());
     let flushed = flushed.and_then(|()| match File::open(directory(path)) {

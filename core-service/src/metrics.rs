@@ -18,7 +18,7 @@ use storage::notifications::AppliedOutcomes;
 /// The row of calls of unknown methods.
 const OTHER_METHOD: &str = "_OTHER";
 
-/// Methods beside those of the contract.
+/// Methods that are not in the contract.
 const STANDARD_METHODS: [&str; 3] = [
     "grpc.health.v1.Health/Check",
     "grpc.health.v1.Health/Watch",
@@ -63,13 +63,13 @@ pub(crate) struct Metrics {
 #[derive(Debug)]
 pub(crate) struct CallMetrics {
     durations: HistogramTable,
-    /// By path: `/delivery.v1.Tasks/GetTask`. With the method as it is shown.
+    /// By path: `/delivery.v1.Tasks/GetTask`.
     methods: HashMap<String, Method>,
     pub(crate) rate_limited: Counters,
     pub(crate) shed: Counters,
 }
 
-/// A method that a server has, or [`OTHER_METHOD`].
+/// A method that a server has, or [`OTHER_METHOD`], by the name in metrics and logs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Method {
     pub(crate) name: &'static str,

@@ -1,5 +1,5 @@
-//! The state of the platform as metrics, read from the database when they are scraped, at most every
-//! 15 s.
+//! The state of the platform as metrics, read from the database when they are scraped, at most
+//! every 15 s.
 
 use std::{
     collections::BTreeMap,
@@ -18,25 +18,25 @@ use storage::{
 };
 use tokio::time::{Instant, timeout};
 
-/// For how long values are shown before they are read again.
+/// How old the values may be before they are read again.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// Limit of reading them; scrapes have short timeouts.
+/// Timeout of reading them; scrapes have short timeouts.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The last state that was read. Clones share it.
 #[derive(Clone)]
 pub(crate) struct PlatformMetrics {
-    /// Not the storage itself, which a shutdown closes once it is no longer used.
+    /// Weak: a shutdown closes the storage once it has no other references.
     storage: std::sync::Weak<Storage>,
     clock: Clock,
-    /// When it was read last, successfully or not. Locked while it is read.
+    /// When the state was last read, successfully or not. Locked while it is read.
     read_at: Arc<tokio::sync::Mutex<Option<Instant>>>,
-    shown: Arc<Mutex<Option<Shown>>>,
+    snapshot: Arc<Mutex<Option<Snapshot>>>,
 }
 
 #[derive(Clone)]
-struct Shown {
+struct Snapshot {
     at: Timestamp,
     state: PlatformState,
 }
@@ -47,7 +47,7 @@ impl PlatformMetrics {
             storage: Arc::downgrade(storage),
             clock,
             read_at: Arc::default(),
-            shown: Arc::default(),
+            snapshot: Arc::default(),
         }
     }
 
@@ -57,17 +57,17 @@ impl PlatformMetrics {
         if read_at.is_some_and(|instant| instant.elapsed() < INTERVAL) {
             return;
         }
-        let shown = self.read().await;
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        let snapshot = self.read().await;
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
         *read_at = Some(Instant::now());
     }
 
-    async fn read(&self) -> Option<Shown> {
+    async fn read(&self) -> Option<Snapshot> {
         let storage = self.storage.upgrade()?;
         let at = self.clock.now();
         let read = platform_state::read(storage.reader(), at);
         match timeout(TIMEOUT, read).await {
-            Ok(Ok(state)) => Some(Shown { at, state }),
+            Ok(Ok(state)) => Some(Snapshot { at, state }),
             Ok(Err(error)) => {
                 let error = anyhow::Error::from(error);
                 tracing::warn!(error = %format!("{error:#}"), "cannot read the platform's state for metrics");
@@ -81,27 +81,27 @@ impl PlatformMetrics {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        type Read = fn(&Shown) -> Vec<Sample>;
+        type Read = fn(&Snapshot) -> Vec<Sample>;
         let gauges: [(_, _, Read); 8] = [
             (
                 "delivery_deliveries",
                 "Current deliveries by state",
-                |shown| {
+                |snapshot| {
                     let dropoffs = |task: &&_| is_dropoff(task);
-                    let tasks = shown.state.tasks.iter().filter(dropoffs);
+                    let tasks = snapshot.state.tasks.iter().filter(dropoffs);
                     sums(tasks.map(|task| (vec![("state", &*task.delivery)], task.count)))
                 },
             ),
             (
                 "delivery_deliveries_late",
                 "Current deliveries to do after the end of their dropoff window",
-                |shown| vec![number(shown.state.late_deliveries)],
+                |snapshot| vec![number(snapshot.state.late_deliveries)],
             ),
             (
                 "delivery_tasks",
                 "Tasks of current deliveries by type and state",
-                |shown| {
-                    let tasks = shown.state.tasks.iter();
+                |snapshot| {
+                    let tasks = snapshot.state.tasks.iter();
                     sums(tasks.map(|task| {
                         let labels = vec![("type", &*task.kind), ("state", &*task.task)];
                         (labels, task.count)
@@ -111,34 +111,34 @@ impl PlatformMetrics {
             (
                 "delivery_notifications_due",
                 "Notifications that wait for a dispatcher",
-                |shown| vec![number(shown.state.due_notifications)],
+                |snapshot| vec![number(snapshot.state.due_notifications)],
             ),
             (
                 "delivery_notifications_leased",
                 "Notifications in flight",
-                |shown| vec![number(shown.state.leased_notifications)],
+                |snapshot| vec![number(snapshot.state.leased_notifications)],
             ),
             (
                 "delivery_notifications_oldest_due_age_seconds",
                 "How long the oldest due notification has waited",
-                |shown| vec![age(shown, shown.state.oldest_due_at)],
+                |snapshot| vec![age(snapshot, snapshot.state.oldest_due_at)],
             ),
             (
                 "delivery_events_unsequenced",
                 "Committed events without a number",
-                |shown| vec![number(shown.state.unsequenced_events)],
+                |snapshot| vec![number(snapshot.state.unsequenced_events)],
             ),
             (
                 "delivery_events_lag_seconds",
                 "Age of the oldest event without a number",
-                |shown| vec![age(shown, shown.state.oldest_unsequenced_at)],
+                |snapshot| vec![age(snapshot, snapshot.state.oldest_unsequenced_at)],
             ),
         ];
         for (name, help, read) in gauges {
-            let shown = Arc::clone(&self.shown);
+            let snapshot = Arc::clone(&self.snapshot);
             let samples = Sampled::new(move || {
-                let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-                shown.as_ref().map(read).unwrap_or_default()
+                let snapshot = snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+                snapshot.as_ref().map(read).unwrap_or_default()
             });
             registry.register(name, help, samples);
         }
@@ -165,7 +165,7 @@ fn number(count: i64) -> Sample {
 }
 
 /// In seconds. The clocks of cores may differ: never negative.
-fn age(shown: &Shown, since: Option<Timestamp>) -> Sample {
-    let age = since.map_or(0.0, |since| shown.at.duration_since(since).as_secs_f64());
+fn age(snapshot: &Snapshot, since: Option<Timestamp>) -> Sample {
+    let age = since.map_or(0.0, |since| snapshot.at.duration_since(since).as_secs_f64());
     Sample::new(&[], age.max(0.0))
 }

@@ -9,7 +9,8 @@ use rate_limits::{Decision, Limiter, RateLimit, credentials_key, peer_key};
 
 use crate::error::Error;
 
-/// The rate limits of a core, above those of a gateway, whose clients it serves as one peer.
+/// The rate limits of a core. They are above those of a gateway, which is one peer for all of its
+/// clients.
 #[derive(Args, Clone, Debug)]
 pub struct RateLimitConfig {
     /// Calls per API client, such as `6000/1m`, or `off`; each core counts separately. Dispatchers

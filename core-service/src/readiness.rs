@@ -1,4 +1,5 @@
-//! Whether a core is ready: for `/readyz`, and for `grpc.health.v1`, by which gateways choose cores.
+//! Whether a core is ready: for `/readyz`, and for `grpc.health.v1`, by which gateways choose
+//! cores.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +23,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the clock is compared with the database's.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The least difference of clocks that is logged. Tokens tolerate fifteen times as much.
+/// The difference of clocks above which it is logged. Tokens tolerate fifteen times as much.
 const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// A core is ready if its database accepts writes, texts can be geocoded, and it is not shutting

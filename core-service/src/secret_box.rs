@@ -33,7 +33,7 @@ pub enum Error {
     Undecryptable,
 }
 
-/// Encrypts with the current master key and decrypts with every one of its file, which is read again
+/// Encrypts with the current master key and decrypts with all keys of its file, which is read again
 /// when it changes.
 pub(crate) struct SecretBox {
     path: PathBuf,
@@ -74,12 +74,12 @@ impl SecretBox {
         Self::open(path)
     }
 
-    /// Encrypts bytes; the result is key id, nonce, ciphertext and tag. Decryption requires the same
-    /// `context`, which ties the result to its row.
+    /// Encrypts bytes; the result is key id, nonce, ciphertext and tag. Decryption requires the
+    /// same `context`, which ties the result to its row.
     pub(crate) fn encrypt(&self, purpose: Purpose, context: &[u8], plaintext: &[u8]) -> Vec<u8> {
         self.ring
             .current()
-            .current()
+            .current_keys()
             .encrypt(purpose, context, plaintext)
     }
 
@@ -100,7 +100,7 @@ impl SecretBox {
         encrypted: &[u8],
     ) -> Result<Option<Vec<u8>>, Error> {
         let ring = self.ring.current();
-        let current = ring.current();
+        let current = ring.current_keys();
         if current.id.encrypted(encrypted) {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl SecretBox {
 
     /// The id of the current master key.
     pub(crate) fn current_key(&self) -> KeyId {
-        self.ring.current().current().id
+        self.ring.current().current_keys().id
     }
 
     /// The ids of the master keys, the current one first.
@@ -137,7 +137,7 @@ impl SecretBox {
 }
 
 impl Ring {
-    fn current(&self) -> &PurposeKeys {
+    fn current_keys(&self) -> &PurposeKeys {
         self.0.first().expect("a file has at least one key")
     }
 }

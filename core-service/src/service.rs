@@ -33,14 +33,14 @@ use crate::{
     startup::{self, Resources},
 };
 
-/// Limit for the calls in flight at shutdown.
+/// Timeout for the calls in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval of HTTP/2 pings on idle connections.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// Limit of calls in flight on one connection: more than a gateway's default limit of 1024, which
-/// sends all on one.
+/// Limit of calls in flight on one connection: more than the default limit of a gateway, 1024, all
+/// of whose calls use one connection.
 const MAX_CALLS_PER_CONNECTION: u32 = 1280;
 
 /// Limit of the headers of a call, in bytes; an access token has about 500.
@@ -199,7 +199,7 @@ impl CoreService {
             .serve_with_incoming_shutdown(incoming, std::future::pending());
         let drain = async {
             shutdown.cancelled().await;
-            // After its last report.
+            // Otherwise a last report could replace the status below.
             let _ = report.await;
             health
                 .set_service_status("", ServingStatus::NotServing)

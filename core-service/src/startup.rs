@@ -139,8 +139,8 @@ pub(crate) async fn open_secret_box(
     Ok(secret_box)
 }
 
-/// Fails if a secret is encrypted with a master key that is not in the file. Stored responses are not
-/// examined: there may be millions, and they expire.
+/// Fails if a secret is encrypted with a master key that is not in the file. Stored responses are
+/// not examined: there may be millions, and they expire.
 async fn require_keys(
     storage: &Storage,
     signing_keys: &[StoredSigningKey],

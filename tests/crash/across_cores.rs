@@ -44,8 +44,8 @@ const HELD: Duration = Duration::from_millis(750);
 /// Far longer than a call or the notifications take.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// "409 + `Retry-After: 1` only after 2 s": until then the request waits for the one that has the
-/// key. A later request with the key succeeds, once.
+/// After 2 s, with `Retry-After: 1`: until then the request waits for the one that has the key. A
+/// later request with the key succeeds, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_too_long_for_an_identical_one_gets_409() {
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -256,7 +256,7 @@ async fn a_stopped_core_delays_reads_by_two_seconds_at_most_until_it_responds() 
         &waits[..4]
     ));
     assert!(waits[0] < UNREACHABLE_TIMEOUT + SLACK, "{waits:?}");
-    // Without a mark, every second read would wait.
+    // If gateways did not mark the core as down, every second read would wait.
     let held = waits.iter().filter(|wait| **wait > HELD).count();
     assert!((1..=READS / 10).contains(&held), "{held} of {waits:?}");
 }

@@ -134,7 +134,7 @@ print((database.execute(sys.argv[2]).fetchone() or [''])[0])";
         program::output(&mut self.command(&[&[program], arguments, &[&data_dir]].concat()))
     }
 
-    /// Any client.
+    /// A caller with the credentials of any API client.
     pub(crate) async fn caller_for(&self, credentials: &Credentials, scopes: &str) -> Caller {
         let base_url = self.ready()["base_url"].as_str().unwrap().to_owned();
         Caller::authorized(&[base_url], credentials, scopes).await

@@ -11,7 +11,7 @@ opening_hours = ["Mo-Su 12:00-14:00"]
 interval = "2 days"
 "#;
 
-/// The shop's own changes are not in it, nor what an operator reads.
+/// The log contains neither the shop's own changes nor what an operator reads.
 #[tokio::test]
 async fn the_audit_log_names_who_did_what_to_what() {
     let platform = AllInOne::start().await;

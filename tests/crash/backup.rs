@@ -247,12 +247,12 @@ async fn a_copy_of_a_running_platforms_file_without_its_log_is_refused() {
         assert!(error.contains("changes that were acknowledged"), "{error}");
         assert!(!backup.exists());
     }
-    // The platform itself, killed, and closed by another program.
+    // The platform itself starts after a kill, although another program has closed its database.
     platform.server.kill();
     assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
     platform.server.start().await;
     assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
-    // Stopped, its file is complete.
+    // After a regular stop, its file is complete without the log.
     assert!(platform.server.terminate().await.success());
     let stopped = tempfile::tempdir().unwrap();
     let to = stopped.path().join("data");

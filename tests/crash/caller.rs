@@ -1,6 +1,6 @@
-//! A REST client behind a load balancer, which tries the next gateway if a connection is refused and
-//! retries nothing else. It sends nothing more to a gateway that shuts down, as one that follows
-//! `/readyz`: a connection that arrives at the moment when the listener closes is reset.
+//! A REST client behind a load balancer, which tries the next gateway if a connection is refused
+//! and retries nothing else. It sends nothing more to a gateway that shuts down, like a balancer
+//! that polls `/readyz`: a connection that arrives when the listener closes is reset.
 
 use std::{
     fmt,

@@ -25,7 +25,7 @@ const SUCCESSES: u64 = 60;
 const BEFORE: &str = "before the fault";
 const DURING: &str = "during the fault";
 
-/// The number of failed requests during the fault: more than those in flight at its begin.
+/// The number of failed requests during the fault: more than those in flight when it begins.
 const FAILURES: u64 = 4 * WORKERS as u64;
 
 /// The timeout of a write: the longest wait for the first error.
@@ -73,8 +73,8 @@ async fn a_frozen_disk_rejects_writes_serves_reads_and_loses_nothing() {
     );
 }
 
-/// An operator's command whose commit hangs: nothing tells whether it is stored, so that its
-/// repetition must neither create a second client nor lose the secret of the first.
+/// The commit of an operator's command hangs, so its outcome is unknown. A repetition must neither
+/// create a second client nor lose the secret of the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_during_a_frozen_disk_is_repeated_with_its_key_and_takes_effect_once() {
     let _alone = ONE_AT_A_TIME.lock().await;

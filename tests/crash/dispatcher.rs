@@ -1,4 +1,4 @@
-//! A fake dispatcher: it sends nothing and reports the outcomes that a test sets.
+//! A fake dispatcher: it sends nothing, and reports notifications as delivered.
 
 use std::time::Duration;
 

@@ -61,7 +61,7 @@ async fn the_readmes_quick_start_ends_with_a_verified_notification() {
     let _one = ONE_AT_A_TIME.lock().await;
     let (_platform, folder) = all_in_one().await;
 
-    // Twice, as by someone who returns: with the files and the data of the first time.
+    // Twice: the second run finds the files and the data of the first.
     for _ in 0..2 {
         let printed = run(include_str!("../../README.md"), &["9000"], folder.path());
 
@@ -201,8 +201,8 @@ fn the_paths_in_the_documents_exist() {
 #[test]
 fn every_guarantee_names_tests_that_exist() {
     let page = include_str!("../../docs/guarantees.md");
-    let (promises, _) = page.split_once("\n## Observed").unwrap();
-    let rows: Vec<_> = promises
+    let (guarantees, _) = page.split_once("\n## Observed").unwrap();
+    let rows: Vec<_> = guarantees
         .lines()
         .filter(|line| line.starts_with("| "))
         .skip(1)

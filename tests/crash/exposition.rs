@@ -133,7 +133,7 @@ impl Exposition {
             String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap();
         let problems: Vec<_> = found
             .lines()
-            // The name that OpenTelemetry's conventions give it.
+            // This name is given by OpenTelemetry's conventions.
             .filter(|line| !line.starts_with("db_client_connection_count non-histogram"))
             .collect();
         assert_eq!(problems, [""; 0]);

@@ -95,7 +95,7 @@ async fn a_delivery_is_flushed_before_it_is_acknowledged() {
     ));
 }
 
-/// "PostgreSQL with `synchronous_commit=on`; start-up refuses `fsync=off`."
+/// Core requires `fsync=on` and `synchronous_commit=on`.
 #[tokio::test]
 async fn a_postgres_that_acknowledges_before_flushing_is_rejected_at_startup() {
     let _alone = ONE_AT_A_TIME.lock().await;

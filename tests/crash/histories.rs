@@ -3,7 +3,7 @@
 //!
 //! A history holds each command with its invocation and its response, or without a response if the
 //! connection broke or the platform answered that it is unavailable. `linearizability` compares it
-//! with a sequential model of what the documents promise.
+//! with a sequential model of what the documents guarantee.
 
 mod answer;
 mod delivery;
@@ -61,7 +61,7 @@ const MIN_ANSWERS: u64 = 400;
 const MIN_UNKNOWN: usize = 20;
 const MIN_OF_A_KIND: usize = 3;
 
-/// Every command with every answer that it can get.
+/// Commands, each with an answer that a test must have seen.
 const KINDS: [&str; 21] = [
     "delivery: cancel, done",
     "delivery: cancel, task_done",

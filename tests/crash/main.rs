@@ -83,10 +83,10 @@ mod startup_postgres;
 mod tls;
 mod webhooks;
 
-/// What a busy machine may add to a promised time.
+/// What a busy machine may add to a guaranteed time.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Locked by each test: they measure times, on machines with few processors.
+/// Locked by the tests that measure times or need the processors for themselves.
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Prints a figure on stderr, bypassing the test runner's capture.

@@ -1,4 +1,4 @@
-//! Errors of the operator's commands: the cause, and the command or setting that mends it.
+//! Errors of the operator's commands: the cause, and the command or setting that resolves it.
 
 use std::process::Command;
 
@@ -88,7 +88,7 @@ impl Platform {
 }
 
 #[tokio::test]
-async fn an_error_names_its_cause_and_what_mends_it() {
+async fn an_error_names_its_cause_and_what_resolves_it() {
     let platform = Platform::start().await;
     let webhook = platform.create_webhook().await;
     let empty = platform.directory.path().join("empty.csv");
@@ -132,7 +132,7 @@ async fn an_error_names_its_cause_and_what_mends_it() {
     );
 }
 
-/// As the programs that call cores, the commands call any of several.
+/// Like the programs that call cores, a command accepts the URLs of several.
 #[tokio::test]
 async fn a_command_calls_the_first_core_that_can_be_reached() {
     let platform = Platform::start().await;

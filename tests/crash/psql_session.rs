@@ -1,4 +1,4 @@
-//! A `psql` session beside the platform.
+//! A `psql` session on the platform's database.
 
 use std::{
     io::{BufRead, BufReader, Write},

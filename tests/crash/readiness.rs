@@ -28,7 +28,7 @@ const ADDRESSES: &str = concat!(
     "/core-service/geocoding/src/paris.csv"
 );
 
-/// Promised, and what a busy machine may add.
+/// The guaranteed second, and what a busy machine may add.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);
 
 /// Far longer than a change takes to be noticed.
@@ -211,7 +211,7 @@ async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_beside_one_with() {
+async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_another_has_them() {
     let _one = ONE_AT_A_TIME.lock().await;
     let Some(platform) = Platform::start(&[(&[], &[]), (&[], &[])]).await else {
         return;
@@ -247,7 +247,7 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_beside_one
     assert!(!platform.directory.path().join("1").exists());
 }
 
-/// Forty seconds are more than hosts differ by while their clocks are synchronized at all.
+/// By 25 s, more than the clocks of hosts differ while they are synchronized at all.
 #[tokio::test(flavor = "multi_thread")]
 async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_above_2_s() {
     let _one = ONE_AT_A_TIME.lock().await;

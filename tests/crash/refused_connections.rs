@@ -12,10 +12,10 @@ use crate::{
 /// How many connections the core's role may open.
 const PERMITTED: usize = 8;
 
-/// More than may run at once.
+/// More creates than core runs at once.
 const CREATES: usize = 90;
 
-/// How long a refused connection may delay the first requests, which cannot know of it.
+/// How long refused connections may delay the first requests, before core knows of the limit.
 const DELAY: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread")]

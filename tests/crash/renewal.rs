@@ -20,7 +20,7 @@ const TOKEN_LIFETIME: &str = "--token-lifetime=8s";
 /// Far longer than a renewal, or the report of an outcome, takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The streams that the dispatcher opens while each of as many notifications is in flight.
+/// How many more streams the dispatcher opens, each while a notification is in flight.
 const RENEWALS: usize = 3;
 
 /// What a dispatcher prints when a stream is open.
@@ -78,7 +78,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     let mut objects = Vec::new();
     let mut expected = Vec::new();
     for _ in 0..RENEWALS {
-        // One is in flight while the stream changes.
+        // A notification is in flight while the stream is replaced.
         receiver.hold_responses(true);
         let point = json!({ "streetAddress": "48 Rue de Rivoli", "latLng": [48.857, 2.354] });
         let draft = json!({ "dropoff": { "address": point, "before": "tomorrow 13:00" } });
@@ -103,7 +103,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
         let opened = printed.iter().filter(|line| line.contains(OPEN)).count();
         dispatcher.wait_for_lines(OPEN, opened + 1).await;
         receiver.hold_responses(false);
-        // A response that is held again would time out.
+        // Otherwise the response would be held back again and time out.
         wait_until_delivered(&platform).await;
     }
 
@@ -128,7 +128,7 @@ async fn wait_until_delivered(platform: &Platform) {
     }
 }
 
-/// As certificates are: without a restart.
+/// Without a restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispatcher_reads_its_renewed_secret_file() {
     let _one = ONE_AT_A_TIME.lock().await;

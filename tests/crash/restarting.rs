@@ -75,7 +75,7 @@ const IN_FLIGHT: usize = 16;
 /// Far less than the 30 s that a dispatcher takes at most to drain.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Dispatchers report the outcomes of its notifications to the remaining core.
+/// Dispatchers report the outcomes of the core's notifications to the remaining core.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_none() {
     let _alone = ONE_AT_A_TIME.lock().await;

@@ -115,8 +115,7 @@ async fn a_create_costs_three_round_trips_to_the_database() {
     assert_eq!(statements / CREATES, 3, "{statements} statements");
 }
 
-/// "No database transaction is open during an HTTP request": while a receiver does not respond, there
-/// are moments without an open transaction.
+/// While a receiver does not respond, there are moments without an open transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
     let _alone = ONE_AT_A_TIME.lock().await;

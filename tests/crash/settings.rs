@@ -7,7 +7,7 @@ use clap::{Args as _, CommandFactory as _, error::ErrorKind};
 
 use crate::program::{self, PROGRAMS};
 
-/// Starts a core that cannot open its database; it is allowed to listen on any interface or not.
+/// A core that listens on any interface with this permission, and cannot open its database.
 fn core(allow_plaintext: &str) -> Command {
     let mut command = program::command(&PROGRAMS.core);
     command
@@ -115,8 +115,7 @@ fn every_program_prints_its_version() {
     }
 }
 
-/// In the help of each flag: its environment variable, its default, and an
-/// example that the program accepts.
+/// In its help. The program accepts the example.
 #[test]
 fn every_flag_names_its_variable_its_default_and_a_valid_example() {
     for command in [

@@ -7,7 +7,7 @@ use crate::{
     webhook_receiver::WebhookReceiver,
 };
 
-/// Operators learn of it by the event `webhook.disabled`, a log line and a metric.
+/// As a warning with the webhook, its store and the cause.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn disabling_a_webhook_is_logged() {
     let _alone = ONE_AT_A_TIME.lock().await;
@@ -84,7 +84,6 @@ async fn a_secret_that_cannot_be_decrypted_delays_no_other_webhook() {
     assert!(platform.server.terminate().await.success());
 }
 
-/// "No dispatcher has a stream to the core asked: 503 with `Retry-After`".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_test_send_without_a_dispatcher_gets_a_retryable_error() {
     let _alone = ONE_AT_A_TIME.lock().await;

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Seconds, for both runs. Alone they take one minute or two.
 TIMEOUT = 600
 
-# Of one run each. In one run for all, few links are followed.
+# The phases of each run. A single run with all phases follows few links.
 PHASES = ("examples,coverage,fuzzing", "stateful")
 
 # The document itself, which schemathesis reads first and does not request again.
@@ -39,7 +39,7 @@ def run(base, document, ready, seed):
             "API_KEY": ready["demo_client"]["api_key"],
             "API_SECRET": ready["demo_client"]["api_secret"],
             "RESPONSE_COUNTS": str(counts),
-            # The order of sets is part of the choices that the seed determines.
+            # The seed determines the choices only if the order of sets does not vary.
             "PYTHONHASHSEED": "0",
         }
         failed = False

@@ -16,7 +16,7 @@ import time
 
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
 NODE_MODULES = CLIENTS.parent / "node_modules"
-# Beside the interpreter of the virtual environment.
+# In the folder of the virtual environment's interpreter.
 PYTHON_PROGRAMS = pathlib.Path(sys.executable).parent
 # Seconds, of each command.
 TIMEOUT = 300

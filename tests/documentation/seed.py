@@ -13,7 +13,7 @@ os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 # Seconds. Longer than the first attempt of a notification takes.
 TIMEOUT = 60
 
-ORDER = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"}}
+DRAFT = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"}}
 # No process listens there.
 WEBHOOK = {"event": "delivery.completed", "url": "http://127.0.0.1:9/"}
 
@@ -46,13 +46,13 @@ class Seed:
         self.courier = Client(ready["base_url"], ready["operator_client"], "tasks:all")
         shop = self.shop
         webhooks = [shop.call("POST", "/api/webhooks", WEBHOOK) for _ in range(10)]
-        deliveries = [shop.call("POST", "/api/deliveries", ORDER) for _ in range(10)]
+        deliveries = [shop.call("POST", "/api/deliveries", DRAFT) for _ in range(10)]
         tasks = [delivery[task]["@id"] for delivery in deliveries for task in ("pickup", "dropoff")]
         for task in tasks[:6]:
             self.courier.call("PUT", task + "/done", {})
         me = shop.call("GET", "/api/me")
         store = shop.call("GET", me["store"])
-        quotes = [shop.call("POST", "/api/retail_prices/calculate", ORDER) for _ in range(10)]
+        quotes = [shop.call("POST", "/api/retail_prices/calculate", DRAFT) for _ in range(10)]
         choices = shop.call("GET", "/api/time_slots/choices")["choices"]
         self.choices = [choice["value"] for choice in choices]
         # By collection.

@@ -168,7 +168,7 @@ fn slow_headers(addr: &str) {
     }
 }
 
-/// Announced bodies of which only a byte is sent.
+/// Announced bodies of which only the beginning is sent.
 fn slow_bodies(addr: &str) {
     let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
                 Content-Length: 1000000\r\n\r\n{";

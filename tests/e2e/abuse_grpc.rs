@@ -1,5 +1,5 @@
-//! Abusive gRPC against the real binary: neither callers without a token nor a shop take a place from
-//! others, memory stays bounded, and all places are free after an attack.
+//! Abusive gRPC against the real binary: neither callers without a token nor a client with one take
+//! capacity from others, memory stays bounded, and core closes the connections of an attack.
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     rest_tls::Identity,
 };
 
-/// More on each connection than it may have, and in total more than all calls that core serves at a
+/// More calls on each connection than core accepts there, and in total more than core serves at a
 /// time.
 const CALLS: u32 = 1_500;
 const CONNECTIONS: usize = 2;
@@ -88,7 +88,7 @@ fn unfinished_calls(addr: &str, path: &str, token: &str) -> Vec<TcpStream> {
     calls(addr, b"", &call(path, token), (0, b"\0\0\0"))
 }
 
-/// A platform under attack, with a client that is served all the while.
+/// A platform under attack, with a client that is served meanwhile.
 struct Attacked {
     directory: TempDir,
     platform: AllInOne,
@@ -123,7 +123,7 @@ impl Attacked {
             platform,
             directory,
         };
-        // The statements and caches of a first call.
+        // A first call prepares statements and fills caches.
         assert!(attacked.serves().await);
         attacked
     }
@@ -171,7 +171,7 @@ impl Attacked {
         let core_url = self.platform.text("/core_url");
         let (channel, token) =
             grpc::connect(core_url, &credentials, &["deliveries", "tasks"]).await;
-        // Core looks the client up once.
+        // Core caches the client, so that the attack needs no lookup.
         let request = with_token(&token, GetCurrentApiClientRequest {});
         let mut clients = ApiClientsClient::new(channel);
         clients.get_current_api_client(request).await.unwrap();
@@ -212,7 +212,7 @@ async fn unfinished_calls_without_a_token_affect_no_other_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_take_no_place_from_other_callers() {
+async fn connections_without_a_token_take_no_capacity_from_other_callers() {
     let attacked = Attacked::start().await;
 
     let silent = |addr: &str| begun_connections(addr, 2_000, b"");
@@ -238,7 +238,7 @@ async fn strangers_take_no_place_from_other_callers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shop_takes_no_place_from_another() {
+async fn a_client_with_a_token_takes_no_capacity_from_another() {
     let attacked = Attacked::start().await;
     for _ in 0..20 {
         attacked.platform.create_delivery();
@@ -282,7 +282,7 @@ async fn a_shop_takes_no_place_from_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_a_tls_handshake_takes_no_place() {
+async fn an_unfinished_tls_handshake_takes_no_capacity() {
     let directory = tempfile::tempdir().unwrap();
     let Identity { certificate, key } = Identity::create(directory.path(), "grpc");
     let flags = [

@@ -1,4 +1,4 @@
-//! Abusive HTTP against the listener of health checks and metrics: probes are answered all the while.
+//! Abusive HTTP against the listener of health checks and metrics: probes are answered meanwhile.
 
 use std::{io::Write as _, net::TcpStream};
 
@@ -61,10 +61,10 @@ async fn probes_are_answered_during_attacks_on_their_listener() {
             "silent connections",
             (|addr| begun_connections(addr, 1_000, b"")) as fn(&str) -> Vec<TcpStream>,
         ),
-        ("heads that end nowhere", |addr| {
+        ("unfinished heads", |addr| {
             begun_connections(addr, 1_000, b"GET /healthz HTTP/1.1\r\nX")
         }),
-        ("bodies that do not come", |addr| {
+        ("unfinished bodies", |addr| {
             let request = b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{";
             begun_connections(addr, 1_000, request)
         }),

@@ -105,8 +105,8 @@ on_both_databases! {
         assert_eq!(json_ld(&client.get(path).await, 200), delivery);
     }
 
-    /// Once, also if the dropoff's own window starts later than the
-    /// slot, and only if the delivery had booked it.
+    /// Also if the dropoff's own window starts later than the slot, and only if the delivery had
+    /// booked the slot.
     async fn a_cancelled_delivery_releases_its_booking_once(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;

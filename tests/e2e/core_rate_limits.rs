@@ -76,7 +76,7 @@ async fn assert_limited(platform: &Platform) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_beyond_its_limits_is_told_when_to_retry_and_no_other() {
+async fn only_a_client_beyond_its_limits_is_rejected_and_gets_a_retry_delay() {
     let platform = start(Database::sqlite()).await;
     assert_limited(&platform).await;
     platform.stop().await;

@@ -1,4 +1,4 @@
-//! "Deadlines travel with the call": core stops work whose deadline has passed.
+//! Deadlines of calls: core stops work whose deadline has passed.
 
 use std::time::Duration;
 

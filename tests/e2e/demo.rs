@@ -101,7 +101,7 @@ on_both_databases! {
         assert_eq!(receiver.next_notification().await.json(), expected);
     }
 
-    async fn the_demo_completes_no_delivery_that_its_caller_may_not_read(platform: &Platform) {
+    async fn the_demo_completes_no_cancelled_delivery_and_none_without_access(platform: &Platform) {
         let client = platform.client().await;
         let delivery = client.create_delivery(draft()).await;
         let cancelled = client.create_delivery(draft()).await;

@@ -1,4 +1,4 @@
-//! The gRPC API of the all-in-one over TLS, beside its own plaintext listener on loopback.
+//! The gRPC API of the all-in-one over TLS, in addition to its plaintext listener on loopback.
 
 use std::{process::Output, slice};
 

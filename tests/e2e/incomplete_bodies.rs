@@ -131,7 +131,7 @@ fn draft() -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" } })
 }
 
-/// Holds bodies back over one connection, again and again.
+/// Holds bodies back over one connection, and connects again when it ends.
 async fn hold(
     addr: SocketAddr,
     (from, number): (IpAddr, u8),

@@ -36,7 +36,7 @@ impl Found {
         }
     }
 
-    /// Adds the text if it is an IRI; a template, as of a search, is none.
+    /// Adds the text if it is an IRI. A template, such as that of a search, is not an IRI.
     fn add_text(&mut self, text: &str) {
         let path = text.strip_prefix(&self.base_url).unwrap_or(text);
         let path = path.split('#').next().unwrap();
@@ -51,7 +51,7 @@ impl Found {
 }
 
 on_both_databases! {
-    async fn every_iri_that_a_client_reads_answers_it(platform: &Platform) {
+    async fn every_iri_in_a_response_answers_get(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         // Nothing listens there.

@@ -11,7 +11,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::harness::all_in_one::{AllInOne, run_delivery, stderr};
 
-/// A certificate of this machine and its key, in files.
+/// A self-signed certificate for 127.0.0.1 and its key, in files.
 pub(super) struct Identity {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
@@ -33,7 +33,8 @@ impl Identity {
         }
     }
 
-    /// The status that a client gets who trusts this certificate only; empty without a connection.
+    /// The HTTP version and the status that a client gets if it trusts only this certificate; empty
+    /// without a connection.
     fn status(&self, url: &str, http: &str) -> String {
         let output = Command::new("curl")
             .args([

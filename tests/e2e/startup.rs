@@ -33,7 +33,7 @@ fn a_start_on_a_terminal_prints_three_working_curl_commands_before_the_ready_lin
 }
 
 #[test]
-fn a_start_off_a_terminal_prints_the_ready_line_only() {
+fn a_start_without_a_terminal_prints_the_ready_line_only() {
     let data_dir = tempfile::tempdir().unwrap();
 
     let running = AllInOne::start(data_dir.path(), &[]);

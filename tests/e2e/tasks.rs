@@ -103,7 +103,9 @@ on_both_databases! {
         assert!(receiver.received().await.is_empty());
     }
 
-    async fn a_courier_reads_and_completes_any_task_but_no_other_resource(platform: &Platform) {
+    async fn a_courier_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected(
+        platform: &Platform
+    ) {
         let client = platform.client().await;
         let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
         let delivery = client.create_delivery(draft()).await;

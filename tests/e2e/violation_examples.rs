@@ -1,5 +1,5 @@
 //! The example of each violation code: a request that causes it is sent, and its violation compared
-//! with the recorded one.
+//! with the recorded one. The examples in [`NOT_RECORDED`] are written by hand.
 //!
 //! `UPDATE_EXAMPLES=1 cargo test --test e2e violation_examples` rewrites the examples.
 
@@ -135,7 +135,7 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_violation_example_is_of_a_real_response() {
+async fn every_recorded_violation_example_is_of_a_real_response() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut examples: Map<String, Value> = NOT_RECORDED
@@ -229,7 +229,7 @@ async fn of_quotes(platform: &Platform, client: &ApiClient) -> [(&'static str, V
     // The first token has expired too.
     let client = platform.client().await;
     let mut late = draft(near, quote);
-    // Both at once: an expired price is a violation beside others.
+    // An expired price is reported together with other violations.
     late["dropoff"]["weight"] = json!(-1);
     let expired = client.post("/api/deliveries", late).await.expect(400);
     let expired = expired["violations"]

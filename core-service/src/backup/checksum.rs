@@ -1,5 +1,5 @@
-//! The checksum at the end of a backup. `SQLite` ignores what follows a database's last page, so that
-//! a backup remains a database.
+//! The checksum at the end of a backup. `SQLite` ignores what follows a database's last page, so
+//! that a backup remains a database.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ pub(super) fn append(file: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Copies the bytes before the checksum; whether they have this checksum.
+/// Copies the bytes before the checksum. Returns whether they have this checksum.
 pub(super) fn copy_verified(file: &mut File, target: &mut impl Write) -> io::Result<bool> {
     let trailer = u64::try_from(LENGTH).unwrap_or_default();
     let Some(length) = file.metadata()?.len().checked_sub(trailer) else {

@@ -1,8 +1,8 @@
 //! Backups of a platform over `SQLite`: taken while it serves, verified, restored elsewhere.
 //!
-//! A backup is one file: an `SQLite` database with a description of itself, and a checksum. It contains
-//! everything but the master key, which is included on request, and the gazetteer, whose addresses can
-//! be imported again.
+//! A backup is one file: an `SQLite` database with a description of itself, and a checksum. It
+//! contains everything but the master key, which is included on request, and the gazetteer, whose
+//! addresses can be imported again.
 
 mod checksum;
 

@@ -24,12 +24,12 @@ pub(crate) struct Connection {
     info: ConnectionInfo,
     response_check: Interval,
     response_timeout: Duration,
-    /// Its place among all connections.
-    _place: OwnedSemaphorePermit,
+    /// Counts it against the limit of connections.
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The first bytes of an HTTP/2 client (RFC 9113 §3.4). The HTTP library sends no pings before it
-/// has read them, and would wait for them for ever.
+/// has read them, and would wait for them without a timeout.
 enum Preface {
     Awaited {
         missing: usize,
@@ -47,18 +47,18 @@ const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take to read a response. Far longer than a gateway waits for one.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How often it is checked.
+/// Number of checks for unread responses within [`RESPONSE_TIMEOUT`].
 const RESPONSE_CHECKS: u32 = 8;
 
 trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 
-/// Limit of calls without a caller on one connection, of each kind. A gateway sends its messages
-/// whole.
-const MAX_ANONYMOUS_CALLS: usize = 64;
+/// Limits of token requests with an incomplete message and of other calls without a caller, each on
+/// one connection. The message of a gateway's token request arrives at once.
+const MAX_ANONYMOUS_CALLS_PER_CONNECTION: usize = 64;
 
-/// What calls know of their connection.
+/// A connection's peer, and the limits that its calls share.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: IpAddr,
@@ -69,8 +69,9 @@ pub(crate) struct ConnectionInfo {
     pub(crate) unread: UnreadResponses,
 }
 
-/// The responses that the client has not read to their end, with their beginning. It may answer pings
-/// and grant no flow-control window: the HTTP library would keep them in memory for ever.
+/// The responses that the client has not read to their end, each with the instant at which it
+/// began. A client may answer pings but grant no flow-control window, and the HTTP library would
+/// keep its responses in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadResponses(Arc<Mutex<Unread>>);
 
@@ -116,11 +117,11 @@ impl Drop for UnreadResponse {
 
 impl ConnectionInfo {
     pub(crate) fn new(peer: IpAddr) -> Self {
-        let places = || Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS));
+        let semaphore = || Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS_PER_CONNECTION));
         Self {
             peer,
-            token_requests: places(),
-            other_calls: places(),
+            token_requests: semaphore(),
+            other_calls: semaphore(),
             unread: UnreadResponses::default(),
         }
     }
@@ -130,15 +131,15 @@ impl Connection {
     pub(super) fn new(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         peer: IpAddr,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
-        Self::with_timeouts(io, peer, place, [PREFACE_TIMEOUT, RESPONSE_TIMEOUT])
+        Self::with_timeouts(io, peer, permit, [PREFACE_TIMEOUT, RESPONSE_TIMEOUT])
     }
 
     fn with_timeouts(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         peer: IpAddr,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         [preface_timeout, response_timeout]: [Duration; 2],
     ) -> Self {
         let period = response_timeout / RESPONSE_CHECKS;
@@ -151,7 +152,7 @@ impl Connection {
             info: ConnectionInfo::new(peer),
             response_check: interval_at(Instant::now() + period, period),
             response_timeout,
-            _place: place,
+            _permit: permit,
         }
     }
 }
@@ -238,9 +239,9 @@ mod tests {
 
     fn with_timeouts(timeouts: [Duration; 2]) -> (Connection, DuplexStream) {
         let (server, client) = tokio::io::duplex(64);
-        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let peer = Ipv4Addr::LOCALHOST.into();
-        let connection = Connection::with_timeouts(server, peer, place, timeouts);
+        let connection = Connection::with_timeouts(server, peer, permit, timeouts);
         (connection, client)
     }
 

@@ -38,8 +38,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After shutdown, the timeout for the next handshake of a connection that was already accepted.
 const SHUTDOWN_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Limit of concurrent handshakes; a further one takes the place of the oldest, so that clients which
-/// only connect keep no others out.
+/// Limit of concurrent handshakes; a further one aborts the oldest, so that clients which only
+/// connect do not block others.
 const MAX_HANDSHAKES: usize = 1024;
 
 /// Limit of open connections, handshakes included; further ones wait in the listen backlog.
@@ -55,8 +55,8 @@ pub(crate) fn incoming(
         listener: Some(listener),
         tls: tls.map(Arc::new),
         handshakes: JoinSet::new(),
-        oldest: VecDeque::new(),
-        places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+        by_age: VecDeque::new(),
+        permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         shutdown,
     };
     futures_util::stream::unfold(acceptor, async |mut acceptor| {
@@ -70,9 +70,9 @@ struct Acceptor {
     listener: Option<TcpListener>,
     tls: Option<Arc<tls::Server>>,
     handshakes: JoinSet<Result<Connection, (Option<IpAddr>, IoError)>>,
-    /// By age; some may have ended.
-    oldest: VecDeque<AbortHandle>,
-    places: Arc<Semaphore>,
+    /// The handles of `handshakes`, oldest first; some may have ended.
+    by_age: VecDeque<AbortHandle>,
+    permits: Arc<Semaphore>,
     shutdown: CancellationToken,
 }
 
@@ -87,9 +87,9 @@ impl Acceptor {
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
-                accepted = accept(listener, &self.places) => {
+                accepted = accept(listener, &self.permits) => {
                     match accepted {
-                        Ok((stream, place)) => self.start_handshake(stream, place),
+                        Ok((stream, permit)) => self.start_handshake(stream, permit),
                         Err(error) => {
                             tracing::warn!(%error, "cannot accept a connection");
                             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -104,11 +104,11 @@ impl Acceptor {
     /// Accepts the connections already in the listen backlog and closes the listener.
     async fn close(&mut self) {
         if let Some(listener) = self.listener.take() {
-            let places = Arc::clone(&self.places);
-            while let Ok(Ok((stream, place))) =
-                timeout(Duration::ZERO, accept(&listener, &places)).await
+            let permits = Arc::clone(&self.permits);
+            while let Ok(Ok((stream, permit))) =
+                timeout(Duration::ZERO, accept(&listener, &permits)).await
             {
-                self.start_handshake(stream, place);
+                self.start_handshake(stream, permit);
             }
         }
     }
@@ -129,24 +129,24 @@ impl Acceptor {
             .flatten()
     }
 
-    fn start_handshake(&mut self, stream: TcpStream, place: OwnedSemaphorePermit) {
-        while self.oldest.front().is_some_and(AbortHandle::is_finished) {
-            self.oldest.pop_front();
+    fn start_handshake(&mut self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+        while self.by_age.front().is_some_and(AbortHandle::is_finished) {
+            self.by_age.pop_front();
         }
         if self.handshakes.len() >= MAX_HANDSHAKES
-            && let Some(oldest) = self.oldest.pop_front()
+            && let Some(oldest) = self.by_age.pop_front()
         {
             oldest.abort();
         }
         let tls = self.tls.clone();
         let peer = stream.peer_addr().ok().map(|peer| peer.ip());
         let handshake = self.handshakes.spawn(async move {
-            timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref(), place))
+            timeout(HANDSHAKE_TIMEOUT, handshake(stream, tls.as_deref(), permit))
                 .await
                 .unwrap_or_else(|_| Err(IoError::from(std::io::ErrorKind::TimedOut)))
                 .map_err(|error| (peer, error))
         });
-        self.oldest.push_back(handshake);
+        self.by_age.push_back(handshake);
     }
 }
 
@@ -154,7 +154,7 @@ impl Acceptor {
 /// platform.
 fn log_refused(is_tls: bool, peer: Option<IpAddr>, error: &IoError) {
     let peer = peer.map(tracing::field::display);
-    // The peer may have opened it by mistake, or only to see that the listener is there.
+    // The peer may have connected by mistake, or only to check that the port is open.
     let is_closed = matches!(
         error.kind(),
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::TimedOut
@@ -166,30 +166,30 @@ fn log_refused(is_tls: bool, peer: Option<IpAddr>, error: &IoError) {
     }
 }
 
-/// Accepts a connection once there is a place for it.
+/// Accepts a connection once fewer than [`MAX_CONNECTIONS`] are open.
 async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
 ) -> Result<(TcpStream, OwnedSemaphorePermit), IoError> {
-    let place = Arc::clone(places).acquire_owned().await;
-    let place = place.map_err(IoError::other)?;
+    let permit = Arc::clone(permits).acquire_owned().await;
+    let permit = permit.map_err(IoError::other)?;
     let (stream, _) = listener.accept().await?;
-    Ok((stream, place))
+    Ok((stream, permit))
 }
 
 async fn handshake(
     stream: TcpStream,
     tls: Option<&tls::Server>,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> Result<Connection, IoError> {
     // Send small responses without delay.
     stream.set_nodelay(true)?;
     let peer = stream.peer_addr()?.ip();
     if let Some(tls) = tls {
         let stream = tls.acceptor().accept(stream).await?;
-        return Ok(Connection::new(stream, peer, place));
+        return Ok(Connection::new(stream, peer, permit));
     }
     // Silent clients must not occupy a connection.
     stream.readable().await?;
-    Ok(Connection::new(stream, peer, place))
+    Ok(Connection::new(stream, peer, permit))
 }

@@ -1,5 +1,5 @@
-//! The credentials of the clients that the all-in-one creates: derived from a secret in the database,
-//! the same at every start and under every master key.
+//! The credentials of the clients that the all-in-one creates: derived from a secret in the
+//! database, the same at every start and under every master key.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use process::random;

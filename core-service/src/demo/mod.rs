@@ -55,8 +55,8 @@ const TIME_SLOT: &str = include_str!("time_slot.toml");
 const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
-    /// Creates the demo's store and client, unless they exist. As of all clients that the all-in-one
-    /// creates, the key and secret are the same at every start.
+    /// Creates the demo's store and client, unless they exist. Key and secret are the same at every
+    /// start, like those of all clients that the all-in-one creates.
     pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
         let demo = ensure_demo(self.resources()).await;
         demo.map_err(StartError::Bootstrap)

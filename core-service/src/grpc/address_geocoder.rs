@@ -33,7 +33,7 @@ pub(super) struct StoreArea<'a> {
 pub(super) struct AddressGeocoder {
     pub(super) geocoder: Box<dyn Geocoder>,
     pub(super) required_precision: Precision,
-    /// The platform's, for telephone numbers in national form if the store's has none.
+    /// The platform's country, for [`telephone::national_country`].
     pub(super) country: Country,
     pub(super) definitions: Arc<Definitions>,
 }
@@ -55,11 +55,11 @@ impl AddressGeocoder {
                 .await;
         }
         if draft.has_postal_part() && !violations.has_violation_in("pickup.address") {
-            // It is another place than the default address, but not a complete one.
+            // The draft is for another place than the default address, but incomplete.
             violations.add(
                 "pickup.address.street_address",
                 "REQUIRED",
-                "is required beside postalCode, addressLocality or addressCountry",
+                "is required with postalCode, addressLocality or addressCountry",
             );
             return Ok(None);
         }

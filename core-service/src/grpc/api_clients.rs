@@ -288,8 +288,8 @@ impl ApiClients {
     }
 }
 
-/// Disables the webhooks of a disabled client: its receivers must hear of no further event. Returns
-/// how many were enabled. Their backlogs are cancelled in the background.
+/// Disables the webhooks of a disabled client: its receivers must get no further notifications.
+/// Returns how many were enabled. Their backlogs are cancelled in the background.
 async fn disable_webhooks(
     transaction: &impl ConnectionTrait,
     client: &ApiClient,

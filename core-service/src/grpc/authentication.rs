@@ -10,14 +10,14 @@ use tower::{Service, ServiceExt as _};
 use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
 use crate::{call_limits::hold, error::Error, rate_limits::RateLimits};
 
-/// Limit of the calls of a client in flight, until the end of their responses: half of all that a core
-/// serves, and as many as a gateway sends.
+/// Limit of the calls of a client in flight, until the end of their responses: half of all that a
+/// core serves, and as many as a gateway sends.
 pub(super) const MAX_CALLS_PER_CLIENT: usize = 1024;
 
 /// The path prefix of the services that need a caller.
 const PREFIX: &str = "/delivery.v1.";
 
-/// Clients without a token use this one.
+/// The path prefix of the service that needs none.
 const TOKENS: &str = "/delivery.v1.Tokens/";
 
 /// Authenticates calls.
@@ -25,7 +25,7 @@ const TOKENS: &str = "/delivery.v1.Tokens/";
 pub(crate) struct Authentication {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) rate_limits: Arc<RateLimits>,
-    /// Of [`MAX_CALLS_PER_CLIENT`].
+    /// Limited to [`MAX_CALLS_PER_CLIENT`].
     pub(super) calls: ClientLimit,
 }
 
@@ -35,7 +35,8 @@ impl Authentication {
         !path.starts_with(PREFIX) || path.starts_with(TOKENS)
     }
 
-    /// Counts a call of a caller, unless it is a dispatcher: how often it reports is up to core.
+    /// Counts a call against its caller's rate limit. Dispatchers have none: how often they report
+    /// depends on what core sends them.
     fn count(&self, caller: Arc<Caller>) -> Result<Arc<Caller>, Error> {
         if !caller.has(Scope::Notifications) {
             self.rate_limits.check_client(caller.id)?;
@@ -43,8 +44,8 @@ impl Authentication {
         Ok(caller)
     }
 
-    /// Middleware: adds the [`Caller`](super::caller::Caller) to the extensions of a
-    /// call, which takes a place of its client until the end of its response.
+    /// Middleware: adds the [`Caller`] to the extensions of a call, and counts the call against its
+    /// client's limit until the end of its response.
     pub(crate) async fn authenticate<S>(
         self,
         mut request: Request<Body>,
@@ -62,7 +63,7 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let Some(place) = self.calls.take(caller.id) else {
+        let Some(permit) = self.calls.take(caller.id) else {
             let error = Error::from(storage::Error::Overloaded);
             return Ok(Status::from(error).into_http());
         };
@@ -70,6 +71,6 @@ impl Authentication {
         tracing::Span::current().record("client.id", client);
         request.extensions_mut().insert(caller);
         *request.headers_mut() = metadata.into_headers();
-        Ok(hold(place, inner.oneshot(request).await?))
+        Ok(hold(permit, inner.oneshot(request).await?))
     }
 }

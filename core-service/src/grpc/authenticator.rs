@@ -127,9 +127,9 @@ impl Authenticator {
         Ok((caller(client, store, claims)?, secret))
     }
 
-    /// Finds the client and the secret of a token. Fails if the client is disabled, or if the secret
-    /// has ended: an instant in place of the secret could not tell a token that was issued right
-    /// before a rotation from one right after it.
+    /// Finds the client and the secret of a token. Fails if the client is disabled, or if the
+    /// secret has ended. The token names its secret, because its time alone could not distinguish a
+    /// token issued right before a rotation from one issued right after it.
     async fn find_client(
         &self,
         claims: &Claims,
@@ -151,8 +151,8 @@ impl Authenticator {
         Ok((caller, claims))
     }
 
-    /// Waits until the token of a stream, its key or its secret has ended, or its client is no longer
-    /// permitted, and returns why. `authorize` gets the caller without its store.
+    /// Waits until the token of a stream, its key or its secret has ended, or its client is no
+    /// longer permitted, and returns why. `authorize` gets the caller without its store.
     pub(super) async fn revoked(
         &self,
         claims: &Claims,

@@ -65,8 +65,8 @@ impl Caller {
         self.scopes.contains(scope)
     }
 
-    /// Logs what an operator has done: the rpc and the resource it changed. Nothing for a shop's own
-    /// changes.
+    /// Logs what an operator has done: the rpc and the resource it changed. Nothing for a shop's
+    /// own changes.
     pub(super) fn audit(&self, rpc: &'static str, resource: &str) {
         if self.has(Scope::Admin) {
             let client = Collection::ApiClients.name(self.id);

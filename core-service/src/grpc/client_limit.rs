@@ -1,5 +1,5 @@
-//! Limits what an API client has open at a core, so that no client takes all of its places, database
-//! connections and memory.
+//! Limits the calls or streams of an API client at a core, so that no client uses up the core's
+//! capacity, database connections and memory.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ pub(super) struct ClientLimit {
 
 /// A counted call or stream; dropped when it ends.
 #[derive(Debug)]
-pub(super) struct ClientPlace {
+pub(super) struct ClientPermit {
     limit: ClientLimit,
     client_id: ApiClientId,
 }
@@ -31,21 +31,21 @@ impl ClientLimit {
     }
 
     /// Counts one more; `None` if the client has as many open as it may.
-    pub(super) fn take(&self, client_id: ApiClientId) -> Option<ClientPlace> {
+    pub(super) fn take(&self, client_id: ApiClientId) -> Option<ClientPermit> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(client_id).or_default();
         if *count >= self.max {
             return None;
         }
         *count += 1;
-        Some(ClientPlace {
+        Some(ClientPermit {
             limit: self.clone(),
             client_id,
         })
     }
 }
 
-impl Drop for ClientPlace {
+impl Drop for ClientPermit {
     fn drop(&mut self) {
         let counts = &self.limit.counts;
         let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
 //! Time slots, price lists and zones, compiled and cached. A cached one that is no longer fresh is
-//! compiled again only if the definition in the database is another one.
+//! compiled again only if the definition in the database has changed.
 
 use domain::{
     coverage::Coverage,
@@ -65,22 +65,22 @@ impl Definitions {
         }
     }
 
-    /// Invalidates the recent values. To be called after every attempt to apply a definition, even a
-    /// failed one: it may be committed.
+    /// Invalidates the recent values. To be called after every attempt to apply a definition, even
+    /// a failed one: it may be committed.
     pub(super) fn invalidate(&self) {
         self.applied.increment();
     }
 
-    /// What a request for a value needs. This core invalidates its own values, so if it is the only
-    /// one, a recent value is the current one: only an apply whose outcome its caller does not know
-    /// may be seen later.
-    fn needed(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
-        let needed = if self.storage.is_single_process() {
+    /// The freshness that a read requires, with the counter that invalidates older values. A core
+    /// invalidates its own values, so a recent value of the only core is the current one; only an
+    /// apply whose outcome is unknown to its caller may become visible later.
+    fn required_freshness(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
+        let required = if self.storage.is_single_process() {
             Freshness::Recent
         } else {
             freshness
         };
-        (needed, &self.applied)
+        (required, &self.applied)
     }
 
     /// The current price list of a store, if it has one.
@@ -89,7 +89,7 @@ impl Definitions {
         store_id: StoreId,
         freshness: Freshness,
     ) -> Result<Option<Arc<PriceList>>, Error> {
-        let freshness = self.needed(freshness);
+        let freshness = self.required_freshness(freshness);
         let read = self.read_price_list(store_id);
         let current = self.price_lists.get(store_id, freshness, read).await?;
         Ok(current.map(|current| current.list))
@@ -110,7 +110,7 @@ impl Definitions {
         let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
             return Ok(None);
         };
-        // After the list, which may name a zone applied just before it.
+        // Read after the list, which may name a zone applied just before it.
         let (zones_version, zones) = self.zones(Freshness::Current).await?;
         let list = parse_price_list(&stored.definition, &zones, None)
             .await?
@@ -124,7 +124,7 @@ impl Definitions {
 
     /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
-        let freshness = self.needed(freshness);
+        let freshness = self.required_freshness(freshness);
         self.zones.get((), freshness, self.read_zones()).await
     }
 
@@ -186,7 +186,7 @@ impl Definitions {
         store: &Store,
         freshness: Freshness,
     ) -> Result<Option<CompiledTimeSlot>, Error> {
-        let freshness = self.needed(freshness);
+        let freshness = self.required_freshness(freshness);
         let key = (store.id, store.country.clone());
         let read = async {
             let reader = self.storage.reader();

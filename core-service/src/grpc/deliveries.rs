@@ -80,9 +80,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         // With a key, the response is stored too.
         let copies = if request_key.is_absent() { 1 } else { 2 };
         let bytes = reply.encoded_len() * copies;
-        let is_alone =
+        let is_single_insert =
             request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
-        let created = if is_alone {
+        let created = if is_single_insert {
             let inserted = self.storage.insert_delivery(delivery).await;
             inserted.map(|()| Response::new(reply)).map_err(Error::from)
         } else {

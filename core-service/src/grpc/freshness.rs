@@ -57,7 +57,7 @@ where
         Self(moka::sync::Cache::new(CAPACITY))
     }
 
-    /// The cached value, however old. What was compiled from it serves as long as its source is
+    /// The cached value, of any age. A compiled definition is valid as long as its source is
     /// unchanged.
     pub(super) fn last(&self, key: &K) -> Option<V> {
         self.0.get(key).map(|cached| cached.value)

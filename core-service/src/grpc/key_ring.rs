@@ -73,8 +73,7 @@ impl KeyRing {
             .clone()
     }
 
-    /// The keys to sign with, reloaded if they are too old: a new key may have replaced the current
-    /// one.
+    /// The keys, reloaded if they are too old: another core may have created or revoked one.
     pub(super) async fn fresh_keys(&self) -> Result<Arc<SigningKeySet>, Error> {
         let loaded = self.loaded();
         if self.clock.now().duration_since(loaded.loaded_at).abs() < KEY_CACHE_MAX_AGE {
@@ -118,8 +117,8 @@ impl KeyRing {
     }
 }
 
-/// Reads the keys, and creates the first if there is none. Two cores that start at the same time may
-/// create one each; every core accepts tokens of both.
+/// Reads the keys, and creates the first if there is none. Two cores that start at the same time
+/// may create one each; every core accepts tokens of both.
 pub(crate) async fn read_or_create(
     storage: &Storage,
     secret_box: &SecretBox,

@@ -1,4 +1,4 @@
-//! Replaces the master key: encrypts stored secrets with the current one, for operators.
+//! Master keys: encrypts stored secrets with the current one, for operators.
 
 use std::sync::Arc;
 
@@ -128,8 +128,8 @@ impl MasterKeys {
             .await
     }
 
-    /// Examines the webhooks after one. Returns how many were reencrypted, and the last one that was
-    /// examined, unless it is the last of all.
+    /// Examines a page of the webhooks after one. Returns how many were reencrypted, and the last
+    /// one that was examined; `None` if none was left.
     async fn reencrypt_webhooks(
         &self,
         after: Option<(StoreId, WebhookId)>,

@@ -24,7 +24,7 @@ use storage::{
 use crate::error::Error;
 
 /// The tasks that a call searches for a telephone number, and the most of them that it erases: each
-/// reads the store's notifications and stored responses.
+/// erasure reads the store's notifications and stored responses.
 const SEARCHED_TASKS: u64 = 2000;
 const MAX_FOUND: usize = 10;
 
@@ -36,7 +36,7 @@ pub(super) struct PersonalData {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
-    /// The platform's.
+    /// The platform's country, for telephone numbers in national form.
     pub(super) country: Country,
 }
 
@@ -116,7 +116,7 @@ impl PersonalData {
     }
 
     async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
-        // First: an interrupted search for a telephone number finds the delivery again.
+        // Before the tasks: an interrupted search for a telephone number finds the delivery again.
         self.erase_responses(store_id, id).await?;
         let now = self.clock.now();
         self.storage
@@ -130,7 +130,7 @@ impl PersonalData {
                 })
             })
             .await?;
-        // A cancellation may have stored a response in the meantime.
+        // Again, for a response that was stored meanwhile.
         self.erase_responses(store_id, id).await
     }
 

@@ -69,7 +69,7 @@ pub(super) struct Planner {
     pub(super) geocoder: Arc<AddressGeocoder>,
     pub(super) router: Box<dyn Router>,
     pub(super) clock: Clock,
-    /// The platform's, for telephone numbers in national form if the store's has none.
+    /// The platform's country, for [`telephone::national_country`].
     pub(super) country: Country,
 }
 

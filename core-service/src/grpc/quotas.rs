@@ -90,8 +90,9 @@ async fn check_count(
     }
 }
 
-/// The beginning of the hour that must be out of the period for the bytes of the others to be at
-/// most `limit`; `None` if all are. `now` if no hour is left then.
+/// The beginning of the newest hour that must be out of the period, so that the bytes of the later
+/// hours are at most `limit`. `None` if those of all hours are. `now` if `limit` is negative,
+/// because the delivery alone exceeds the quota.
 fn free_at(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Timestamp> {
     let mut total = hours
         .iter()

@@ -38,7 +38,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
 
         let request = request.into_inner();
         let draft = request.delivery.as_ref();
-        let lookup = self
+        let quote_lookup = self
             .quotes
             .look_up(
                 store.id,
@@ -50,7 +50,10 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
             violations: request.violations,
             freshness: Freshness::Recent,
         };
-        let planned = self.planner.plan(&caller, plan_request, lookup).await?;
+        let planned = self
+            .planner
+            .plan(&caller, plan_request, quote_lookup)
+            .await?;
         lookup::check_external_reference(
             &self.storage,
             store.id,

@@ -137,7 +137,7 @@ fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
 }
 
 /// Deletes the revoked keys, and those that have expired: without a successor they would be valid
-/// again. Creates a key if none is left that signs or will.
+/// again. Creates a key if the signing one is among the revoked.
 async fn revoke(
     transaction: &DatabaseTransaction,
     revoked: &Revoked,

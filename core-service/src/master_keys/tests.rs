@@ -33,7 +33,7 @@ fn a_master_key_is_created_once_and_readable_only_by_its_owner() {
 }
 
 #[test]
-fn a_new_master_key_is_not_written_into_a_file_of_somebody_else() {
+fn a_new_master_key_is_not_written_into_a_planted_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("master.key");
     let planted = directory.path().join("planted");
@@ -107,7 +107,7 @@ fn concurrent_changes_lose_no_key() {
 }
 
 #[test]
-fn a_file_with_anything_but_different_keys_is_rejected() {
+fn a_file_is_rejected_unless_its_lines_are_different_keys() {
     let (_directory, path, _) = new_file();
     let key = fs::read_to_string(&path).unwrap();
     let read = |text: &str| {

@@ -70,7 +70,7 @@ pub enum Fallback {
 }
 
 impl RouterConfig {
-    /// Creates the configured router. Adds its client, if it has one.
+    /// Creates the configured router. Adds the monitor of its HTTP client, if it has one.
     pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> Result<Box<dyn Router>, OsrmError> {
         let Some(url) = &self.osrm_url else {
             return Ok(Box::new(StraightLine));

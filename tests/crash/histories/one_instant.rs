@@ -8,7 +8,8 @@ use crate::{
     cluster::Cluster,
 };
 
-/// A session lets the reader reach the tasks, cancels the delivery, and lets the reader go on.
+/// A session locks the tasks until the reader waits for them, cancels the delivery, and unlocks the
+/// tasks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_that_is_cancelled_while_it_is_read_is_shown_consistently_with_its_tasks() {
     let _alone = ONE_AT_A_TIME.lock().await;

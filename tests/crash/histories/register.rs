@@ -80,7 +80,7 @@ fn a_read_during_a_write_returns_either_value_but_not_the_new_before_the_old() {
 }
 
 #[test]
-fn of_two_replacements_of_one_value_one_is_lost() {
+fn of_two_replacements_of_one_value_one_is_refused() {
     let replacements = |second| {
         [
             known(1..=4, Access::Replace(0, 1), Answer::Done),

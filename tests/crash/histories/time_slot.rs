@@ -75,7 +75,7 @@ impl State {
             || (self.booked.remove(iri) && self.cancelled.insert(iri.to_owned()))
     }
 
-    /// Names the unnamed.
+    /// Whether the list agrees with the bookings. All bookings are named by it.
     fn list(&mut self, iris: &[String]) -> bool {
         let listed: BTreeSet<_> = iris.iter().cloned().collect();
         let agrees = listed.len() == iris.len()

@@ -4,7 +4,7 @@
 
 [, $folder, $base, $key, $secret] = $argv;
 require_once 'GuzzleHttp/autoload.php';
-// Only for classes of the client: it also asks for classes that do not exist.
+// Only for classes of the client: the client also asks for classes that do not exist.
 spl_autoload_register(function (string $class) use ($folder): void {
     $file = $folder . '/lib/' . str_replace(['OpenAPI\\Client\\', '\\'], ['', '/'], $class) . '.php';
     if (is_file($file)) {

@@ -245,7 +245,7 @@ async fn lat_lng_is_latitude_then_longitude_in_range() {
             .await;
         mismatches.check_violations(case, &response, &["dropoff.address.latLng"]);
     }
-    // Out of range unless swapped; outside the service area unless swapped.
+    // Out of range unless swapped; far from where the store delivers unless swapped.
     for (swapped, suggestion) in [
         (json!([100.5, 48.8]), "[48.8, 100.5]"),
         (json!([2.3522, 48.8566]), "[48.8566, 2.3522]"),

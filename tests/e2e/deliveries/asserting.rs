@@ -13,7 +13,7 @@ const ASSERT: &str = "/api/deliveries/assert";
 on_both_databases! {
     /// "same body as create; 200 if it would be accepted […]; stores nothing": the delivery as it
     /// would be created, without ids and creation times.
-    async fn an_acceptable_order_is_returned_as_a_preview_and_not_created(platform: &Platform) {
+    async fn an_acceptable_draft_is_returned_as_a_preview_and_not_created(platform: &Platform) {
         let client = platform.client().await;
         let draft = json!({
             "dropoff": {
@@ -42,7 +42,7 @@ on_both_databases! {
     }
 
     /// "else every reason", the same as for create; and an asserted slot is not booked.
-    async fn an_unacceptable_order_is_rejected_with_every_violation(platform: &Platform) {
+    async fn an_unacceptable_draft_is_rejected_with_every_violation(platform: &Platform) {
         let client = platform.client().await;
         let invalid = json!({
             "pickup": { "address": 5 },

@@ -72,7 +72,7 @@ const BEFORE: [(&str, &str); 60] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn before_accepts_everyday_time_formats_in_the_stores_zone() {
+async fn before_accepts_iso_8601_and_natural_language_in_the_stores_time_zone() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();

@@ -9,8 +9,8 @@ use crate::harness::{Mismatches, Platform, assertions::assert_violations};
 const SCOPES: [&str; 2] = ["deliveries", "tasks"];
 
 on_both_databases! {
-    /// "An address object with neither text nor point but with contact fields: the default address
-    /// with these."
+    /// An address object with contact fields, but with neither text nor point, means the default
+    /// address with this contact.
     async fn a_pickup_with_a_contact_alone_is_at_the_default_address(platform: &Platform) {
         let client = platform.client().await;
         let default = client.create_delivery(draft()).await["pickup"]["address"].clone();
@@ -60,7 +60,7 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    /// The client's default address goes first, and keeps its own contact where none is given.
+    /// The client's default address takes precedence over the store's.
     async fn the_default_address_keeps_the_fields_that_the_pickup_does_not_give(platform: &Platform) {
         let default = AddressDraft {
             street_address: Some("Counter 7".to_owned()),
@@ -86,7 +86,7 @@ on_both_databases! {
 
     /// Never at the default address by mistake: without a default address, with an invalid
     /// contact, or with a part of another postal address.
-    async fn a_pickup_that_is_not_at_the_default_address_is_a_violation(platform: &Platform) {
+    async fn a_pickup_that_cannot_be_at_the_default_address_is_a_violation(platform: &Platform) {
         let client = platform.client().await;
         let pickup_at = |address: Value| json!({ "pickup": { "address": address }, "dropoff": dropoff() });
 
@@ -111,7 +111,7 @@ on_both_databases! {
     /// "National format read in the store's country, else the platform's."
     async fn a_national_number_is_read_in_the_stores_country(platform: &Platform) {
         let operator = platform.operator().await;
-        // Of one request: the address's number is in the format of the new country.
+        // The address's number is in the format of the country in the same request.
         let store = operator
             .create_store_with(CreateStoreRequest {
                 display_name: "Bruxelles".to_owned(),

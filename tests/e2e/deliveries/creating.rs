@@ -347,7 +347,7 @@ fn expected_delivery(price: &Value) -> Value {
     })
 }
 
-/// Removes `@id` and `id` after checking that they name the same UUID in this collection.
+/// Replaces `@id` and `id` by null after checking that they name the same UUID in this collection.
 fn hide_ids(body: &mut Value, collection: &str, pointer: &str) {
     let resource = body.pointer_mut(pointer).unwrap();
     let iri = resource["@id"].take();

@@ -25,7 +25,7 @@ async fn matching_ids(client: &ApiClient, query: &str) -> Vec<Value> {
 }
 
 on_both_databases! {
-    /// "Lists filter by created": inclusive at both ends, at the one-second precision of responses.
+    /// Inclusive at both ends, at the one-second precision of responses.
     async fn a_list_is_filtered_by_creation_time(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
@@ -54,7 +54,6 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    /// The specification's filter "before" is on the `before` of the dropoff.
     async fn a_list_is_filtered_by_the_dropoffs_before(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
@@ -76,8 +75,8 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    /// The specification's filter "status" is on the delivery's status, which is DONE when both
-    /// tasks are. Cancelling does not change it.
+    /// The filter `status` is on the delivery's status, which is DONE when both tasks are.
+    /// Cancelling does not change it.
     async fn a_list_is_filtered_by_status_and_cancellation(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;

@@ -10,7 +10,7 @@ use crate::harness::{Database, Mismatches, Platform, raw};
 const LIMIT: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_is_not_a_json_object_is_rejected_in_the_error_format() {
+async fn a_malformed_body_is_rejected_in_the_error_format() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();

@@ -27,7 +27,7 @@ on_both_databases! {
         assert!(members[COUNT - 1] == first, "the oldest delivery is not the first created");
     }
 
-    async fn a_task_with_longer_texts_together_is_rejected(platform: &Platform) {
+    async fn a_task_with_more_than_32_kib_of_texts_is_rejected(platform: &Platform) {
         let client = platform.new_store_client().await;
         let (most, more) = (task(280), task(281));
         let message = "must have texts of at most 32768 bytes together, not 32769";

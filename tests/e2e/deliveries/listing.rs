@@ -99,7 +99,7 @@ on_both_databases! {
         assert_eq!(all[..10], backward);
     }
 
-    /// "page size 30", up to 100.
+    /// 30 by default, up to 100.
     async fn a_page_has_the_requested_number_of_members(platform: &Platform) {
         let client = platform.client().await;
         for _ in 0..31 {

@@ -120,7 +120,7 @@ async fn a_key_of_metadata_cannot_forge_a_line_of_the_description() {
         ("\u{2028}", "\\u{2028}"),
         ("\u{0}", "\\u{0}"),
     ] {
-        // The value is invalid too: the gateway reports that one, and core the key.
+        // For an invalid value the gateway reports the violation, for an invalid key core does.
         for value in [json!("x"), json!(5)] {
             let key = format!("a{breaks}dropoff.address");
             let body = draft_with("dropoff.metadata", json!({ &*key: value, "b": 5 }));

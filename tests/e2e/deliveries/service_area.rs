@@ -10,7 +10,7 @@ use crate::harness::{
     definitions::{Definitions, zone},
 };
 
-/// An address inside the service area, and one four kilometres away.
+/// An address inside the service area, and one 4.6 km away.
 const NEAR: &str = "48 Rue de Rivoli, 75004 Paris";
 const FAR: &str = "99 Avenue des Champs-Élysées, 75008 Paris";
 /// West, south, east, north: around `NEAR`, and around `FAR`.

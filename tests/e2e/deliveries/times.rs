@@ -51,7 +51,8 @@ async fn a_time_slot_is_a_date_and_a_time_range_or_an_iso_8601_interval_and_over
             let response = client.post("/api/deliveries", body).await;
 
             if before == Some("gibberish") {
-                // Spec silent: an invalid `before` beside a time slot may be rejected or ignored.
+                // The specification does not say whether an invalid `before` that a time slot
+                // overrides is rejected or ignored.
                 mismatches.check(
                     &case,
                     [201, 400].contains(&response.status),
@@ -191,7 +192,7 @@ async fn a_pickup_without_a_time_ends_before_the_dropoff_by_the_travel_time() {
 
 /// "Zone: the store's, else the platform's, for reading times and for writing them."
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn times_are_read_and_written_in_the_stores_zone_or_else_the_platforms() {
+async fn times_are_read_and_written_in_the_stores_time_zone_or_else_the_platforms() {
     let new_york = "America/New_York";
     let platform = Platform::start(Database::sqlite()).await;
     assert_new_york_times(&platform, Some(new_york)).await;

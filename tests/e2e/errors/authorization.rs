@@ -15,7 +15,7 @@ use crate::harness::{Database, Mismatches, Platform};
 const FOREIGN_KEY: &str = "MC4CAQAwBQYDK2VwBCIEINgqiyae80Q6kQsfs52OSa/iXn2tww/Zd0Xp450Fv/kX";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_token_every_endpoint_except_the_public_ones_is_401() {
+async fn without_a_token_an_endpoint_that_is_not_public_is_401() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let delivery = client.create_delivery(draft()).await;

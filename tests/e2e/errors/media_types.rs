@@ -54,7 +54,7 @@ async fn a_response_is_json_ld_or_json_if_accepted_and_406_otherwise() {
         mismatches.check_eq(&case, response.status, 200);
         mismatches.check_eq(&case, &response.json, &expected);
         let actual = response.header("content-type");
-        // Spec silent: which of two equally preferred types is chosen.
+        // The specification does not say which of two equally preferred types is chosen.
         let either = accept == Some("application/json, application/ld+json")
             && actual.starts_with("application/json");
         mismatches.check(case, actual.starts_with(content_type) || either, actual);
@@ -151,7 +151,7 @@ async fn a_body_that_is_neither_json_ld_nor_json_is_415() {
             }
         }
     }
-    // "GET requests may carry a Content-Type; ignore it."
+    // A GET request may have a `Content-Type`, which is ignored.
     for content_type in [
         "application/ld+json",
         "text/plain",

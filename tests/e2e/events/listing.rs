@@ -1,5 +1,5 @@
-//! "Every event of the store, numbered without gaps […], kept 30 days, so a shop that was down
-//! heals itself and can prove it missed nothing."
+//! `GET /api/events`: every event of a store, numbered without gaps and retained for 30 days, so
+//! that a shop can read after an outage what it missed.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ on_both_databases! {
         assert_eq!(numbers(&newer), [9, 10]);
     }
 
-    /// "Kept 30 days"; "a cursor older than retention → 410".
+    /// Events are retained for 30 days.
     async fn an_expired_number_is_410_and_never_a_silent_gap(platform: &Platform) {
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;

@@ -17,7 +17,7 @@ use crate::harness::{
 /// The limit within which the stream of a program that is no longer permitted ends.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Locks the clients as a migration may, and cancels every query that waits for the lock, until
+/// Locks the table of clients as a migration may, and cancels every query that waits for it, until
 /// each stream's check has failed twice: that of the test's stream and of the dispatcher's.
 const FAIL_CHECKS: &str = "
     LOCK TABLE api_clients;
@@ -107,7 +107,7 @@ on_both_databases! {
         watches.pop();
         // Core notices shortly that it is closed.
         let reopened = async { while open().await.is_err() {} };
-        tokio::time::timeout(TIMEOUT, reopened).await.expect("a closed stream leaves its place");
+        tokio::time::timeout(TIMEOUT, reopened).await.expect("a closed stream should not count");
     }
 
     async fn a_shop_may_not_watch_all_stores(platform: &Platform) {
@@ -153,7 +153,7 @@ on_both_databases! {
     }
 
     /// The program continues at its position with a new token.
-    async fn a_stream_ends_with_its_token(platform: &Platform) {
+    async fn a_stream_ends_when_its_token_expires(platform: &Platform) {
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
         platform.advance(SignedDuration::from_mins(59));
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
@@ -190,7 +190,7 @@ async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
     second.stop().await;
 }
 
-/// No RPC takes a scope away.
+/// No RPC removes a scope from a client, so the test uses SQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stream_of_a_program_that_has_lost_the_scope_ends() {
     let Some(database) = Database::postgres() else {

@@ -1,4 +1,4 @@
-//! What a test needs beside cargo: programs of the machine, and permissions.
+//! What a test needs in addition to cargo: programs of the machine, and permissions.
 
 use std::io::Write as _;
 

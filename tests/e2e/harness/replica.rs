@@ -127,7 +127,7 @@ impl Replica {
             database_url: Some(url.to_owned().into()),
             // The same issuer: each accepts the other's tokens.
             public_url: Some("http://delivery.example".parse().unwrap()),
-            // With a public URL these are not permitted unless told.
+            // With a public URL, plain HTTP and loopback addresses are denied by default.
             egress: Policy {
                 allow_http: true,
                 allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],

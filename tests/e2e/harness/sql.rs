@@ -1,4 +1,4 @@
-//! SQL beside the platform, for what no API shows or changes.
+//! Direct SQL on the platform's database, for what no API shows or changes.
 
 use std::process::Command;
 

@@ -34,8 +34,7 @@ async fn count(client: &ApiClient, path: &str) -> usize {
 }
 
 on_both_databases! {
-    /// "the same body again → the first answer with `Idempotent-Replayed: true`", byte by
-    /// byte, even on another day and with another token.
+    /// Byte by byte, with `Idempotent-Replayed: true`, even on another day and with another token.
     async fn a_repeated_request_gets_the_first_response(platform: &Platform) {
         let client = platform.client().await;
 
@@ -55,7 +54,7 @@ on_both_databases! {
         assert_eq!(count(&later, WEBHOOKS).await, 1);
     }
 
-    /// "another body → 422 `idempotency_key_reused`", also if only the whitespace differs.
+    /// Also if only the whitespace of the body differs.
     async fn a_key_with_another_request_is_rejected(platform: &Platform) {
         let client = platform.client().await;
         post(&client, DELIVERIES, "k", &draft()).await.expect(201);
@@ -80,7 +79,6 @@ on_both_databases! {
         assert_eq!(count(&client, DELIVERIES).await, 1);
     }
 
-    /// "scope client + method + path".
     async fn a_key_is_scoped_to_a_client_and_a_path(platform: &Platform) {
         let client = platform.client().await;
         let operator = platform.operator().await;
@@ -121,7 +119,7 @@ on_both_databases! {
         assert_error(&disabled, 401);
     }
 
-    /// "only successes are kept".
+    /// Only successful responses are stored.
     async fn a_failed_request_does_not_use_its_key(platform: &Platform) {
         let client = platform.client().await;
 
@@ -159,7 +157,6 @@ on_both_databases! {
         assert_eq!(count(&client, DELIVERIES).await, 2);
     }
 
-    /// "7 days".
     async fn a_key_expires_after_seven_days(platform: &Platform) {
         let client = platform.client().await;
         let first = post(&client, DELIVERIES, "k", &draft()).await;
@@ -177,7 +174,7 @@ on_both_databases! {
         assert_ne!(second.json["@id"], first.json["@id"]);
     }
 
-    /// "≤ 255 characters".
+    /// A key has at most 255 characters, all ASCII.
     async fn a_malformed_key_is_a_violation(platform: &Platform) {
         let client = platform.client().await;
         let longest = "k".repeat(255);
@@ -193,7 +190,7 @@ on_both_databases! {
         assert_eq!(count(&client, DELIVERIES).await, 1);
     }
 
-    /// "64 simultaneous requests with one key: one delivery, 64 equal answers".
+    /// One delivery and one webhook, and as many equal responses as requests.
     async fn concurrent_requests_with_one_key_create_once(platform: &Platform) {
         let client = platform.client().await;
         let (draft, subscription) = (draft(), subscription());

@@ -20,8 +20,7 @@ const UNREACHABLE: &str = "http://127.0.0.1:9/hook";
 const EVENT: &str = "delivery.completed";
 
 on_both_databases! {
-    /// "`Idempotency-Key` on every writing POST": a repeated action gets the first response, also
-    /// after the webhook changed or was deleted.
+    /// Also after the webhook changed or was deleted.
     async fn a_repeated_action_gets_the_first_response_and_has_no_effect(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
@@ -52,8 +51,7 @@ on_both_databases! {
         }
     }
 
-    /// "another body → 422 `idempotency_key_reused`"; keys of different webhooks, clients and actions
-    /// are independent.
+    /// With another body a key is rejected. Keys of different webhooks and actions are independent.
     async fn a_key_is_scoped_to_one_action_on_one_webhook(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
@@ -80,7 +78,7 @@ on_both_databases! {
         }
     }
 
-    /// "only successes are kept".
+    /// Only successful responses are stored.
     async fn a_rejected_action_does_not_use_its_key(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client.create_webhook(EVENT, UNREACHABLE).await;
@@ -97,7 +95,7 @@ on_both_databases! {
         assert!(!is_replay(&recovered));
     }
 
-    /// "64 simultaneous requests with one key […] 64 equal answers": one secret, which is valid.
+    /// Every response has the same secret, which is valid.
     async fn concurrent_rotations_with_one_key_rotate_once(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;

@@ -262,7 +262,7 @@ on_both_databases! {
     }
 }
 
-/// "Tokens of a disabled client stop within 60 s", also on a core that did not disable it.
+/// Also a core that did not disable the client rejects its tokens within 60 s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_disabled_on_one_core_is_rejected_by_every_core_within_a_minute() {
     let Some([first, second]) = Replica::start_two().await else {

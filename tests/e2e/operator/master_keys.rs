@@ -22,7 +22,7 @@ use crate::harness::{
 const DELIVERIES: &str = "/api/deliveries";
 const ROTATE: [&str; 2] = ["keys", "rotate-master"];
 
-/// Something encrypted of each kind, and how it is used.
+/// A shop with one value of each kind that the master key encrypts.
 struct Shop {
     client: ApiClient,
     receiver: WebhookReceiver,
@@ -56,7 +56,7 @@ impl Shop {
     /// Responses are replayed, both secrets of the webhook sign, the token from before is valid and a
     /// new one is issued.
     async fn assert_usable(&self, platform: &Platform) {
-        // Cores load the keys that sign tokens again.
+        // The time after which cores reload the signing keys.
         platform.advance(SignedDuration::from_secs(31));
         for (path, body, first) in [
             ("/api/webhooks", &self.subscription, &self.webhook),
@@ -112,7 +112,7 @@ on_both_databases! {
         assert_eq!(shop.quote_status().await, 200);
         assert_eq!(platform.run_master_key(&["remove", old]), std::slice::from_ref(new));
         shop.assert_usable(platform).await;
-        // A quote is not stored.
+        // A quote is not stored, so it is not encrypted again.
         assert_eq!(shop.quote_status().await, 404);
     }
 

@@ -336,7 +336,7 @@ on_both_databases! {
         assert!(anonymous.header("www-authenticate").starts_with("Bearer"));
     }
 
-    /// An invalid definition is rejected with one violation per error at `line:column`, and the
+    /// An invalid definition is rejected with one violation per mistake at `line:column`, and the
     /// current price list stays; only an operator may apply one.
     async fn an_invalid_price_list_is_rejected_and_the_current_one_stays(platform: &Platform) {
         let definitions = Definitions::as_operator(platform).await;

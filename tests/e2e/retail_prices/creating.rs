@@ -42,8 +42,7 @@ fn costs(delivery: &Value, amount: i64) -> bool {
 }
 
 on_both_databases! {
-    /// "Whether create would accept the payload (slot, zone, geocode) is checked by the same
-    /// code: a price is not given for what create refuses." For service areas see
+    /// Calculate, assert and create report the same violations. For service areas see
     /// `deliveries::service_area`.
     async fn no_price_is_given_for_a_draft_that_create_rejects(platform: &Platform) {
         let operator = platform.operator().await;
@@ -89,8 +88,8 @@ on_both_databases! {
         }
     }
 
-    /// "A list that matches nothing does not block create", nor does one whose sum is invalid;
-    /// calculating returns an error with the reason.
+    /// If no rule of the price list matches or the sum is invalid, the delivery is created without
+    /// a price, and calculating returns an error with the reason.
     async fn a_delivery_without_a_price_is_still_created(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;

@@ -67,7 +67,7 @@ async fn distances_are_from_the_router_and_straight_lines_while_it_is_unavailabl
     platform.stop().await;
 }
 
-/// "Falling back to the straight line is visible": a delivery keeps the source of its distance.
+/// Also after the router is available again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
     for database in [Some(Database::sqlite()), Database::postgres()] {

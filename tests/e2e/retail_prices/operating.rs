@@ -104,8 +104,8 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     );
 }
 
-/// "`check` (and `apply`) refuse […] with line and column; and warn of holes, overlaps and rules
-/// that never match."
+/// `check` and `apply` report each mistake with line and column, and warn of overlaps, rules that
+/// never match, and distances without a price.
 #[test]
 fn a_list_is_checked_before_it_is_applied() {
     let directory = tempfile::tempdir().unwrap();

@@ -17,8 +17,7 @@ const DELIVERIES: &str = "/api/deliveries";
 const ASSERT: &str = "/api/deliveries/assert";
 
 on_both_databases! {
-    /// "The delivery is charged exactly that", even after the price list changed; without a quote,
-    /// by the current list.
+    /// Also after the price list changed. Without a quote, the current list applies.
     async fn a_delivery_is_charged_its_quoted_price(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
@@ -49,7 +48,6 @@ on_both_databases! {
         }
     }
 
-    /// "Expired, used, another store's, or for a different payload: its own error code each."
     async fn a_quote_is_used_once(platform: &Platform) {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
@@ -91,7 +89,7 @@ on_both_databases! {
         assert_error(&client.get(&quote).await, 404);
     }
 
-    /// "A forged, altered or foreign promise is never honoured"; all get the same message.
+    /// All get the same message.
     async fn a_forged_or_foreign_quote_is_rejected(platform: &Platform) {
         let client = platform.client().await;
         let own = quote(&client, &draft()).await;
@@ -156,7 +154,7 @@ on_both_databases! {
         }
     }
 
-    /// "`price_mismatch` naming what differs."
+    /// Another draft is rejected with `price_mismatch` and a violation for each difference.
     async fn a_quote_is_valid_only_for_the_priced_draft(platform: &Platform) {
         let client = platform.client().await;
         let mut priced = draft();
@@ -227,7 +225,7 @@ on_both_databases! {
     }
 
     /// A replay by `Idempotency-Key` is not a second use.
-    async fn an_idempotent_replay_of_an_order_keeps_its_quote(platform: &Platform) {
+    async fn a_replay_of_a_created_delivery_keeps_its_quote(platform: &Platform) {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
         let draft = at_price(&draft(), quote.as_str()).to_string();
@@ -245,7 +243,7 @@ on_both_databases! {
         assert_eq!(count(&client).await, 1);
     }
 
-    async fn of_concurrent_orders_with_one_quote_one_succeeds(platform: &Platform) {
+    async fn of_concurrent_deliveries_with_one_quote_one_is_created(platform: &Platform) {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
 
@@ -257,7 +255,7 @@ on_both_databases! {
 
 /// With two cores on one database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_concurrent_orders_on_two_cores_with_one_quote_one_succeeds() {
+async fn of_concurrent_deliveries_on_two_cores_with_one_quote_one_is_created() {
     let Some(replicas) = Replica::start_two().await else {
         return;
     };

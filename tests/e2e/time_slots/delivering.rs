@@ -42,7 +42,7 @@ on_both_databases! {
                 json!({ "timeSlot": "2020-04-08 03:17-03:18" }),
                 ["2020-04-08T03:17:00+02:00", "2020-04-08T03:18:00+02:00"],
             ),
-            // The zone is the store's, in winter too.
+            // The time zone is the store's, in winter too.
             (
                 json!({ "timeSlot": "2020-12-03 12:00-14:00" }),
                 ["2020-12-03T12:00:00+01:00", "2020-12-03T14:00:00+01:00"],

@@ -18,7 +18,7 @@ const NOT_OFFERED: &str = "the slot 2020-04-03 12:30-14:00 can't be booked: the 
 on_both_databases! {
     /// `any` accepts every time, `offered` only choices as `timeSlot` but any `before`, `required`
     /// only choices; a capacity implies `offered`.
-    async fn a_store_accepts_the_times_that_its_time_slot_lets_through(platform: &Platform) {
+    async fn a_store_accepts_the_times_that_its_time_slot_permits(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
 
@@ -39,7 +39,9 @@ on_both_databases! {
         }
     }
 
-    async fn a_required_slot_beside_other_violations_and_of_a_pickup(platform: &Platform) {
+    async fn a_required_slot_is_reported_with_other_violations_and_not_required_of_a_pickup(
+        platform: &Platform
+    ) {
         let operator = platform.operator().await;
         let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "slots = \"required\"");
         operator.apply_time_slot(&platform.store, &definition).await;

@@ -1,4 +1,5 @@
-//! `POST /oauth2/token`: the client credentials flow (specification: "Authentication", items 2 to 5; "Token response").
+//! `POST /oauth2/token`: the client credentials flow (specification: "Authentication", items 2 to
+//! 5; "Token response").
 
 mod discovered;
 mod issued;
@@ -34,7 +35,8 @@ fn check_json(mismatches: &mut Mismatches, case: &str, response: &Response) {
     mismatches.check(case, has_request_id, "no X-Request-Id");
 }
 
-/// Replaces the placeholders of a case: `GRANT`, the client's `KEY` and `SECRET`, both also `ENCODED_`, and `LONG`.
+/// Replaces the placeholders of a case: `GRANT`, `LONG`, and the client's `KEY` and `SECRET`, both
+/// also with the prefix `ENCODED_`.
 fn expand(line: &str, client: &Credentials) -> String {
     line.replace("GRANT", GRANT)
         .replace("LONG", &"x".repeat(100_000))

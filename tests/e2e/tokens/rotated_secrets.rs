@@ -9,7 +9,7 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 on_both_databases! {
-    /// The clock stands still: all tokens are issued in the same second.
+    /// The clock is not advanced: all tokens are issued in the same second.
     async fn an_overlap_of_0_ends_the_tokens_of_all_replaced_secrets(platform: &Platform) {
         let (operator, first) = (platform.operator().await, &platform.demo_client);
         let of_first = platform.client_for(first, &["deliveries"]).await;

@@ -83,7 +83,7 @@ on_both_databases! {
         host.wait_for("/second", 50).await;
     }
 
-    /// Its name may have been given the address of a stranger.
+    /// Its DNS name may resolve to another owner's address by then.
     async fn a_host_that_only_fails_for_a_minute_is_called_at_a_limited_rate_again(platform: &Platform) {
         let shop = platform.client().await;
         let courier = platform.courier().await;
@@ -102,7 +102,7 @@ on_both_databases! {
         deliver_at_once(&shop, &courier, 20).await;
 
         host.wait_for("/accepting", 22).await;
-        // The last failure was the first since the proof was lost.
+        // The last failure was the first of an unproven webhook: three more precede a pause.
         host.wait_for("/failing", 6).await;
         assert_eq!(host.count("/failing"), 6);
     }

@@ -1,4 +1,4 @@
-//! `Notifications.Receive`: which dispatchers may have one.
+//! `Notifications.Receive`: when the stream of a dispatcher ends.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn a_disabled_dispatcher_sends_nothing() {
     let disconnected = async { while is_connected().await {} };
     let disconnected = tokio::time::timeout(END_TIMEOUT, disconnected).await;
     disconnected.expect("the stream should end");
-    // Of the test sends.
+    // Discards the test sends.
     receiver.received().await;
     deliver(&client, &platform.courier().await).await;
     let completed = |page: Value| page["hydra:member"].get(1).cloned();
@@ -129,7 +129,7 @@ async fn open_with((channel, token): (Channel, String)) -> Streaming<ReceiveResp
 }
 
 async fn assert_stays_open(stream: &mut Streaming<ReceiveResponse>) {
-    // Checked twice in this time.
+    // Core checks the client twice in this time.
     let open = tokio::time::timeout(Duration::from_secs(5), stream.message()).await;
     assert!(open.is_err(), "{open:?}");
 }

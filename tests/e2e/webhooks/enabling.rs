@@ -104,7 +104,7 @@ on_both_databases! {
         }
     }
 
-    /// Operators learn of it by the event `webhook.disabled`.
+    /// As the event `webhook.disabled`.
     async fn the_event_log_contains_every_webhook_that_the_platform_disables(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
@@ -187,7 +187,7 @@ on_both_databases! {
         assert_eq!(client.get(iri(&webhook)).await.expect(200)["enabled"], true);
     }
 
-    /// The operator's decision holds for this webhook; a client that creates others is disabled itself.
+    /// To keep a client from creating another webhook, the operator disables the client.
     async fn a_client_cannot_enable_a_webhook_that_the_operator_disabled(platform: &Platform) {
         let client = platform.client().await;
         let webhook = client
@@ -196,7 +196,7 @@ on_both_databases! {
         let id = webhook["id"].as_str().unwrap();
         let operator = async |action| platform.run_delivery_json(&["webhooks", action, id]).await;
 
-        // Whoever disabled it first, and whoever repeats it.
+        // Also if the client disabled it first, or disables it again.
         post_action(&client, &webhook, "disable").await;
         assert_eq!(operator("disable").await["disabled_reason"], "operator");
         post_action(&client, &webhook, "disable").await;
@@ -216,8 +216,8 @@ on_both_databases! {
         assert_eq!(post_action(&client, &webhook, "enable").await["enabled"], true);
     }
 
-    /// A leaked client's receivers hear of no delivery after it is disabled; those of the store's
-    /// other clients do.
+    /// The receivers of a leaked client get no notification after the client is disabled; those of
+    /// the store's other clients do.
     async fn the_webhooks_of_a_disabled_client_are_disabled_with_it(platform: &Platform) {
         let operator = platform.operator().await;
         let leaked = operator.create_client(&platform.store, &["tasks"]).await;

@@ -10,7 +10,7 @@ use crate::harness::{
 };
 
 on_both_databases! {
-    /// "List own notifications and attempts": event, time, outcome and next attempt.
+    /// With event, time and outcome.
     async fn a_failed_notification_shows_the_failure_and_the_next_attempt(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
@@ -121,7 +121,7 @@ on_both_databases! {
         assert_violations(&invalid, &["cursor", "state"]);
     }
 
-    /// "Resend one": at once, in any state, under the same `webhook-id`.
+    /// Also after it was delivered, under the same `webhook-id`.
     async fn a_notification_is_resent_at_once(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
@@ -187,7 +187,7 @@ on_both_databases! {
         assert!(due(&failed).starts_with("2020-04-02T11:00:1"), "{failed}");
     }
 
-    /// "Recover all failed since a time", and the events missed while the webhook was disabled: each
+    /// Those that failed since a time, and the events missed while the webhook was disabled: each
     /// once, at once, whether numbered yet or not.
     async fn a_shop_recovers_failed_and_missed_notifications(platform: &Platform) {
         let client = platform.client().await;

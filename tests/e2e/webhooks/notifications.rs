@@ -92,8 +92,7 @@ on_both_databases! {
         }
     }
 
-    /// "Events: […] `delivery.picked` (pickup done)": when the pickup is done, not before, and
-    /// not again with the dropoff.
+    /// Not before, and not again with the dropoff.
     async fn delivery_picked_is_sent_when_the_pickup_is_done(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
@@ -227,7 +226,7 @@ on_both_databases! {
         assert!(receiver.received().await.is_empty());
     }
 
-    /// A redirect is a failure and its target is not called; a closed connection is a failure.
+    /// The target of a redirect is not called.
     async fn a_redirect_and_a_closed_connection_are_failures(platform: &Platform) {
         let target = WebhookReceiver::start().await;
         let client = platform.client().await;
@@ -258,8 +257,7 @@ on_both_databases! {
         assert!(target.received().await.is_empty());
     }
 
-    /// A 410 disables the webhook. "An event […] goes to every
-    /// **enabled** webhook".
+    /// A 410 disables the webhook.
     async fn a_receiver_that_responds_with_410_gets_no_more_notifications(platform: &Platform) {
         let gone = WebhookReceiver::start().await;
         let other = WebhookReceiver::start().await;

@@ -136,7 +136,7 @@ on_both_databases! {
 
     /// "`url`: absolute http(s), no credentials, no fragment, host not private; else violation
     /// `url`. http only where the operator allows it. A name that does not resolve yet is
-    /// accepted." The demo allows http, and loopback; "other private ranges refused".
+    /// accepted." The demo allows http and loopback, and denies other private ranges.
     async fn a_url_is_absolute_http_without_credentials_to_no_private_host(platform: &Platform) {
         let client = platform.client().await;
         let register = async |url: &Value| {

@@ -22,7 +22,8 @@ const SCHEDULE: [i64; 9] = [
 ];
 
 on_both_databases! {
-    /// "429/503 `Retry-After` honoured as max(schedule, hint) up to 24 h"; ignored on other statuses.
+    /// After a 429 or 503 the delay is the longer of the schedule's and `Retry-After`, up to 24 h.
+    /// With other statuses the header is ignored.
     async fn retry_after_of_a_busy_receiver_delays_the_schedule_but_does_not_advance_it(
         platform: &Platform,
     ) {
@@ -104,7 +105,7 @@ on_both_databases! {
         assert!(delays.len() >= 5, "{delays:?}");
     }
 
-    /// "Exhausted → given up, kept, visible", with every attempt.
+    /// With every attempt.
     async fn a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible(
         platform: &Platform,
     ) {

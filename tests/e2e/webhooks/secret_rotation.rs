@@ -58,8 +58,8 @@ impl<'p> Shop<'p> {
 }
 
 on_both_databases! {
-    /// "overlap 24 h default […]: `webhook-signature` carries both; `X-…-Signature` keeps the old
-    /// one until […] the overlap ends".
+    /// By default for 24 h. `webhook-signature` has both signatures; `X-…-Signature` is made with
+    /// the old secret until the overlap ends.
     async fn both_secrets_sign_until_the_overlap_ends(platform: &Platform) {
         let shop = Shop::open(platform).await;
         let old = shop.first_secret();
@@ -85,7 +85,7 @@ on_both_databases! {
         assert_eq!(read["secretOverlapEndsAt"], json!(null));
     }
 
-    /// "`X-…-Signature` keeps the old one until `POST …/confirm_secret`", which may be repeated.
+    /// `POST …/confirm_secret` ends the overlap, and may be repeated.
     async fn a_confirmed_secret_signs_alone(platform: &Platform) {
         let shop = Shop::open(platform).await;
         let rotated = shop.rotate(json!({ "overlap": 604_800 })).await;
@@ -129,7 +129,6 @@ on_both_databases! {
         assert_signed(&shop.next_notification().await, &[&third]);
     }
 
-    /// "0–7 days", in seconds.
     async fn an_overlap_is_a_number_of_seconds_up_to_a_week(platform: &Platform) {
         let shop = Shop::open(platform).await;
         for overlap in [

@@ -19,7 +19,7 @@ async fn platforms(adjust: fn(&mut Settings)) -> Vec<Platform> {
     platforms
 }
 
-/// "Auto-disable when a webhook has only failed for 5 days (configurable)".
+/// The default is 5 days.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_is_disabled_once_it_has_only_failed_for_the_configured_time() {
     for platform in
@@ -48,7 +48,7 @@ async fn a_webhook_is_disabled_once_it_has_only_failed_for_the_configured_time()
     }
 }
 
-/// "Finished notifications and attempts are removed by state and age": pending ones stay.
+/// Pending notifications stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_finished_notification_is_removed_after_the_configured_time() {
     for platform in

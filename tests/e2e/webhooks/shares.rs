@@ -53,7 +53,7 @@ on_both_databases! {
 
         receiver.next_notification().await;
         assert!(all.count("/lagging") < RECEIVERS * 21, "all were sent first");
-        // Half of a quarter of the capacity.
+        // A store may use half of the part of the capacity for lagging receivers, a quarter.
         assert_eq!(all.take_max_open(), CAPACITY / 8);
     }
 }

@@ -16,8 +16,8 @@ use crate::harness::{
 const SAMPLE_DELIVERY: &str = "/api/deliveries/00000000-0000-0000-0000-000000000000";
 
 on_both_databases! {
-    /// "Sends a signed sample now and reports DNS, TLS, status, time". The sample has the form of a
-    /// notification and passes the Standard Webhooks library.
+    /// The sample has the form of a notification, and its signature passes the Standard Webhooks
+    /// library.
     async fn a_sample_is_sent_signed_and_its_outcome_reported(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
@@ -93,8 +93,7 @@ on_both_databases! {
         }
     }
 
-    /// "It is no notification": it is not retried and changes nothing, even after a 410 or days of
-    /// failures.
+    /// It is not retried and changes nothing, even after a 410 or days of failures.
     async fn a_sample_has_no_effect_but_its_report(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
@@ -153,7 +152,7 @@ on_both_databases! {
     }
 }
 
-/// Repeats what is answered 503: the dispatcher of a platform that has just started may not be
+/// Repeats a request that gets 503: the dispatcher of a platform that has just started may not be
 /// connected yet.
 async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
     let path = format!("{}/test", iri(webhook));
@@ -167,7 +166,7 @@ async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
     panic!("no dispatcher has connected within 10 s");
 }
 
-/// Else a shop could find out which names exist in the platform's network.
+/// Otherwise a shop could find out which names exist in the platform's network.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shop_cannot_tell_a_denied_host_from_an_unknown_one_but_an_operator_can() {
     let Some(database) = Database::postgres() else {

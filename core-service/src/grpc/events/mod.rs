@@ -20,7 +20,7 @@ pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::Ev
 use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
 use crate::error::Error;
 
-/// The event streams of a client at one core.
+/// Limit of the event streams of a client at one core.
 pub(super) const MAX_STREAMS: usize = 32;
 
 type ResponseStream =
@@ -30,7 +30,7 @@ pub(super) struct Events {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) storage: Arc<Storage>,
     pub(super) feed: Arc<EventFeed>,
-    /// Of [`MAX_STREAMS`].
+    /// Limited to [`MAX_STREAMS`].
     pub(super) stream_limit: ClientLimit,
     /// Tracks the streams, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,

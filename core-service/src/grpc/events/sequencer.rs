@@ -32,7 +32,7 @@ pub(in crate::grpc) struct Sequencer {
     pub(in crate::grpc) events_written: watch::Sender<()>,
     /// Signalled when this core has numbered events.
     pub(in crate::grpc) events_sequenced: watch::Sender<()>,
-    /// Counts them.
+    /// Counts the events that this core has numbered.
     pub(in crate::grpc) sequenced: Counter,
 }
 

@@ -9,15 +9,15 @@ use storage::idempotency_keys::{self, Key};
 use super::{Idempotency, request};
 use crate::error::Error;
 
-/// How long before its delivery the key of a request may be acquired.
+/// How long before the creation of its delivery the key of a request may be acquired.
 const LONGEST_REQUEST: SignedDuration = SignedDuration::from_hours(1);
 
 /// The most responses that are read at once.
 const PAGE: u64 = 500;
 
 impl Idempotency {
-    /// Replaces the tasks in stored responses that contain a delivery by those of the erased
-    /// delivery. A repetition of such a request gets the erased delivery.
+    /// Replaces the personal data in stored responses that contain a delivery by that of the erased
+    /// delivery. A repetition of such a request gets the erased data.
     pub(in crate::grpc) async fn erase_responses(
         &self,
         store_id: StoreId,
@@ -58,8 +58,8 @@ impl Idempotency {
     }
 }
 
-/// The response with the erased tasks; `None` if it is not the delivery. The type of a stored
-/// response is not stored, but only a delivery has its name.
+/// The response with the personal data of the erased tasks; `None` if it is not the delivery. The
+/// type of a stored response is not stored, but only the delivery has its name.
 fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     let mut delivery = proto::Delivery::decode(plain).ok()?;
     if delivery.name != erased.name {

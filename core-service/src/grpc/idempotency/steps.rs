@@ -57,7 +57,7 @@ impl KeyedRequest {
                 idempotency_keys::store_response(transaction, in_progress.key, progress).await?;
             }
             Step::Finished(message) => {
-                // Never stored here: concurrent repetitions wait for the key of the progress.
+                // Finds no response: concurrent repetitions wait for the key of the progress.
                 self.acquire(transaction).await?;
                 let response = self.encrypt(secret_box, message);
                 idempotency_keys::store_response(transaction, self.key, response).await?;

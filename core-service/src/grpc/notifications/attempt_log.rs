@@ -1,5 +1,5 @@
-//! The attempt log. It is written after the outcomes, on a best-effort basis: a lost entry causes no
-//! resend, so callers do not wait for it. Its queue is bounded.
+//! The attempt log. It is written after the outcomes, on a best-effort basis: a lost entry causes
+//! no resend, so callers do not wait for it. Its queue is bounded.
 
 use std::{sync::Arc, time::Duration};
 
@@ -130,7 +130,7 @@ mod tests {
 
     use storage::notifications::AttemptReport;
 
-    fn attempts(count: usize, answer: &str) -> Vec<RecordedAttempt> {
+    fn attempts(count: usize, response_body: &str) -> Vec<RecordedAttempt> {
         let attempt = || RecordedAttempt {
             store_id: StoreId::new(),
             number: 1,
@@ -141,7 +141,7 @@ mod tests {
                 outcome: Outcome::Delivered,
                 status: Some(200),
                 duration: Duration::ZERO,
-                response_body: answer.to_owned(),
+                response_body: response_body.to_owned(),
                 jitter: 0,
             },
         };
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn the_queue_is_bounded_by_its_size_until_it_is_written() {
         let (log, mut queue) = attempt_log();
-        let answer = "x".repeat(4096);
-        let add = || log.add(attempts(256, &answer));
+        let response_body = "x".repeat(4096);
+        let add = || log.add(attempts(256, &response_body));
 
         let accepted = std::iter::repeat_with(add).take_while(|is_accepted| *is_accepted);
         let accepted = accepted.take(1000).count();

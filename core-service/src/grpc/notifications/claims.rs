@@ -90,7 +90,7 @@ impl Claims {
     pub(super) async fn claim(&self, stream: &DispatcherStream) -> Result<ClaimResult, Error> {
         let now = self.clock.now();
         // First a check without a transaction and without reserving credit: notifications that are
-        // inserted meanwhile can be pre-leased with it.
+        // inserted meanwhile can be pre-leased with that credit.
         let Some(budget) = stream.flow_control().claim_budget(MAX_CLAIM) else {
             return Ok(ClaimResult::NoCapacity);
         };

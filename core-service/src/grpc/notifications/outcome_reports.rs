@@ -1,5 +1,5 @@
-//! Takes the reports of dispatchers: records outcomes, refills the capacity that they free, releases
-//! what was not sent, and passes on the outcomes of tests.
+//! Takes the reports of dispatchers: records outcomes, refills the capacity that they free,
+//! releases what was not sent, and passes on the outcomes of test sends.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl OutcomeReports {
             .iter()
             .filter_map(reports::report)
             .collect();
-        // Even before the outcomes are recorded, which may take a while.
+        // Frees capacity before the outcomes are recorded, which may take a while.
         let leases: Vec<_> = reports.iter().map(Report::lease).collect();
         let stream = self.streams.complete(&leases);
         let (mut attempts, mut unsent) = (Vec::new(), Vec::new());
@@ -57,8 +57,8 @@ impl OutcomeReports {
         })
     }
 
-    /// Records attempts and, if more is expected to be due, sends as many new notifications on their
-    /// stream.
+    /// Records attempts and, if more is expected to be due, sends as many new notifications on
+    /// their stream.
     async fn record_attempts(
         &self,
         attempts: &[AttemptReport],

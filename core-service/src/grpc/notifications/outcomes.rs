@@ -125,8 +125,8 @@ impl Outcomes {
         Ok(claim)
     }
 
-    /// Opens or pauses hosts of unproven webhooks. If that fails, they are free again when the
-    /// lease of their notification would have expired.
+    /// Frees or pauses hosts of unproven webhooks. If that fails, a host is free again when the
+    /// lease of its notification would have expired.
     async fn record_host_outcomes(&self, outcomes: HostOutcomes, now: Timestamp) {
         if outcomes.is_empty() {
             return;

@@ -102,7 +102,7 @@ pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Fail
     };
     match failure {
         Reported::Unspecified if matches!(status, Some(200..=299)) => None,
-        // A test that was not sent has no outcome either.
+        // `NotSent` is only that of a test here: `report` returns the other ones.
         Reported::Unspecified | Reported::NotSent => Some(Failure::Unknown),
         Reported::Dns => Some(Failure::Dns),
         Reported::AddressRefused => Some(Failure::AddressRefused),

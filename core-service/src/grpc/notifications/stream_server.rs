@@ -25,9 +25,9 @@ pub(in crate::grpc) struct StreamServer {
 }
 
 impl StreamServer {
-    /// Serves a stream until its dispatcher half-closes or disconnects, its token expires, its client
-    /// is no longer permitted, or core shuts down. It ends between claims, so that everything
-    /// claimed is sent.
+    /// Serves a stream until its dispatcher half-closes or disconnects, its token expires, its
+    /// client is no longer permitted, or core shuts down. It ends between claims, so that
+    /// everything claimed is sent.
     pub(super) async fn serve(
         &self,
         requests: Streaming<proto::ReceiveRequest>,
@@ -70,7 +70,7 @@ impl StreamServer {
     }
 }
 
-/// Takes capacity until the dispatcher half-closes or disconnects.
+/// Receives capacity until the dispatcher half-closes or disconnects.
 async fn receive(
     mut requests: Streaming<proto::ReceiveRequest>,
     stream: &DispatcherStream,

@@ -127,7 +127,7 @@ impl Streams {
     }
 
     /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
-    /// capacity; `None` if there is none, or if others are sent first.
+    /// capacity; `None` if there is none, or if the webhook has a backlog or is not proven.
     pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
         if notification.has_backlog || !notification.is_proven {
             return None;

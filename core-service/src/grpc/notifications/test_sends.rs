@@ -192,11 +192,11 @@ impl TestStream {
 
 impl Drop for TestStream {
     fn drop(&mut self) {
-        let is_open = |stream: &OpenStream| {
+        let is_kept = |stream: &OpenStream| {
             let is_needed = stream.is_half_closed && !stream.in_flight.is_empty();
             stream.id != self.id || is_needed
         };
-        lock(&self.streams).retain(is_open);
+        lock(&self.streams).retain(is_kept);
     }
 }
 

@@ -90,8 +90,8 @@ impl Webhooks {
                     };
                     if is_changed {
                         storage::webhooks::save_disabled(transaction, &webhook).await?;
-                        // On enabling, too: an event that was committed while it was disabled may have
-                        // enqueued a notification.
+                        // On enabling, too: an event that was committed while it was disabled may
+                        // have enqueued a notification.
                         storage::notifications::cancel_backlog(transaction, &webhook, now).await?;
                     }
                     Ok(messages::webhook(&webhook, &store, now))
@@ -101,7 +101,8 @@ impl Webhooks {
     }
 }
 
-/// Fails if the webhook stays disabled: by the operator, for its client, or with its client.
+/// Fails if an operator has disabled the webhook and the caller is not an operator, or if the
+/// webhook's client is disabled.
 async fn require_may_enable(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,

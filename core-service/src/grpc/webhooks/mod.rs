@@ -1,5 +1,5 @@
-//! Webhooks: creates, lists, gets and deletes them. A client has access to its own webhooks, an
-//! operator to all.
+//! Webhooks, and the notifications of each. A client has access to its own webhooks, an operator to
+//! all.
 
 mod create;
 mod enable;
@@ -253,11 +253,11 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     }
 }
 
-/// What a shop reads of a host name that is unknown, and of one that has a denied address. To tell them
-/// apart would show which names exist in the platform's network.
+/// The detail that a shop gets both for an unknown host name and for one with a denied address.
+/// Different details would show which names exist in the platform's network.
 const NO_ADDRESS: &str = "the host name has no address on the public internet";
 
-/// Whether the failure is one of those that a shop cannot tell apart, which then have the same name.
+/// Replaces a failure for which a shop gets [`NO_ADDRESS`] by `dns`. Returns whether it is one.
 fn merge_host_failures(failure: &mut String) -> bool {
     let is_host_failure = [Failure::Dns, Failure::AddressRefused]
         .map(Failure::as_str)

@@ -37,7 +37,7 @@ impl Webhooks {
         let mut states = Vec::new();
         for name in &request.states {
             let state = violations.check("states", "UNKNOWN_STATE", name.parse::<State>());
-            // A statement with a condition for every repetition would be too deep.
+            // Without repetitions: a condition for each could make the statement too deep.
             states.extend(state.filter(|state| !states.contains(state)));
         }
         let size = pages::read_size(request.page_size, &mut violations);

@@ -51,8 +51,8 @@ struct RecoveryPeriod {
 }
 
 impl Webhooks {
-    /// Resends what failed since an instant, and enqueues what happened since then while the webhook
-    /// was disabled. Takes several transactions; after a failure, repeat it to continue.
+    /// Resends what failed since an instant, and enqueues what happened since then while the
+    /// webhook was disabled. Takes several transactions; after a failure, repeat it to continue.
     pub(super) async fn recover(
         &self,
         caller: &Caller,
@@ -148,8 +148,8 @@ async fn recover_batch(
     })
 }
 
-/// Resends a batch of failed notifications, each at most once: it may fail again before the recovery
-/// is finished.
+/// Resends a batch of failed notifications, each at most once: it may fail again before the
+/// recovery is finished.
 async fn recover_failed(
     transaction: &DatabaseTransaction,
     webhook: &Webhook,

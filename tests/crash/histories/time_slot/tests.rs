@@ -146,7 +146,7 @@ fn a_list_shows_exactly_the_deliveries_that_are_booked() {
 
 /// The list names "c", which is not the delivery of the creation without a response.
 #[test]
-fn a_delivery_listed_before_its_own_response_is_no_other_creations() {
+fn a_delivery_listed_before_its_own_response_is_not_that_of_another_creation() {
     let mut history = vec![
         unknown(1, Create),
         known(2..=9, Create, created("c")),
