@@ -34,7 +34,7 @@ impl DataDir {
         };
         for entry in entries.with_context(|| format!("cannot list {display}"))? {
             let name = entry.file_name();
-            // The second belongs to a disk.
+            // `lost+found` is in the root directory of every ext4 file system.
             ensure!(
                 name == LOCK || name == "lost+found",
                 "the data directory {display} is not empty: it contains {}; name a new one with --data-dir",

@@ -318,8 +318,9 @@ fn sqlite_url(file: &Path) -> anyhow::Result<String> {
     Ok(format!("sqlite://{path}?mode=rwc"))
 }
 
-/// The URL of core for this machine: of the gRPC API or, if that is served over TLS, of a listener of
-/// its own. Its certificate need not name this machine, and no service needs a client certificate.
+/// The URL of core for this machine: that of the gRPC API or, if the API is served over TLS, that
+/// of another listener without TLS. So the API's certificate need not name this machine, and the
+/// platform's own services need no client certificate.
 async fn own_listener(
     settings: &Settings,
     grpc_url: &str,

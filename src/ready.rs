@@ -19,8 +19,8 @@ const FILE_NAME: &str = "ready.json";
 pub struct ReadyFile {
     /// URL of the REST API: `http://127.0.0.1:8080`.
     pub base_url: String,
-    /// URL of the gRPC API for this machine: `http://127.0.0.1:50051`. Without TLS, on another port than
-    /// the API if that has TLS.
+    /// URL of the gRPC API for this machine: `http://127.0.0.1:50051`. Always without TLS: if the
+    /// API is served over TLS, on another port.
     pub core_url: String,
     pub pid: u32,
     /// ID of the demo store; absent without the demo.

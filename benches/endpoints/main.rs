@@ -55,7 +55,7 @@ const ROUNDS: usize = 7;
 const DURATION: Duration = Duration::from_millis(1500);
 /// The number of connections, and of requests at once.
 const CONNECTIONS: usize = 32;
-/// The same for creates beside pgbench.
+/// The same for creates compared with pgbench.
 const PGBENCH_CONNECTIONS: [usize; 2] = [8, 32];
 /// How long the idle platform is observed.
 const IDLE: Duration = Duration::from_secs(10);
@@ -84,7 +84,7 @@ fn main() {
     });
 }
 
-/// Measures endpoints beside the empty server, in random order.
+/// Measures endpoints and the empty server, in random order.
 async fn measure_endpoints(platforms: &[&Platform]) {
     let empty_server = EmptyServer::start();
     let mut loads = vec![(
@@ -121,14 +121,14 @@ async fn measure_endpoints(platforms: &[&Platform]) {
     print_costs(&costs);
 }
 
-/// Measures creates over PostgreSQL beside pgbench, which inserts the same rows in one statement.
+/// Measures creates over PostgreSQL and pgbench, which inserts the same rows in one statement.
 async fn measure_creates(platform: &Platform, postgres: &Postgres) {
     let pgbench = Pgbench::prepare(postgres);
     for connections in PGBENCH_CONNECTIONS {
         let load = Load::new(&platform.base_url, vec![create(platform)], connections);
         let mut rates = Rates::default();
         for round in 0..ROUNDS {
-            progress("creates beside pgbench", round);
+            progress("creates and pgbench", round);
             for index in random_order(2) {
                 if index == 0 {
                     rates.add("create, PostgreSQL", load.run(DURATION).await);

@@ -34,7 +34,7 @@ impl Pgbench {
     }
 
     pub(crate) fn run(&self, connections: usize, duration: Duration) -> Sample {
-        // Whole seconds.
+        // pgbench takes whole seconds.
         let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         let output = Command::new(&self.program)
             .args(["--no-vacuum", "--protocol=prepared", "--jobs=2"])

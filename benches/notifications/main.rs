@@ -106,7 +106,7 @@ async fn measure_cluster() {
 
     let without_webhooks = create_picked_up(LOAD, &shop, &board).await;
     let quiet = create_picked_up(WARM_UP + PACED, &shop, &board).await;
-    let beside_backlog = create_picked_up(PACED, &shop, &board).await;
+    let with_backlog = create_picked_up(PACED, &shop, &board).await;
     let load = create_picked_up(WARM_UP + LOAD, &shop, &board).await;
 
     let before = ResourceUsage::read(&cluster).await;
@@ -126,10 +126,10 @@ async fn measure_cluster() {
     shop.subscribe(&hanging).await;
     insert_backlog(postgres, BACKLOG, &hanging);
     make_due(postgres, &hanging);
-    complete_paced(&beside_backlog, &board).await;
+    complete_paced(&with_backlog, &board).await;
     println!(
-        "20 a second, beside a backlog of {BACKLOG} for a hanging receiver: {}",
-        Latencies::of(&beside_backlog, &receiver, postgres)
+        "20 a second, with a backlog of {BACKLOG} for a hanging receiver: {}",
+        Latencies::of(&with_backlog, &receiver, postgres)
     );
     postgres.sql(&format!(
         "UPDATE webhooks SET disabled_at = 1 WHERE url = '{hanging}';

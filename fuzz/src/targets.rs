@@ -1,4 +1,5 @@
-//! What each reader of untrusted input must do with any bytes, besides not to panic.
+//! The fuzz targets: what each reader of untrusted input must do with any bytes, besides not
+//! panicking.
 
 use domain::{
     before::{self, DateOrder},
@@ -35,7 +36,7 @@ pub(crate) const ALL: [(&str, fn(&[u8])); 12] = [
     ("webhook_url", |input| text(input, webhook_url)),
 ];
 
-/// The longest message for a client, in characters: an input is quoted in part at most.
+/// The longest message for a client, in characters: a message quotes only a part of a long input.
 const MAX_MESSAGE: usize = 4_000;
 
 fn text(input: &[u8], target: fn(&str)) {
@@ -52,7 +53,7 @@ fn assert_message(message: &str) {
     assert!(message.chars().count() <= MAX_MESSAGE, "{message:?}");
 }
 
-/// A mistake is inside the text.
+/// A mistake has a position inside the text.
 #[track_caller]
 fn assert_mistake(text: &str, mistake: &Mistake) {
     let Mistake {
@@ -141,7 +142,7 @@ fn webhook_url(text: &str) {
             Ok(url) => {
                 assert!(url.scheme() == "https" || (policy.allow_http && url.scheme() == "http"));
                 assert!(url.username().is_empty() && url.password().is_none());
-                // What is sent to is what was checked, and passes the check again.
+                // Requests are sent to the returned URL: it must pass the check again.
                 let again = policy.check_url(url.as_str());
                 assert!(again.as_ref() == Ok(&url) || url.as_str().len() > egress::MAX_URL_LENGTH);
             }

@@ -12,7 +12,8 @@ const SQLITE_READONLY: u32 = 8;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_NOTADB: u32 = 26;
 
-/// The cause of a connection error and what to do about it; `None` if the error itself says it.
+/// The cause of a connection error and what to do about it; `None` if there is no better
+/// message than the error's own.
 pub fn explain_connect_error(url: &str, error: &DbErr) -> Option<String> {
     if url.starts_with("sqlite:") {
         Some(explain_sqlite(url, error))

@@ -1,5 +1,5 @@
-//! What is required of a database before it is opened: files that others cannot read, and servers
-//! that prove who they are.
+//! Requirements on a database before it is opened: a file that other users cannot read, or a server
+//! whose identity is verified.
 
 use std::{
     fs::OpenOptions, net::IpAddr, os::unix::fs::OpenOptionsExt as _, path::PathBuf,
@@ -25,8 +25,8 @@ pub fn new_sqlite_file(url: &str) -> Option<PathBuf> {
     sqlite_file(url).filter(|file| url.contains("mode=rwc") && !file.exists())
 }
 
-/// Creates the file of an `SQLite` URL, unless it exists, readable only by its owner. `SQLite` would
-/// follow the umask; it gives its other files (`-wal`, `-shm`) the mode of the first.
+/// Creates the file of an `SQLite` URL, unless it exists, readable only by its owner. `SQLite`
+/// would follow the umask; it gives its other files (`-wal`, `-shm`) the mode of this one.
 pub fn create_sqlite_file(url: &str) {
     if let Some(file) = new_sqlite_file(url) {
         let mut options = OpenOptions::new();
@@ -35,7 +35,7 @@ pub fn create_sqlite_file(url: &str) {
     }
 }
 
-/// A server on another host could be another than the database's.
+/// The server is on another host, and its identity would not be verified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the database's host {host} would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database"

@@ -1,6 +1,6 @@
 //! Shares the memory for request bodies among the peers that send them. A peer never gets more than
-//! half of it. When it is exhausted, a peer that needs less than another one holds gets its part:
-//! the largest body that the other is still sending is rejected.
+//! half of it. When it is exhausted, the peer that holds most gives memory to one that would hold
+//! less: the largest body that it is still sending is rejected.
 
 use std::{
     collections::HashMap,
@@ -88,9 +88,9 @@ impl Reservation {
             return Err(Error::overloaded());
         }
         while bodies.total + more > budget {
-            let greedy = bodies.largest_of_the_greediest();
-            let greedy = greedy.filter(|(_, held)| *held > of_peer);
-            let (id, _) = greedy.ok_or_else(Error::overloaded)?;
+            let candidate = bodies.eviction_candidate();
+            let candidate = candidate.filter(|(_, held)| *held > of_peer);
+            let (id, _) = candidate.ok_or_else(Error::overloaded)?;
             bodies.remove(id);
         }
         bodies.total += more;
@@ -114,8 +114,9 @@ impl Bodies {
         self.by_peer.get(&peer).copied().unwrap_or_default()
     }
 
-    /// The largest arriving body of the peer that holds most of those with one; with what it holds.
-    fn largest_of_the_greediest(&self) -> Option<(u64, usize)> {
+    /// Of all peers with an arriving body, the one that holds most: the id of its largest arriving
+    /// body, and the bytes that the peer holds.
+    fn eviction_candidate(&self) -> Option<(u64, usize)> {
         self.by_id
             .iter()
             .filter(|(_, body)| body.is_arriving && body.bytes > 0)
@@ -157,7 +158,7 @@ mod tests {
         Ipv4Addr::from_bits(number).into()
     }
 
-    /// A body that grows until no more is left for it; with its size.
+    /// A reservation that takes all it can get, and its size.
     fn take_all(memory: &Arc<BodyMemory>, number: u32) -> (Reservation, usize) {
         let mut reservation = memory.reserve_for(peer(number));
         let mut bytes = 0;

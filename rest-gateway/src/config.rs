@@ -158,8 +158,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether requests reach an address unencrypted from other machines, as far as the gateway can
-    /// tell: not from a proxy that it knows.
+    /// Whether an address is beyond loopback, and neither TLS nor a trusted proxy protects its
+    /// requests.
     pub(crate) fn is_exposed(&self, addr: SocketAddr) -> bool {
         let is_protected =
             self.tls.tls_certificate.is_some() || !self.rate_limits.trusted_proxies.is_empty();

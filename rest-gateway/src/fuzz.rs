@@ -1,4 +1,4 @@
-//! What the readers of request heads must do with any bytes, for `fuzz`.
+//! Fuzz functions: what the readers of request heads must do with any bytes.
 
 use std::{
     cell::Cell,
@@ -32,7 +32,7 @@ fn headers(name: &HeaderName, input: &[u8]) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// Media types: several headers are one list, and what is malformed changes nothing.
+/// Media types: several headers are one list, and malformed ranges change nothing.
 pub fn accept(input: &[u8]) {
     let Some(mut accepted) = headers(&ACCEPT, input) else {
         return;
@@ -128,7 +128,7 @@ fn requests_found_by_hyper(bytes: Vec<u8>) -> (usize, bool) {
     let mut connection = std::pin::pin!(connection);
     let mut context = Context::from_waker(Waker::noop());
     let served = loop {
-        // hyper yields now and then; there is always something to read.
+        // hyper is pending only when it yields: a read is always ready.
         if let Poll::Ready(served) = connection.as_mut().poll(&mut context) {
             break served;
         }

@@ -69,8 +69,8 @@ impl Request {
         violations
     }
 
-    /// Fails if the query has unknown parameters, for an operation without parameters and body
-    /// that writes.
+    /// Fails if the query has unknown parameters. For operations that write and have neither
+    /// parameters nor a body.
     pub(crate) fn check_query(&self) -> Result<(), Error> {
         self.unknown_parameters.to_error().map_or(Ok(()), Err)
     }

@@ -203,7 +203,7 @@ impl RestGateway {
     }
 }
 
-/// A gateway is ready with a core that is, until it shuts down.
+/// A gateway is ready while a core is ready and the gateway does not shut down.
 struct GatewayReadiness(Arc<Pipeline>);
 
 impl Readiness for GatewayReadiness {

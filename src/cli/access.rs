@@ -67,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) channel: Channel,
     /// Without a timeout of calls: for uploads, which may take minutes.
     pub(crate) upload_channel: Channel,
-    /// Of the command's write, if it has one.
+    /// For the command's write, if it has one.
     pub(super) idempotency_key: String,
     bearer: MetadataValue<Ascii>,
 }

@@ -34,7 +34,8 @@ enum Command {
     ///
     /// Reads the French address base (BAN, CSV) and `OpenAddresses` (CSV or newline-delimited
     /// `GeoJSON`), plain or gzip. The new addresses take effect once the import is complete; start
-    /// an interrupted import again. Each core has its own addresses.
+    /// an interrupted import again. Each core has its own addresses, unless cores share a gazetteer
+    /// file.
     Import {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,

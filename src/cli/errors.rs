@@ -10,7 +10,7 @@ use tonic_types::StatusExt;
 /// The error of a request: its violations, one per line, or its message.
 pub(crate) fn call_error(status: &Status) -> anyhow::Error {
     let violations = violations(status, |field, description| match field {
-        // Names its file.
+        // The description names the file.
         "content" => description.to_owned(),
         _ => format!("{}: {description}", flag(field)),
     });

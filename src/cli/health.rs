@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::cli::http_probe;
 
-/// For everything, name resolution included.
+/// Of the whole check, name resolution included.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args, Debug)]

@@ -30,7 +30,7 @@ enum Command {
     ///
     /// Tokens signed with the old key stay valid until they expire.
     Rotate,
-    /// Revoke a compromised key: its tokens are accepted no longer, within 90 s at every core
+    /// Revoke a compromised key: within 90 s, no core accepts its tokens any more
     ///
     /// Prints the keys that are left. If the key was the signing one, a new one is created. With
     /// --all, every token that was issued until now ends. For the tokens of one client, see
@@ -38,7 +38,7 @@ enum Command {
     Revoke(Revoked),
     /// List the keys that verify access tokens, newest first
     List,
-    /// Encrypt all stored secrets with the current master key, and print the keys that none uses then
+    /// Encrypt all stored secrets with the current master key, and print the keys no longer in use
     ///
     /// First add a key to the file of every core (`core-service master-key add`), then make it current
     /// in every file (`core-service master-key use`). Running this again changes nothing more. Price

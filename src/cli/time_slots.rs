@@ -54,9 +54,9 @@ and optionally
   capacity = 10             deliveries per slot; implies slots = \"offered\"
   slots = \"any\"             which times shops may send:
                               any: every timeSlot and every before
-                              offered: as timeSlot only offered slots; every before, which no
-                                capacity limits
-                              required: only an offered slot as the dropoff's timeSlot
+                              offered: an offered slot as timeSlot; every before, which does
+                                not count towards capacity
+                              required: the dropoff must have an offered slot as timeSlot
 
 Durations are a whole number and a unit: minutes, hours, days, weeks, months. Times are in the
 store's time zone.";

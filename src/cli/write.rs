@@ -92,7 +92,7 @@ impl Core {
 
 /// Whether core may have executed a write that failed with this status.
 fn is_outcome_unknown(status: &Status) -> bool {
-    let is_unavailable = matches!(
+    let is_ambiguous = matches!(
         status.code(),
         Code::Unavailable
             | Code::DeadlineExceeded
@@ -101,9 +101,9 @@ fn is_outcome_unknown(status: &Status) -> bool {
             | Code::Unknown
     );
     let info = status.get_details_error_info();
-    let is_executed = info.is_none_or(|info| info.reason != proto::NOT_EXECUTED);
+    let may_be_executed = info.is_none_or(|info| info.reason != proto::NOT_EXECUTED);
     // A status with a source is tonic's: core's response did not arrive.
-    status.source().is_some() || (is_unavailable && is_executed)
+    status.source().is_some() || (is_ambiguous && may_be_executed)
 }
 
 /// This command with its idempotency key, for a shell.

@@ -101,8 +101,8 @@ impl CoreSession {
         }
     }
 
-    /// Runs until shutdown; then completes what is in flight and ends once its outcomes are reported
-    /// or their leases have expired. Returns its core.
+    /// Runs until shutdown; then completes what is in flight and ends once its outcomes are
+    /// reported or their leases have expired. Returns its core.
     #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.core.addr()))]
     pub(crate) async fn run(mut self) -> CoreAddr {
         while !self.shutdown.is_cancelled() {
@@ -120,7 +120,7 @@ impl CoreSession {
             );
             self.shutdown.run_until_cancelled(sleep(wait)).await;
         }
-        // With the last of its senders, the reporter ends.
+        // The reporter ends when all senders of its channel are dropped.
         drop(self.outcomes);
         let _ = self.reporter.await;
         while self.test_sends.join_next().await.is_some() {}
@@ -198,7 +198,7 @@ impl CoreSession {
         self.core = core;
         match read {
             Err(error @ StreamError::CapacityExceeded { .. }) => return Err(error),
-            // What core had leased to it and not sent waits for the end of its lease.
+            // What core had leased on this stream and not sent waits for the end of its lease.
             Err(error) => tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the replaced stream from core failed"
@@ -228,8 +228,8 @@ impl CoreSession {
             .unwrap_or(Err(StreamError::EndTimeout))
     }
 
-    /// Sends what core has leased or, while shutting down, returns it: a receiver that hangs would
-    /// delay the shutdown each time.
+    /// Sends what core has leased or, while shutting down, returns it: each notification to a
+    /// receiver that hangs would delay the shutdown.
     fn receive(
         &mut self,
         response: ReceiveResponse,

@@ -27,7 +27,7 @@ struct State {
 pub(crate) struct Slot(Arc<State>);
 
 impl InFlight {
-    /// Counts also in a gauge.
+    /// Also counts in a gauge, over all sessions.
     pub(crate) fn counted_in(of_all: Gauge) -> Self {
         Self(Arc::new(State {
             of_all,

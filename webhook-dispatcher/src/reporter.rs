@@ -17,13 +17,14 @@ use crate::{
     in_flight::{InFlight, Slot},
 };
 
-/// The most outcomes in one report: core records as many in one transaction, and they stay far below
-/// gRPC's default of 4 MiB.
+/// The most outcomes in one report: core records as many in one transaction, and they stay far
+/// below gRPC's default of 4 MiB.
 const MAX_OUTCOMES: usize = 256;
 
 /// How long to wait for more outcomes, so that they are recorded together.
 const BATCH_WINDOW: Duration = Duration::from_millis(20);
-/// The same while more notifications are due; shorter, because the freed capacity is unused meanwhile.
+/// The same while more notifications are due; shorter, because the freed capacity is unused
+/// meanwhile.
 const MORE_DUE_BATCH_WINDOW: Duration = Duration::from_millis(5);
 
 /// An outcome to be reported.
@@ -36,8 +37,8 @@ pub(crate) struct Completed {
     pub slot: Slot,
 }
 
-/// How often outcomes are reported at once after a connection changes; then the wait for the next
-/// attempt is not shortened, so that a core that rejects every token is not asked for many.
+/// How often a changed connection ends the wait before a report is repeated. Limited, so that a
+/// core that rejects every token is not asked for many.
 const MAX_RENEWALS: u32 = 8;
 
 /// How long a rejected token may take to be replaced, for the outcome of a test.
@@ -68,8 +69,8 @@ impl Reporter {
         }
     }
 
-    /// Waits for more outcomes until the batch is full, nothing is in flight that could be added, or
-    /// the window has passed.
+    /// Waits for more outcomes until the batch is full, nothing is in flight that could be added,
+    /// or the window has passed.
     async fn batch(
         &self,
         first: Completed,
@@ -141,8 +142,8 @@ fn remove_expired(batch: &mut Vec<Completed>) -> bool {
     !batch.is_empty()
 }
 
-/// Reports the outcome of a test to the core that sent it, again with a new token if core rejects the
-/// first.
+/// Reports the outcome of a test to the core that sent it, again with a new token if core rejects
+/// the first.
 pub(crate) async fn report_test(
     outcome: TestOutcome,
     connection: Connection,

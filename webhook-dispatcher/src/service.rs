@@ -208,7 +208,8 @@ impl CoreSessions {
         self.open_sessions.iter().any(|(open, _)| open == addr)
     }
 
-    /// Waits until all sessions have ended. Each may report its outcomes to the cores of the others.
+    /// Waits until all sessions have ended. Each may report its outcomes to the cores of the
+    /// others.
     async fn join(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             log_panic(ended);

@@ -96,8 +96,8 @@ impl StreamOpener {
             .unwrap_or(Err(OpenError::Timeout))
     }
 
-    /// Opens another stream with a new token at an instant, without capacity, and returns its opener
-    /// with it. Tries again until it succeeds: drop the future when it is not needed any more.
+    /// Opens another stream with a new token at an instant, without capacity, and returns its
+    /// opener with it. Retries until it succeeds: drop the future when it is not needed any more.
     pub(crate) fn replace_at(
         &self,
         instant: Instant,
@@ -139,7 +139,7 @@ impl StreamOpener {
         Ok(connection)
     }
 
-    /// Connects, and gets a token if there is none. Returns when it is to be renewed, too.
+    /// Connects, and gets a token if there is none. Also returns the instant to renew the token at.
     async fn connect(&mut self) -> Result<(Connection, Instant), OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
         let token = match self.token(&channel).await {

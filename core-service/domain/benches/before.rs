@@ -1,5 +1,5 @@
-//! Time to parse a `before` text, by kind, and the slowest texts. Goal: under 5 µs for common texts.
-//! Run with `cargo bench -p domain --bench before`.
+//! Time to parse a `before` text, by kind, and the slowest texts. Goal: under 5 µs for common
+//! texts. Run with `cargo bench -p domain --bench before`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::{

@@ -95,8 +95,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// Removes what leads to a person. Keeps the town, the postcode and the country, and the point to
-    /// two decimals, about a kilometre.
+    /// Removes what identifies a person. Keeps the town, the postcode and the country, and the
+    /// point to two decimals, about a kilometre.
     pub fn erase(&mut self) {
         let rounded = |degrees: f64| (degrees * 100.0).round() / 100.0;
         ERASED.clone_into(&mut self.street_address);

@@ -96,8 +96,8 @@ impl ApiSecrets {
         &self.replaced
     }
 
-    /// Finds a secret if it is valid at `now`. Compares it with all valid ones, so that the duration does
-    /// not reveal which one matches.
+    /// Finds a secret if it is valid at `now`. Compares it with all valid ones, so that the
+    /// duration does not reveal which one matches.
     pub fn accept(&self, secret: &str, now: Timestamp) -> Option<ValidSecret> {
         self.valid(now).fold(None, |found, valid| {
             valid.hash.matches(secret).then_some(valid).or(found)
@@ -167,7 +167,7 @@ mod tests {
         SignedDuration::from_hours(hours)
     }
 
-    /// Rotates to the next letter at an hour.
+    /// Rotates to the secret `new` at an hour.
     #[track_caller]
     fn rotate(secrets: &mut ApiSecrets, new: &str, overlap: i64, hour: i64) {
         let rotated = secrets.rotate(SecretHash::of(new), hours(overlap), at(hour));

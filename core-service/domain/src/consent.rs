@@ -1,14 +1,14 @@
-//! Consent: a receiver consents to notifications by accepting one. A webhook is proven once it has;
-//! until then a store calls its host at a limited rate, with however many webhooks.
+//! Consent: a receiver consents to notifications by accepting one, which proves its webhook. Until
+//! then a store calls the host at a limited rate, however many webhooks it has there.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a proven webhook may only fail: then it is unproven again. A host name may have been
-/// given the address of a stranger.
+/// How long all attempts of a proven webhook may fail before it is unproven again: its host name
+/// may have been moved to the address of a server that never consented.
 pub const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 
-/// The pauses in seconds of a host after failed attempts of unproven webhooks: a few may fail
-/// before the first, and the last is repeated.
+/// The pause in seconds of a host after each failed attempt of unproven webhooks: none after the
+/// first three. The last one is repeated.
 pub const PAUSES: [i64; 9] = [0, 0, 0, 3, 6, 12, 24, 48, 60];
 
 /// How much longer webhooks with failed attempts wait after a pause, so that the first notification
@@ -18,8 +18,8 @@ pub const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
 /// How long failures are remembered after the last one.
 pub const FAILURE_MEMORY: SignedDuration = SignedDuration::from_hours(1);
 
-/// A webhook that fails at `now`, and has failed only since this instant or an earlier one, is
-/// unproven.
+/// A webhook that fails at `now` is unproven from then on if all its attempts have failed since
+/// this instant or an earlier one.
 pub fn proof_lost_since(now: Timestamp) -> Timestamp {
     now.saturating_sub(PROOF_LIMIT).unwrap_or(Timestamp::MIN)
 }

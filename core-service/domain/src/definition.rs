@@ -32,8 +32,8 @@ impl Mistake {
     }
 }
 
-/// A message that a terminal and a log show as it is: the control characters that a parser quotes from the
-/// text are escaped. It may have several lines.
+/// Escapes the control characters that a parser's message quotes from the text, so that it is safe
+/// in a terminal and a log. Keeps line breaks.
 pub(crate) fn printable(message: String) -> String {
     let is_control = |character: char| character.is_control() && character != '\n';
     if !message.contains(is_control) {

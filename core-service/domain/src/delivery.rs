@@ -51,8 +51,8 @@ pub struct Delivery {
     pub price: Option<Price>,
     /// The name of the quote that sets its price, if any.
     pub retail_price: Option<String>,
-    /// The booking of its dropoff's slot; none without a slot or without a limited capacity. Kept when
-    /// the delivery is cancelled: the caller of [`Delivery::cancel`] releases it in storage.
+    /// The booking of its dropoff's slot; none without a slot or without a limited capacity. Kept
+    /// when the delivery is cancelled: the caller of [`Delivery::cancel`] releases it in storage.
     pub booking: Option<Booking>,
     pub created_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,

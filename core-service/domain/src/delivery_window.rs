@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use crate::{delivery::Route, task::TimeWindow, violation::Violations};
 
-/// Length of a window whose start is not requested.
+/// Length of a window for which neither a slot nor a start is requested.
 const DEFAULT_LENGTH: SignedDuration = SignedDuration::from_mins(15);
 
 /// The requested times of one task.
@@ -17,9 +17,9 @@ pub struct TaskTimes {
     pub given: bool,
 }
 
-/// The windows of the pickup and the dropoff; `None` if one is unknown or invalid. A pickup
-/// without a requested slot or end ends one route duration before the dropoff's window ends. Violations
-/// show times in `zone`, the store's.
+/// The windows of the pickup and the dropoff; `None` if one is unknown or empty. A pickup without a
+/// requested slot or end ends one route duration before the dropoff's window ends. Violations show
+/// times in `zone`, the store's.
 pub fn task_windows(
     pickup: &TaskTimes,
     dropoff: &TaskTimes,

@@ -30,7 +30,8 @@ pub enum Object {
     Webhook(WebhookId),
 }
 
-/// The platform disabled a webhook because of its receiver. Webhooks cannot subscribe to it.
+/// The event that the platform disabled a webhook because of its receiver. Webhooks cannot
+/// subscribe to it.
 pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
 named! {

@@ -75,7 +75,7 @@ mod tests {
         ] {
             assert_eq!(tax(gross, 2000), expected, "{gross}");
         }
-        // Rounding half to even gives the same for 3, but 0 for 1.
+        // Half to even would give the same for 3, but 0 for 1 and 2 for 5.
         for (gross, expected) in [(1, 1), (-1, -1), (3, 2), (-3, -2), (5, 3), (-5, -3)] {
             assert_eq!(tax(gross, 10_000), expected, "half of {gross}");
         }

@@ -17,7 +17,7 @@ const RETRY_SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_hours(24),
 ];
 
-/// A notification that has been attempted as often, retries included, is not resent.
+/// A notification with this many attempts, retries included, is not resent.
 pub const MAX_ATTEMPTS: u32 = 100;
 
 /// Upper limit of a receiver's `Retry-After`.

@@ -13,11 +13,11 @@ use super::{
 pub enum ReceiverHealth {
     /// No attempt has ended yet.
     Unknown,
-    /// The last attempt was short, delivered or failed.
+    /// The last attempt took less than a second, delivered or failed.
     Healthy,
-    /// The last attempt took a second or more, delivered or failed.
+    /// The last attempt took at least 1 second and less than 5, delivered or failed.
     Lagging,
-    /// The last attempt was long, delivered or failed.
+    /// The last attempt took 5 seconds or more, delivered or failed, or timed out.
     Slow,
 }
 
@@ -59,19 +59,19 @@ impl ReceiverHealth {
     }
 }
 
-/// The duration from which a receiver lags: what it holds is no longer free again within moments.
+/// The duration from which a receiver is lagging: its attempts use capacity for a noticeable time.
 const LAGGING_THRESHOLD: Duration = Duration::from_secs(1);
 
-/// The duration from which an attempt is long: a third of the default timeout.
+/// The duration from which a receiver is slow: a third of the default timeout.
 const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
 
-/// How long a dispatcher leases a notification: longer than the longest attempt with its queueing
-/// and its outcome report.
+/// How long a dispatcher leases a notification: longer than an attempt of the default timeout with
+/// its queueing and its outcome report.
 pub const LEASE_DURATION: Duration = Duration::from_mins(1);
 
-/// How long after its claim a notification may be in flight; longer than any attempt. A
-/// notification that was claimed earlier no longer counts towards the in-flight limit of a healthy
-/// webhook, although its lease has not expired: its dispatcher has died.
+/// How long after its claim a notification may be in flight; longer than an attempt of the default
+/// timeout. A notification that was claimed earlier no longer counts towards the in-flight limit of
+/// a healthy webhook, although its lease has not expired: its dispatcher has probably died.
 pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
 
 const _: () = assert!(
@@ -94,7 +94,7 @@ pub struct Capacity(pub u32);
 impl Capacity {
     /// The in-flight limit of one proven webhook: one until its receiver has responded, then an
     /// eighth of the capacity, up to a limit, so that receivers that fail at the same moment don't
-    /// use all of it. The longer a receiver takes, the fewer.
+    /// use all of it. The longer a receiver takes, the lower the limit.
     pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
         match health {
             ReceiverHealth::Healthy => (self.0 / 8).clamp(1, MAX_IN_FLIGHT_PER_WEBHOOK),
@@ -104,7 +104,7 @@ impl Capacity {
     }
 
     /// The in-flight limit of all webhooks of one health. A quarter of the capacity is reserved
-    /// for healthy webhooks, and none queue behind slower ones.
+    /// for healthy webhooks, which never queue behind slower ones.
     pub fn per_health(self, health: ReceiverHealth) -> u32 {
         match health {
             ReceiverHealth::Healthy => self.0,
@@ -118,9 +118,9 @@ impl Capacity {
 /// Notifications in flight by health.
 pub type ByHealth = [u32; ReceiverHealth::ALL.len()];
 
-/// Who shares the capacity for receivers that are not healthy: each holder may use half of the part for
-/// each health, so that the other half is left for others. What a healthy receiver uses is free again
-/// within moments.
+/// A store or a host that shares the capacity for receivers that are not healthy. Each may use half
+/// of the part for each health, so that the other half is left for others. Healthy receivers are
+/// not limited: they free their capacity within moments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Store(StoreId),
@@ -172,7 +172,8 @@ pub struct ClaimBudget {
     /// The part of `free` that webhooks of each health may use.
     pub free_by_health: ByHealth,
     pub usage: Usage,
-    /// Reserved for concurrent claims, perhaps all of it for one holder.
+    /// Capacity reserved for concurrent claims. They may use all of it for one holder, so each
+    /// holder has that much less.
     pub reserved: u32,
 }
 
@@ -180,7 +181,7 @@ pub struct ClaimBudget {
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
     pub health: ReceiverHealth,
-    /// Whether its receiver has accepted notifications.
+    /// Whether the webhook is proven.
     pub is_proven: bool,
     pub in_flight: u32,
     pub store_id: StoreId,
@@ -188,7 +189,7 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The in-flight limit: one notification until the receiver has accepted one.
+    /// The in-flight limit: one notification while the webhook is unproven.
     pub fn limit(&self, capacity: Capacity) -> u32 {
         if self.is_proven {
             capacity.per_webhook(self.health)
@@ -212,7 +213,7 @@ impl ClaimBudget {
         holders.filter(move |holder| self.remaining(&self.usage, holder, health) == 0)
     }
 
-    /// Whether a holder that has nothing in flight may have a notification to a receiver of a health.
+    /// Whether a holder with nothing in flight may have a notification to a receiver of a health.
     pub fn admits_new_holder(&self, health: ReceiverHealth) -> bool {
         let holder = Holder::Host(String::new());
         self.remaining(&Usage::default(), &holder, health) > 0

@@ -43,7 +43,7 @@ impl KeyLifecycle {
     pub fn of_all(created: &[Timestamp]) -> Vec<Self> {
         let oldest = created.len().saturating_sub(1);
         let signs_from = |index: usize| {
-            // No other key could have signed before the first one.
+            // The first key signs at once: there is no other one to sign with.
             if index == oldest {
                 created[index]
             } else {

@@ -44,12 +44,12 @@ const MAX_E164_DIGITS: usize = 15;
 /// Words before a number, in English, French, German, Spanish and Italian.
 const LABELS: &str = "cell cellulare gsm handy mobil mobile movil móvil phone portable tel telefon \
     telefono telephone teléfono telf tfno tlf tno tél téléphone";
-/// Words before an extension, if not punctuation alone. A `Durchwahl` is not one: it is dialled
-/// with the number, which is another one without it.
+/// Words before an extension, which may also follow punctuation alone. `Durchwahl` is left out: its
+/// digits are dialled as a part of the number.
 const EXTENSION_WORDS: &str =
     "x ext extn extension extensión int interne interno nebenstelle poste";
-/// The country code of Mexico and the former prefix of its mobile numbers, dropped in 2019 (numbering
-/// plan of 2018). The library's metadata does not have it any more.
+/// The country code of Mexico and the former prefix of its mobile numbers, dropped in 2019
+/// (numbering plan of 2018). The library's metadata does not have it any more.
 const FORMER_MOBILE_PREFIX: (u16, &str) = (52, "1");
 /// The kinds of numbers that a contact may have. The others may be shorter, such as the seven
 /// digits of Canada's company numbers.
@@ -187,7 +187,7 @@ fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|other| other == word)
 }
 
-/// Full-width forms, as Asian keyboards write them, as ASCII (Unicode block FF00–FFEF).
+/// Converts full-width forms, as Asian keyboards write them, to ASCII (Unicode block FF00–FFEF).
 fn half_width(c: char) -> char {
     match c {
         '！'..='～' => char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c),

@@ -140,7 +140,7 @@ impl DisabledReason {
     }
 }
 
-/// Webhooks per API client.
+/// Limit of webhooks per API client.
 pub const MAX_PER_CLIENT: u64 = 100;
 
 /// A webhook's signing secret: 32 bytes, displayed as padded Base64. The text is the key of the

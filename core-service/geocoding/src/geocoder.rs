@@ -18,7 +18,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of a gazetteer that has no addresses.
+    /// The error of a gazetteer that has no usable index.
     pub fn missing_index(&self) -> Option<&SearchError> {
         let Self::Unavailable(cause) = self;
         cause

@@ -56,7 +56,7 @@ pub async fn find_and_lock(
     row.map(ApiClient::try_from).transpose()
 }
 
-/// The clients of a store, or of all stores, oldest first.
+/// The clients of a store, or all clients, oldest first.
 pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: Option<StoreId>,

@@ -10,7 +10,7 @@ use sea_orm::{
 
 use super::{Error, generation::Generation};
 
-/// What a backup says about itself, in a table of its own.
+/// The description of a backup, stored in its table `backup`.
 #[derive(Clone, Debug)]
 pub struct Description {
     pub taken_at: Timestamp,
@@ -26,9 +26,9 @@ pub struct Contents {
     pub description: Description,
     /// The last migration.
     pub schema: String,
-    /// The number of rows, by what they are.
+    /// The numbers of rows, by the names in `COUNTS`.
     pub counts: Vec<(&'static str, i64)>,
-    /// Of a signing key, encrypted with the master key.
+    /// The private key of a signing key, encrypted with the master key.
     pub encrypted_private_key: Option<Vec<u8>>,
 }
 
@@ -94,7 +94,7 @@ async fn describe(copy: &DatabaseConnection, description: &Description) -> Resul
     Ok(())
 }
 
-/// Reads a backup, which is left as it is. Fails if its pages or indexes are inconsistent, or if its
+/// Reads a backup without changing it. Fails if its pages or indexes are inconsistent, or if its
 /// schema is newer than this program.
 pub async fn inspect(backup: &Path) -> Result<Contents, Error> {
     let connection = connect(backup, |sqlite| sqlite.read_only(true).immutable(true)).await?;
@@ -132,8 +132,8 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
     })
 }
 
-/// Makes a copy of a backup a database that can be started under the name `database`: removes what
-/// only a backup has, and writes its generation.
+/// Turns a copy of a backup into a database that can be started under the name `database`: removes
+/// the description, and writes the generation file.
 pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     let connection = connect(copy, |sqlite| {
         sqlite

@@ -15,14 +15,14 @@ use sea_orm::{
 
 use super::{Error, connections::ACQUIRE_TIMEOUT};
 
-/// The capacity of a connection's cache of prepared statements: more than the program has.
+/// The capacity of a connection's cache of prepared statements: more than the program uses.
 const STATEMENT_CACHE: usize = 256;
 
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
 
-/// Opens a pool for reads and one for writes; `connections` is the limit of `PostgreSQL`'s, which is
-/// one for both.
+/// Opens a pool for reads and one for writes. With `PostgreSQL`, they are the same pool, with the
+/// limit `connections`.
 pub(super) async fn open(
     url: &str,
     connections: u32,
@@ -63,7 +63,7 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
             .pragma("cache_size", "-16000")
             // Erased personal data must not stay in free pages.
             .pragma("secure_delete", "ON")
-            // The writer's: see `generation`.
+            // The writer runs the checkpoints: see `generation`.
             .pragma("wal_autocheckpoint", "0")
             .statement_cache_capacity(STATEMENT_CACHE)
     });
@@ -97,8 +97,8 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
     options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
     options.map_sqlx_postgres_pool_opts(|pool| {
         // A cancelled caller may release a connection whose query has no response yet, for example
-        // if the server's host is lost. Without this check, the pool would keep the connection until
-        // the network times out after 15 minutes.
+        // if the server's host is lost. Without this check, the pool would keep the connection
+        // until the network times out after 15 minutes.
         pool.after_release(|connection, _| {
             Box::pin(async move {
                 let ping = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.ping());

@@ -1,6 +1,7 @@
-//! The connections to a database, with a queue in front of them: an operation waits for its place in
-//! order, at most 5 s. The pool alone would open more connections than `PostgreSQL` permits, and each
-//! operation would wait for the one that it wants to open, beside others that are idle.
+//! The connections to a database, with a queue in front of them: operations wait for a permit,
+//! first come, first served, at most 5 s. The pool alone would open more connections than
+//! `PostgreSQL` permits, and each operation would wait for the one that it opens while others are
+//! idle.
 
 use std::{
     pin::pin,
@@ -36,15 +37,15 @@ pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Connections {
     pool: DatabaseConnection,
     max: usize,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     pending: Arc<AtomicUsize>,
     metrics: Metrics,
     /// With `PostgreSQL`, which limits connections by role, database and server.
     refusals: Option<Arc<Refusals>>,
 }
 
-/// The right to use one connection, and the deadline for getting it.
-struct Place {
+/// The permit to use one connection, and the deadline for getting the connection.
+struct ConnectionPermit {
     permit: OwnedSemaphorePermit,
     asked_at: Instant,
     deadline: Instant,
@@ -64,18 +65,18 @@ impl Connections {
         Self {
             pool,
             max,
-            places: Arc::new(Semaphore::new(max)),
+            permits: Arc::new(Semaphore::new(max)),
             pending: Arc::default(),
             metrics,
             refusals,
         }
     }
 
-    /// Begins a transaction. Its place is to be dropped after it.
+    /// Begins a transaction. The permit must be dropped after the transaction.
     pub(super) async fn begin(&self) -> Result<(DatabaseTransaction, impl Drop + Send), DbErr> {
-        let place = self.place().await?;
-        let transaction = self.run_at(&place, || self.pool.begin()).await?;
-        Ok((transaction, place.permit))
+        let permit = self.acquire().await?;
+        let transaction = self.run_with(&permit, || self.pool.begin()).await?;
+        Ok((transaction, permit.permit))
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
@@ -128,20 +129,20 @@ impl Connections {
             .into()
     }
 
-    async fn place(&self) -> Result<Place, DbErr> {
+    async fn acquire(&self) -> Result<ConnectionPermit, DbErr> {
         let asked_at = Instant::now();
         let deadline = asked_at + ACQUIRE_TIMEOUT;
-        let places = Arc::clone(&self.places);
-        let permit = if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
+        let permits = Arc::clone(&self.permits);
+        let permit = if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
             permit
         } else {
             let _pending = Pending::new(&self.pending);
-            match timeout_at(deadline, places.acquire_owned()).await {
+            match timeout_at(deadline, permits.acquire_owned()).await {
                 Ok(Ok(permit)) => permit,
                 Ok(Err(_)) | Err(_) => return Err(self.timed_out(asked_at)),
             }
         };
-        Ok(Place {
+        Ok(ConnectionPermit {
             permit,
             asked_at,
             deadline,
@@ -153,17 +154,22 @@ impl Connections {
     where
         F: Future<Output = Result<T, DbErr>>,
     {
-        let place = self.place().await?;
-        self.run_at(&place, operation).await
+        let permit = self.acquire().await?;
+        self.run_with(&permit, operation).await
     }
 
-    /// Runs an operation, again as long as the pool has no connection for it: then it has not begun.
-    async fn run_at<T, F>(&self, place: &Place, operation: impl Fn() -> F) -> Result<T, DbErr>
+    /// Runs an operation. Repeats it while the pool has no connection for it: then it has not
+    /// begun.
+    async fn run_with<T, F>(
+        &self,
+        permit: &ConnectionPermit,
+        operation: impl Fn() -> F,
+    ) -> Result<T, DbErr>
     where
         F: Future<Output = Result<T, DbErr>>,
     {
         let Some(refusals) = &self.refusals else {
-            self.metrics.waited(place.asked_at.elapsed());
+            self.metrics.waited(permit.asked_at.elapsed());
             return operation().await;
         };
         loop {
@@ -171,25 +177,25 @@ impl Connections {
             if refusals.are_expected() {
                 let turn = {
                     let _pending = Pending::new(&self.pending);
-                    refusals.turn(place.deadline).await
+                    refusals.turn(permit.deadline).await
                 };
                 // Takes the idle connection that the turn is for.
                 let first = poll!(operation.as_mut());
                 drop(turn);
-                self.metrics.waited(place.asked_at.elapsed());
+                self.metrics.waited(permit.asked_at.elapsed());
                 if let Poll::Ready(result) = first {
                     return result;
                 }
             } else {
-                self.metrics.waited(place.asked_at.elapsed());
+                self.metrics.waited(permit.asked_at.elapsed());
             }
             match operation.await {
                 Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) => {}
                 result => return result,
             }
             let refusal = refusals.check().await;
-            if Instant::now() >= place.deadline {
-                let timed_out = self.timed_out(place.asked_at);
+            if Instant::now() >= permit.deadline {
+                let timed_out = self.timed_out(permit.asked_at);
                 return Err(refusal.unwrap_or(timed_out));
             }
         }

@@ -19,7 +19,8 @@ use super::{
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Counts a store's bytes at an instant. Call late in a transaction: it locks the hour's row.
+/// Adds to a store's bytes of the current hour. Call late in a transaction: it locks the hour's
+/// row.
 pub async fn add(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,

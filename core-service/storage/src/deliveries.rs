@@ -29,7 +29,7 @@ const DROPOFF: &str = "dropoff";
 const STRAIGHT_LINE: &str = "straight_line";
 const OSRM: &str = "osrm";
 
-/// Inserts a delivery with its tasks: in one statement if the database can, which saves a round trip.
+/// Inserts a delivery with its tasks: on `PostgreSQL` in one statement, which saves a round trip.
 pub async fn insert(connection: &impl ConnectionTrait, delivery: &Delivery) -> Result<(), Error> {
     let tasks = [&delivery.pickup, &delivery.dropoff];
     let tasks = task::Entity::insert_many(tasks.map(|task| task_row(delivery.store_id, task)));
@@ -59,8 +59,8 @@ pub async fn find(
     Ok(read(connection, query).await?.pop())
 }
 
-/// The deliveries that match a query, in no order. One statement reads them with their tasks: a
-/// reader must not see half of a concurrent cancellation, which changes both.
+/// The deliveries that match a query, in no particular order. One statement reads them with their
+/// tasks: a reader must not see half of a concurrent cancellation, which changes both.
 pub(super) async fn read(
     connection: &impl ConnectionTrait,
     query: Select<delivery::Entity>,

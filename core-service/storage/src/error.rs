@@ -75,8 +75,8 @@ impl Error {
             .is_some_and(|code| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8])))
     }
 
-    /// Whether an `SQLite` database cannot be written: full, read-only, an I/O error, or a file that
-    /// cannot be opened. Not if another process locks it.
+    /// Whether an `SQLite` database cannot be written: full, read-only, an I/O error, or a file
+    /// that cannot be opened. Not if another process locks it.
     pub fn is_unwritable(&self) -> bool {
         let Self::Unavailable(error) = self else {
             return false;

@@ -1,10 +1,10 @@
-//! Detects a copy of an `SQLite` file that lacks its write-ahead log, in which the latest commits are.
+//! Detects a copy of an `SQLite` file that lacks its write-ahead log, which has the latest commits.
 //!
-//! The file's `user_version` is its generation. It advances after every checkpoint, in the log, and is
-//! then written to a file beside the database (`…-generation`), before further writes are acknowledged.
-//! So the database as a whole is never behind that file, at any instant at which a process is killed, but
-//! its main file alone is, as long as the log holds an acknowledged write. An even generation is in
-//! use, an odd one closed: a closed database is complete without the other files.
+//! The file's `user_version` is its generation. It advances after every checkpoint, in the log, and
+//! is then written to a file beside the database (`…-generation`), before further writes are
+//! acknowledged. So the database with its log is never behind that file, even if the process is
+//! killed; its main file alone is behind, as long as the log has an acknowledged write. An even
+//! generation is in use, an odd one closed: a closed database is complete without the other files.
 //!
 //! Generations are compared as serial numbers, which may wrap around.
 
@@ -56,7 +56,7 @@ impl Generation {
 
     /// Fails if the database is a copy that lacks changes.
     pub(super) async fn check(&self, connection: &DatabaseConnection) -> Result<(), Error> {
-        // First: the database may be in use, and is never behind the file.
+        // The file first: the database may be in use, and is never behind the file.
         let expected = self.read()?;
         let found = version(connection).await?;
         let reason = match expected {
@@ -92,7 +92,7 @@ impl Generation {
         self.checkpoint(connection, Checkpoint::Truncate).await
     }
 
-    /// Moves the log's commits into the main file and advances.
+    /// Moves the log's commits into the main file and advances the generation.
     pub(super) async fn checkpoint(
         &self,
         connection: &DatabaseConnection,
@@ -176,7 +176,7 @@ const fn is_before(version: i32, other: i32) -> bool {
     version.wrapping_sub(other) < 0
 }
 
-/// Replaces the file at once, and flushes it: a power loss must not leave an empty one.
+/// Replaces the file atomically, and flushes it: a power loss must not leave an empty one.
 fn replace(path: &Path, version: i32) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -21,8 +21,8 @@ impl HealthCheck {
         Self { reader, writes }
     }
 
-    /// Fails if the database does not respond or accepts no writes. `SQLite` is written only after
-    /// a write has failed, so a fault is found by the first write.
+    /// Fails if the database does not respond or accepts no writes. With `SQLite`, the check writes
+    /// only after a caller's write has failed: it finds no fault before that write.
     pub async fn run(&self) -> Result<(), Error> {
         if let Some(writes) = &self.writes {
             self.reader.execute_unprepared("SELECT 1").await?;

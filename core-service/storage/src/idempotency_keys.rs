@@ -126,8 +126,8 @@ pub async fn store_response(
     Ok(())
 }
 
-/// Stored responses to a store's clients that were acquired at or after an instant: those after a
-/// key, in the order of keys, `limit` at most.
+/// Stored responses to a store's clients, under keys that were acquired at or after `since`: those
+/// after a key, in the order of keys, `limit` at most.
 pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -156,8 +156,8 @@ pub async fn list(
     .collect()
 }
 
-/// The first bytes of the stored responses to clients of all stores: those after a key, in the order of
-/// keys, `limit` at most.
+/// The first bytes of the stored responses to clients of all stores: those after a key, in the
+/// order of keys, `limit` at most.
 pub async fn list_prefixes(
     connection: &impl ConnectionTrait,
     after: Option<Key>,

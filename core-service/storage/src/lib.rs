@@ -1,5 +1,6 @@
-//! The database. Only this crate uses sea-orm: it connects, migrates, runs the writes, and has a
-//! file per aggregate, where each lookup takes the store as a parameter.
+//! The database. Only this crate and `migrations` use sea-orm. It connects, migrates, runs the
+//! writes, and has a file per aggregate. Lookups take the store as a parameter, except those that
+//! the invariants in `docs/architecture.md` list.
 
 pub mod api_clients;
 pub mod backup;

@@ -53,7 +53,7 @@ impl Metrics {
         self.pool
     }
 
-    /// Has the statements of a connection measured.
+    /// Measures the statements of a connection.
     pub(super) fn measure(&self, connection: &mut DatabaseConnection) {
         let statements = self.statements.clone();
         connection.set_metric_callback(move |info| {
@@ -62,7 +62,7 @@ impl Metrics {
         });
     }
 
-    /// Records a commit, which is no statement of the library.
+    /// Records a commit, which sea-orm does not report as a statement.
     pub(super) fn committed(&self, duration: Duration, has_failed: bool) {
         let commit = OPERATIONS.iter().position(|name| *name == COMMIT);
         let commit = commit.unwrap_or(OPERATIONS.len());

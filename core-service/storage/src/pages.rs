@@ -25,8 +25,8 @@ pub enum Start {
     NewerThan(Cursor),
 }
 
-/// Restricts a query to the rows from a start, and orders them away from it. The columns are the
-/// instant of creation and the id.
+/// Restricts a query to the rows from a start, and orders them in the direction of reading. The
+/// columns are the instant of creation and the id.
 pub(super) fn start_at<E: EntityTrait>(
     query: Select<E>,
     (created, id): (E::Column, E::Column),

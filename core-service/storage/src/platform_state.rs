@@ -1,4 +1,4 @@
-//! The state of the platform for its metrics: three queries of indexes, each of them bounded.
+//! The state of the platform for its metrics: three bounded queries that use indexes.
 
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{ConnectionTrait, QueryResult, Statement};
@@ -14,7 +14,7 @@ const MAX_DELIVERIES: usize = 20_000;
 /// How many notifications, and how many events, are counted.
 const MAX_COUNT: usize = 10_000;
 
-/// How many webhooks are asked for their oldest notification.
+/// How many webhooks with due notifications are read.
 const MAX_WEBHOOKS: usize = 1_000;
 
 /// How much there is to do, as an operator sees it.
@@ -31,7 +31,7 @@ pub struct PlatformState {
     pub oldest_unsequenced_at: Option<Timestamp>,
 }
 
-/// How many tasks of current deliveries have a type and a state, in deliveries of a state.
+/// The number of tasks of one kind and state, in the current deliveries of one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCount {
     /// `pickup` or `dropoff`.
@@ -95,8 +95,8 @@ fn deliveries(now: Timestamp) -> String {
     )
 }
 
-/// A webhook's place in the queue is set while it has pending notifications, and is in the past if
-/// one of them is due.
+/// A webhook's `next_due_at` is set while it has pending notifications, and is in the past if one
+/// of them is due.
 fn notifications(now: Timestamp) -> String {
     let now = now.as_microsecond();
     let due_webhooks = format!(

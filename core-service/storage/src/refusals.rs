@@ -1,7 +1,7 @@
-//! What to do while `PostgreSQL` refuses more connections: work with those there are. It limits
-//! them by role, by database and by server, and other programs use them too. The pool repeats a
-//! refused connection until its timeout and reports neither the reason nor the connections that
-//! become idle meanwhile.
+//! Works with the open connections while `PostgreSQL` refuses more. `PostgreSQL` limits connections
+//! by role, by database and by server, and other programs use them too. The pool retries a refused
+//! connection until its timeout and reports neither the reason nor the connections that become idle
+//! meanwhile.
 
 use std::{
     sync::{
@@ -19,16 +19,16 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 /// `SQLSTATE` of `too_many_connections`.
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
-/// How often a connection is tried while the last one was refused.
+/// The minimum time between two trial connections, if the last one was refused.
 const TRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long after a refusal each further connection is tried before the pool opens it.
+/// How long after a refusal, at least, a trial connection precedes each that the pool opens.
 const EXPECTED_FOR: Duration = Duration::from_mins(1);
 
 /// How often the refusal is logged.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long a trial may take.
+/// How long a trial connection may take.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often the pool is asked for an idle connection; it does not signal one.
@@ -39,7 +39,8 @@ const IDLE_POLL: Duration = Duration::from_millis(1);
 pub(super) struct Refusals {
     pool: PgPool,
     max: u32,
-    /// Whether a connection was refused within the last minute.
+    /// Set by a refusal. Cleared by a successful trial, at least [`EXPECTED_FOR`] after the last
+    /// refusal.
     are_expected: AtomicBool,
     last: Mutex<Last>,
     /// Held while an operation takes an idle connection, so that no other takes it.
@@ -86,7 +87,7 @@ impl Refusals {
         Some(turn)
     }
 
-    /// Tries to connect, if that was not tried just now. Returns the reason if it is refused.
+    /// Opens a trial connection, unless one was refused just now. Returns the reason of a refusal.
     pub(super) async fn check(&self) -> Option<DbErr> {
         {
             let mut last = self.lock();
@@ -101,13 +102,13 @@ impl Refusals {
         let trial = timeout(TRIAL_TIMEOUT, PgConnection::connect_with(&options)).await;
         match trial {
             Ok(Ok(connection)) => {
-                // Before the pool opens one: the server must have ended this one.
+                // Closed first: otherwise the server may refuse the one that the pool opens next.
                 let _ = connection.close().await;
                 self.succeeded();
                 None
             }
             Ok(Err(error)) if is_refusal(&error) => Some(self.refused(error)),
-            // Another outage, which the operation meets itself.
+            // Not a refusal: the operation's own connection fails too and reports the error.
             Ok(Err(_)) | Err(_) => None,
         }
     }
@@ -120,7 +121,7 @@ impl Refusals {
             tracing::warn!(
                 reason = %message(&reason),
                 connections = self.max,
-                "PostgreSQL refuses more connections: working with those there are; raise its limit or lower --database-connections"
+                "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
             );
             last.logged_at = Some(Instant::now());
         }

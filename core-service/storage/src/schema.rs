@@ -5,8 +5,8 @@ use sea_orm::DatabaseConnection;
 
 use super::Error;
 
-/// Fails if no schema has been created in the database, so that a core leaves one that was named by
-/// mistake as it is.
+/// Fails if no schema has been created in the database, so that a core does not migrate one that
+/// was named by mistake.
 pub(super) async fn require(connection: &DatabaseConnection) -> Result<(), Error> {
     if migrations::is_empty(connection).await? {
         return Err(not_bootstrapped());

@@ -44,8 +44,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DEFAULT_DATABASE_CONNECTIONS: u32 = 20;
 
 impl Storage {
-    /// Opens the database and migrates its schema to this version; creates it if there is none. With
-    /// `PostgreSQL`, opens at most so many connections.
+    /// Opens the database and migrates its schema to this version; creates it if there is none.
+    /// With `PostgreSQL`, opens at most `connections` connections.
     pub async fn connect(url: &str, connections: u32) -> Result<Self, Error> {
         Self::connect_with(url, connections, WRITE_TIMEOUT).await
     }
@@ -129,7 +129,7 @@ impl Storage {
         matches!(self.writer, Writer::GroupCommit(_))
     }
 
-    /// Runs work in a transaction, and returns when it is on disk. If the work fails, the
+    /// Runs work in a transaction, and returns when its commit is on disk. If the work fails, the
     /// transaction is rolled back; after a timeout or a lost connection, the outcome is unknown.
     ///
     /// The work may run more than once: on `PostgreSQL` after a serialization failure, on `SQLite`
@@ -158,7 +158,7 @@ impl Storage {
     }
 
     /// As [`Storage::write`] with nothing but [`deliveries::insert`]. On `PostgreSQL` that is one
-    /// statement, which needs no other transaction: two round trips fewer.
+    /// statement, which needs no explicit transaction: two round trips fewer.
     pub async fn insert_delivery(&self, delivery: Delivery) -> Result<(), Error> {
         let Writer::Concurrent(connection) = &self.writer else {
             let write = self.write(move |transaction| {
@@ -172,8 +172,8 @@ impl Storage {
             .await
     }
 
-    /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps them
-    /// until it vacuums the table.
+    /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps
+    /// them until it vacuums the table.
     pub async fn truncate_log(&self) -> Result<(), Error> {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.truncate_log().await,
@@ -243,7 +243,7 @@ where
     W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Sync,
     E: WriteError,
 {
-    let (transaction, _place) = connections.begin().await.map_err(Error::from)?;
+    let (transaction, _permit) = connections.begin().await.map_err(Error::from)?;
     match work(&transaction).await {
         Ok(value) => {
             let started = Instant::now();

@@ -17,12 +17,12 @@ pub struct StoredTimeSlot {
     pub store_id: StoreId,
     pub id: TimeSlotId,
     pub display_name: String,
-    /// The rules of the slot, as TOML.
+    /// The rules of the time slot, as TOML.
     pub definition: String,
     pub updated_at: Timestamp,
 }
 
-/// The default slot of a store: its oldest.
+/// The default time slot of a store: its oldest.
 pub async fn find_default(
     connection: &impl ConnectionTrait,
     store_id: StoreId,

@@ -51,7 +51,7 @@ pub async fn list(
         .collect()
 }
 
-/// The different first bytes of the secrets of all webhooks: of the newest and of the oldest of each.
+/// The distinct first bytes of the newest secrets, and of the oldest retired ones, of all webhooks.
 pub async fn distinct_prefixes(
     connection: &impl ConnectionTrait,
     length: usize,
@@ -59,7 +59,7 @@ pub async fn distinct_prefixes(
     let mut prefixes = Vec::new();
     for expression in [
         format!("substr(encrypted_secret, 1, {length})"),
-        // After the length of the first of them.
+        // After the length of the oldest, which comes first.
         format!("substr(encrypted_retired_secrets, 3, {length})"),
     ] {
         let found: Vec<Option<Vec<u8>>> = Entity::find()

@@ -29,9 +29,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// them are safe to retry.
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Limit of a call of an operator's command until its response starts. Core's own limits are below
-/// 30 s.
-const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+/// Limit of a call by an operator's command or a dispatcher until its response starts. Core's own
+/// limits are below 30 s.
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The maximum size of response headers. An error's headers contain the violations: those of the
 /// largest request body must fit.
@@ -85,9 +85,10 @@ impl Cores {
         endpoint(core).connect_with_connector_lazy(self.connector(core))
     }
 
-    /// Connects before it returns the channel, whose calls fail if no response starts within a minute.
+    /// Connects before it returns the channel, whose calls fail if no response starts within a
+    /// minute.
     pub async fn connect(&self, core: &CoreAddr) -> Result<Channel, ConnectError> {
-        self.connect_with_timeout(core, COMMAND_TIMEOUT).await
+        self.connect_with_timeout(core, CALL_TIMEOUT).await
     }
 
     async fn connect_with_timeout(

@@ -28,9 +28,8 @@ pub fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(<dyn Error>::is::<T>)
 }
 
-/// Whether a core has sent this status. tonic adds the source of its own ones, except to those of
-/// responses that are not gRPC, which are internal errors; so a core's internal error counts as not
-/// sent by it.
+/// Whether a core has certainly sent this status. tonic's own statuses have a source, except those
+/// of responses that are not gRPC, whose code is `Internal`. So an internal error is not certain.
 pub fn is_from_core(status: &Status) -> bool {
     status.source().is_none() && status.code() != Code::Internal
 }

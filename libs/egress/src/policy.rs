@@ -144,7 +144,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether the name is one of loopback, once that is allowed.
+    /// Checks a host name. Returns whether it is a name of loopback, which must be allowed.
     fn check_name(&self, name: &str) -> Result<bool, UrlError> {
         let without_dot = name.strip_suffix('.').unwrap_or(name);
         let valid = without_dot.len() <= 253

@@ -1,4 +1,5 @@
-//! The only place that reads the time: the system clock, or a manual clock in tests.
+//! The clock of the platform: the system clock, or a manual clock in tests. Other code that reads
+//! the system clock states a reason.
 
 use std::sync::Arc;
 

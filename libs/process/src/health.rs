@@ -28,8 +28,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
 /// read its response must not keep probes out.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of connections; probes need few. A further one takes the place of the oldest, so
-/// that peers which only connect do not keep probes out.
+/// The maximum number of connections; probes need few. A further one replaces the oldest, so that
+/// peers which only connect do not keep probes out.
 const MAX_CONNECTIONS: usize = 256;
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn peers_that_send_nothing_lose_their_places_to_probes() {
+    async fn a_probe_replaces_the_connection_of_a_peer_that_sends_nothing() {
         let mut listener = listener().await;
         listener.connection_timeout = Duration::from_hours(1);
         let addr = listener.addr();

@@ -1,6 +1,6 @@
 //! Code that all programs of the platform share: clock, command line, logs, metrics, health checks,
-//! graceful shutdown, the service manager, random numbers; durations, numbers and secrets in settings, TLS files,
-//! files that are read again when they change, and middleware.
+//! graceful shutdown, the service manager, random numbers; durations, numbers and secrets in
+//! settings, TLS files, files that are read again when they change, and middleware.
 
 pub mod clock;
 pub mod command_line;

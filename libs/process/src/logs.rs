@@ -65,7 +65,7 @@ pub fn error_message(error: &anyhow::Error) -> String {
 }
 
 /// A text in which characters that a terminal would execute, or that change the direction of the
-/// text, are escaped as in JSON. Others choose the names and responses that programs print.
+/// text, are escaped as in JSON. Names and responses that programs print come from other parties.
 pub fn printable(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

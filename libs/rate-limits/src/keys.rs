@@ -1,4 +1,4 @@
-//! What requests are counted by.
+//! The keys by which requests are counted: peers, and credentials.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,8 +15,8 @@ pub fn peer_key(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The key of an API key with a secret. Guessed secrets do not use up the client's quota: every pair
-/// has its own.
+/// The limiter's key of an API key with a secret. Guessed secrets do not use up the client's quota:
+/// every pair has its own.
 pub fn credentials_key(api_key: &str, api_secret: &str) -> [u8; 32] {
     Sha256::new()
         .chain_update(Sha256::digest(api_key))

@@ -24,7 +24,8 @@ pub struct Status {
     /// In seconds.
     pub window: u64,
     pub remaining: u32,
-    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is full.
+    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is
+    /// full.
     pub reset: u64,
 }
 

@@ -1,5 +1,5 @@
-//! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, the stored responses
-//! to their requests, and secrets of the platform itself.
+//! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, the stored
+//! responses to their requests, and secrets of the platform itself.
 
 use sea_orm_migration::prelude::*;
 

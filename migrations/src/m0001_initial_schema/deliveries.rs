@@ -1,4 +1,4 @@
-//! Deliveries, their tasks, and the quotes they used.
+//! Deliveries, their tasks, the quotes they used, and the bytes that stores created.
 
 use sea_orm_migration::prelude::*;
 

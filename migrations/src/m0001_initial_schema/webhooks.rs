@@ -1,4 +1,4 @@
-//! Webhooks, their notifications, and the attempts to deliver them.
+//! Webhooks, their receivers' hosts, their notifications, and the attempts to deliver them.
 
 use sea_orm_migration::prelude::*;
 
@@ -28,7 +28,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 optional_instant("next_due_at"),
                 // How long the last attempt took: healthy, lagging or slow; null before the first.
                 optional_text("receiver_health"),
-                // Whether its receiver has accepted a notification, and not only failed since.
+                // Whether its receiver has accepted a notification, and not only failed for a
+                // minute since.
                 flag("is_proven"),
                 // The first failure since the last success.
                 optional_instant("failing_since"),
@@ -47,7 +48,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             [
                 id("store_id"),
                 text("host"),
-                // By the clock of leases.
+                // By the lease clock.
                 instant("in_flight_until"),
                 // Since a notification was accepted.
                 integer("failures"),

@@ -137,7 +137,7 @@ impl Member {
         }
     }
 
-    /// `failed` is the call that shows that the core is down; none if it has not responded in time.
+    /// `failed` is the status of the call that found the core down; none if the call timed out.
     fn set_state(&self, state: State, failed: Option<&Status>) {
         let changed = self.state.send_if_modified(|current| {
             let changed = *current != state;

@@ -15,7 +15,7 @@ pub(super) struct Messages {
     heads: usize,
     /// How many of the bytes that follow were examined before.
     examined: usize,
-    /// Whether anything was forwarded, if only an empty line: then it is no HTTP/2 connection to hyper.
+    /// Whether anything was forwarded, even an empty line: hyper takes no later preface for HTTP/2.
     is_started: bool,
 }
 
@@ -35,9 +35,9 @@ enum Position {
 /// What to do with the bytes that follow.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// So many can be forwarded.
+    /// So many of them can be forwarded.
     Forward(usize),
-    /// They are not enough to decide.
+    /// The bytes are not enough to decide.
     ReadMore,
     Reject(Rejected),
     /// The body is malformed: nothing more can be forwarded, because hyper might find the next head
@@ -144,7 +144,7 @@ impl Messages {
         Step::Forward(length)
     }
 
-    /// Skips the bytes of a body or of a chunk of which some are left.
+    /// Skips bytes of the current body or chunk, of which `left` are left.
     fn skip(&mut self, bytes: &[u8], left: u64) -> usize {
         let length = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
         let left = left.saturating_sub(length as u64);
@@ -158,7 +158,8 @@ impl Messages {
     }
 }
 
-/// Passes a text in parts; returns what is forwarded, the rejection, if any, and the number of heads.
+/// Examines a text in parts. Returns the forwarded bytes, the rejection, if any, and the number of
+/// heads.
 #[cfg(any(test, fuzzing))]
 pub(super) fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<Rejected>, usize) {
     let mut messages = Messages::default();

@@ -1,5 +1,5 @@
 //! Checks HTTP/1 requests before hyper parses them. hyper answers a malformed head itself, with an
-//! empty response, and hides a `Content-Length` beside a `Transfer-Encoding`.
+//! empty response, and hides a `Content-Length` that comes with a `Transfer-Encoding`.
 //!
 //! hyper gets a well-formed request in place of a malformed one, so that responses keep their
 //! order; [`Rejections`] tells the service which request that is. It is the last of its connection.
@@ -210,8 +210,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Http1Guard<S> {
     }
 }
 
-/// What of bytes that arrive in parts is forwarded, the request in place of a rejected one, and the number
-/// of heads.
+/// Examines bytes that arrive in parts. Returns the forwarded bytes, the substitute of a rejected
+/// request, if any, and the number of heads.
 #[cfg(fuzzing)]
 pub(crate) fn examine(bytes: &[u8], part: usize) -> (Vec<u8>, Option<Vec<u8>>, usize) {
     let (forwarded, rejected, heads) = messages::examine(bytes, part);

@@ -1,5 +1,5 @@
-//! `/api/demo`: what only the demo serves, and only on loopback. Not part of the API, so no document
-//! describes it.
+//! `/api/demo`: routes that only the demo serves, and only on loopback. They are not part of the
+//! API, so no document describes them.
 
 use std::sync::Arc;
 

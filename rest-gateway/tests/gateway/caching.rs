@@ -1,4 +1,4 @@
-//! Cheap polling: entity tags, `HEAD`, compressed responses.
+//! Entity tags, `HEAD` and compressed responses.
 
 use http::Method;
 use proto::{AccessToken, Task, Webhook, task};

@@ -1,4 +1,4 @@
-//! `POST /api/deliveries` and reading one again (specification, "Delivery").
+//! Creating, reading, cancelling and validating deliveries (specification, "Delivery").
 
 use std::collections::HashMap;
 

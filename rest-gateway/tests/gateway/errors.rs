@@ -144,7 +144,7 @@ async fn each_status_of_core_has_one_response() {
 }
 
 #[tokio::test]
-async fn the_whole_body_of_an_error() {
+async fn an_error_body_has_all_its_members() {
     let reply = reply_to(core_status(
         Code::NotFound,
         "NOT_FOUND",

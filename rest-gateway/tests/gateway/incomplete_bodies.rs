@@ -117,7 +117,7 @@ async fn the_body_after_an_early_response_is_not_read_as_a_request() {
 }
 
 #[tokio::test]
-async fn a_body_that_stalls_is_408_soon() {
+async fn a_body_that_stalls_is_408_within_seconds() {
     let platform = Platform::start().await;
     let begun = Instant::now();
 

@@ -1,4 +1,4 @@
-//! What a request demands of its response or of the resource: `Accept` and `If-Match`.
+//! Conditions of a request: `Accept` and `If-Match`.
 
 use http::{Method, header::IF_MATCH};
 use proto::{CancelDeliveryRequest, DeleteWebhookResponse, Delivery, task};
@@ -9,7 +9,7 @@ use crate::harness::{
 };
 
 #[tokio::test]
-async fn a_delete_is_executed_whatever_it_accepts() {
+async fn a_delete_is_executed_with_any_accept_header() {
     let platform = Platform::start().await;
     for accept in ["text/html", "*/*;q=0", "application/json", ""] {
         platform.core.will_respond(Delivery::default());
@@ -88,7 +88,7 @@ async fn a_malformed_accept_counts_as_absent() {
 
         assert_eq!(reply.status, status, "{accept}");
         if status == 406 {
-            // The scripted response is still there.
+            // Core was not called, so the scripted response is still unused.
             let path = format!("/api/tasks/{ID}");
             assert_eq!(platform.client.get(&path).await.status, 200);
         }

@@ -286,7 +286,8 @@ fn links(html: &str, folder: &str) -> Vec<String> {
     files
 }
 
-/// It runs no script and has no style of its own, and permits none from elsewhere.
+/// Asserts that a page has no inline scripts or styles, and that its policy permits none from other
+/// origins.
 fn assert_is_safe_html(reply: &Reply) {
     assert_eq!(reply.status, 200);
     assert_eq!(

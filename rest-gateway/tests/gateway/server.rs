@@ -107,7 +107,7 @@ async fn a_peer_that_never_reads_its_responses_loses_its_connection() {
 
     let next = tokio::time::timeout(Duration::from_secs(30), platform.client.get("/healthz")).await;
 
-    assert_eq!(next.expect("a place becomes free").status, 200);
+    assert_eq!(next.expect("the silent connection is closed").status, 200);
 }
 
 #[tokio::test]

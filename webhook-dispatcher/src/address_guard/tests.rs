@@ -1,3 +1,5 @@
+//! Tests of the address guard, with real sockets on loopback.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use tokio::net::TcpListener;

@@ -1,3 +1,5 @@
+//! Tests of a session whose core is unreachable.
+
 use core_client::{CoreConfig, Cores};
 
 use super::*;

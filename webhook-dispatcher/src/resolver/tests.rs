@@ -1,3 +1,5 @@
+//! Tests of the resolver, with scripted lookups.
+
 use std::{
     net::Ipv4Addr,
     sync::atomic::{AtomicBool, Ordering},

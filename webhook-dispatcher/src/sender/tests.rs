@@ -69,9 +69,9 @@ fn to_loopback() -> BoxFuture<'static, LookupResult> {
     Box::pin(std::future::ready(Ok(vec![LOOPBACK.ip()])))
 }
 
-/// Until its last ten seconds, or its half if that is longer.
+/// Ten seconds before the lease expires, or after half of the lease if that is later.
 #[test]
-fn an_attempt_may_take_the_configured_timeout_within_the_beginning_of_its_lease() {
+fn the_timeout_of_an_attempt_ends_before_its_lease() {
     let config = Config {
         send_timeout: Duration::from_secs(15),
         ..Config::default()

@@ -32,7 +32,8 @@ async fn no_notation_of_loopback_is_connected_to() {
     assert!(canary.has_no_connections().await);
 }
 
-/// Checked for each connection, with and without TLS. One of the addresses is permitted, one denied.
+/// Checked for each connection, with and without TLS. One of the addresses is permitted, one
+/// denied.
 #[tokio::test]
 async fn a_name_with_a_denied_address_is_not_connected_to() {
     let canary = Canary::start().await;

@@ -153,7 +153,7 @@ async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     dispatcher.exited().await;
 }
 
-/// A name server tells which cores there are. Each change is found by the next lookup.
+/// The cores are the addresses of one host name. The next lookup finds each change.
 #[tokio::test]
 async fn a_core_joins_leaves_and_returns_while_notifications_are_in_flight() {
     in_isolated_network(async {
@@ -192,11 +192,11 @@ async fn a_core_joins_leaves_and_returns_while_notifications_are_in_flight() {
         let mut returned = first.stream().await;
         assert_eq!(returned.next_request().await, Some(capacity(4)));
         receiver.permits.add_permits(1);
-        let held = returned.next_outcome().await;
-        assert_eq!(held.lease_token, "lease-1");
-        returned.acknowledge(&held);
+        let outcome = returned.next_outcome().await;
+        assert_eq!(outcome.lease_token, "lease-1");
+        returned.acknowledge(&outcome);
 
-        // By then, the session that ended with the acknowledgement is gone.
+        // The first core's old session ends now. It must not remove the new one's connection.
         for number in 2..6 {
             let (url, _received) = responding(OK).await;
             returned.send(vec![notification(number, &url)]).await;

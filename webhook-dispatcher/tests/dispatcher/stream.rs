@@ -94,7 +94,7 @@ async fn a_send_outlives_its_stream() {
     dispatcher.shut_down_with(next).await;
 }
 
-/// The dispatcher may notice that it cannot report any more before it has read everything.
+/// The dispatcher may notice that it cannot grant capacity any more before it has read everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_core_sends_before_it_closes_a_stream_is_sent() {
     const ROUNDS: u8 = 30;

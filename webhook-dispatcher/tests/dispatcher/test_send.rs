@@ -55,7 +55,6 @@ async fn a_sample_is_sent_and_reported_without_capacity() {
     assert!(received.try_recv().is_err());
 }
 
-/// The address guard applies to samples too.
 #[tokio::test]
 async fn a_sample_is_not_sent_to_a_private_address() {
     let canary = Canary::start().await;

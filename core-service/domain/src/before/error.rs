@@ -51,8 +51,8 @@ pub enum Error {
     NoSuchOffset { offset: String },
     #[error("{year:04}-{month:02}-{day:02} is not a date of the calendar")]
     NoSuchDate { year: i64, month: i64, day: i64 },
-    /// Two different days. `date` is the day of `word`, if a word such as `tomorrow` gave it; `other` is
-    /// the second day as the message prints it: a weekday in quotation marks, or a date.
+    /// Two different days. `date` is the day of `word`, if a word such as `tomorrow` gave it;
+    /// `other` is the second day as the message prints it: a weekday in quotation marks, or a date.
     #[error("{}, not {other}: write only one of the two", described(.word.as_deref(), *.date))]
     DifferentDays {
         word: Option<String>,

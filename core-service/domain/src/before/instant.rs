@@ -15,7 +15,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const DAYS_PER_CYCLE: i64 = 146_097;
 
 /// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
-/// a local time as in PHP; if they count from now, they are elapsed time, even across a clock change.
+/// a local time as in PHP; if they count from now, they are elapsed time, even across a clock
+/// change.
 pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
@@ -67,7 +68,7 @@ fn is_in_second(now: &Zoned, local: DateTime) -> bool {
     now.date() == local.date() && time(now.time()) == time(local.time())
 }
 
-/// Which instant a local time means that a clock change repeats.
+/// Which instant is meant by a local time that a clock change repeats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatedTime {
     /// The earlier one, because the text names the zone.
@@ -193,8 +194,8 @@ fn days_to_weekday(relative: &RelativeOffset, date: Date) -> i64 {
     if is_past { difference + 7 } else { difference }
 }
 
-/// Applies years and months before days: 31 January plus a month is 3 March. A month boundary applies
-/// again, to the new month, and replaces the day with its relative days, as in PHP.
+/// Applies years and months before days: 31 January plus a month is 3 March. A month boundary
+/// applies again, to the new month, and replaces the day with its relative days, as in PHP.
 fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Date, Error> {
     let month = i64::from(date.month()) + relative.months;
     let day = i64::from(date.day()) + relative.days;

@@ -1,7 +1,7 @@
 //! Parses the texts of `before` and `after` into instants. The strict grammar is that of PHP's
 //! `strtotime`, which clients rely on; natural language is tried if the strict grammar does not
-//! recognize the text. What PHP misreads is rejected, or parsed as natural language: `+2h` is a
-//! duration, not an offset.
+//! recognize the text. A text that PHP misreads is rejected, or parsed as natural language: `+2h`
+//! is a duration, not an offset.
 
 mod context;
 mod error;
@@ -52,8 +52,8 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
     }
 }
 
-/// Returns the error of the grammar that understood the longer part of the text, of the strict one if
-/// both understood as much. An error of another kind from natural language takes precedence.
+/// Returns the error of the grammar that understood the longer part of the text, or of the strict
+/// one if both understood as much. An error of another kind from natural language takes precedence.
 fn more_specific(strict: Error, natural_language: Error) -> Error {
     match (&strict, &natural_language) {
         (

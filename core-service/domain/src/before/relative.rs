@@ -124,8 +124,8 @@ impl RelativeOffset {
         }
     }
 
-    /// Sets the days from 1 January to the Monday of an ISO week. The week is a number and
-    /// its count of digits, of [`Cursor::number`]; without one it is week 1.
+    /// Sets the days from 1 January to the Monday of an ISO week. `week` is a result of
+    /// [`Cursor::number`]: the number and its count of digits; `None` means week 1.
     pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
         let (week, _) = week.unwrap_or((1, 2));
         let january_first = i16::try_from(year)

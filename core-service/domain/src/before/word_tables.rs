@@ -1,4 +1,5 @@
-//! The words of the strict grammar, and abbreviated units. Lookups return the index of a word in its table.
+//! The words of the strict grammar, and abbreviated units. Lookups return the index of a word in
+//! its table.
 
 /// Month names and their abbreviations; January is 0.
 pub(super) const MONTHS: &[&[&str]] = &[
@@ -81,8 +82,8 @@ pub(super) const UNITS: &[&[&str]] = &[
 /// One week; after `this`, `next` and `last` it means a calendar week.
 pub(super) const WEEK: &[&[&str]] = &[&["week"]];
 
-/// Units, each with abbreviations that PHP does not accept. `natural_language` has those of other
-/// languages.
+/// Units, each with abbreviations that PHP does not accept; `j` is French. `natural_language` has
+/// the words of other languages.
 const UNIT_ABBREVIATIONS: [(&str, &[&str]); 5] = [
     ("weeks", &["w"]),
     ("days", &["d", "j"]),
@@ -91,7 +92,7 @@ const UNIT_ABBREVIATIONS: [(&str, &[&str]); 5] = [
     ("seconds", &["s"]),
 ];
 
-/// The unit with this abbreviation. A capital `M` is none: it may mean months.
+/// The unit with this abbreviation. A capital `M` has no unit: it may mean months.
 pub(super) fn abbreviated_unit(word: &str) -> Option<&'static str> {
     let is_word = |name: &&str| word != "M" && name.eq_ignore_ascii_case(word);
     let mut units = UNIT_ABBREVIATIONS.iter();

@@ -97,9 +97,9 @@ fn offset_of_abbreviation(text: &str) -> Option<i64> {
     row.map(|(seconds, _)| *seconds)
 }
 
-/// Seconds east of UTC, and the abbreviations, current and historical. An abbreviation with
-/// several meanings, in different countries or at different times, has the one that PHP gives it: KST
-/// is +08:30, its former offset.
+/// Seconds east of UTC, and the abbreviations, current and historical. An abbreviation with several
+/// meanings, in different countries or at different times, has the one that PHP gives it: KST is
+/// +08:30, its former offset.
 const ABBREVIATIONS: &[(i64, &[&str])] = &[
     (-39_600, &["sst"]),
     (-36_000, &["ahst", "bdt", "hst"]),

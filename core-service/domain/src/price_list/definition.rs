@@ -1,5 +1,5 @@
-//! The TOML structure of a price list. All mistakes are reported: a value of the wrong type is absent
-//! from the result.
+//! The TOML structure of a price list. All mistakes are reported: a value of the wrong type is
+//! absent from the result.
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ pub(super) struct Fields<'a, 't> {
 }
 
 impl<'a, 't> Fields<'a, 't> {
-    /// The fields of a whole definition; `None` if it is no TOML.
+    /// The fields of a whole definition; `None` if it is not TOML.
     pub(super) fn of_definition(text: &'t str, mistakes: &'a mut Vec<Mistake>) -> Option<Self> {
         let (document, errors) = DeTable::parse_recoverable(text);
         let errors = errors.iter().take(MAX_MISTAKES);
@@ -141,7 +141,8 @@ impl<'a, 't> Fields<'a, 't> {
         }
     }
 
-    /// Each position costs a pass over the text, so that their number is limited here too.
+    /// Adds a mistake. Each position costs a pass over the text, so their number is limited here
+    /// too.
     pub(super) fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {
         if self.mistakes.len() < MAX_MISTAKES {
             self.mistakes.push(Mistake::at(self.text, span, message));

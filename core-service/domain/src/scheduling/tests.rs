@@ -1,7 +1,7 @@
 use super::{ReceiverHealth::*, *};
 
 #[test]
-fn a_long_attempt_is_slow_whatever_its_outcome() {
+fn the_health_follows_from_the_duration_of_an_attempt_and_a_timeout_is_slow() {
     let failed = |failure, status| Outcome::Failed {
         failure,
         status,
@@ -49,7 +49,7 @@ fn budget(free: u32) -> ClaimBudget {
 
 const STORES: [StoreId; 2] = [StoreId(uuid::Uuid::nil()), StoreId(uuid::Uuid::max())];
 
-/// A proven webhook of a store at a host of the same number.
+/// A proven webhook of the store and the host with this index.
 fn candidate(health: ReceiverHealth, in_flight: u32, holder: usize) -> Candidate<'static> {
     Candidate {
         health,
@@ -182,7 +182,7 @@ fn a_holder_uses_half_of_the_part_for_a_health_at_most() {
 }
 
 #[test]
-fn what_concurrent_claims_have_reserved_is_left_to_them() {
+fn capacity_reserved_for_concurrent_claims_is_not_shared() {
     let budget = ClaimBudget {
         reserved: 28,
         ..budget(100)

@@ -117,8 +117,8 @@ impl Language {
     }
 }
 
-/// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; with weekday
-/// and date after tomorrow.
+/// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; days other than
+/// today and tomorrow have weekday and date.
 pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
     let start = window.after.to_zoned(now.time_zone().clone());
     let end = window.before.to_zoned(now.time_zone().clone());

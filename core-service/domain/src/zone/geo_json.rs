@@ -11,11 +11,11 @@ use crate::{
     definition::{Mistake, printable},
 };
 
-/// Bytes of a document.
+/// Maximum length of a document in bytes.
 const MAX_LENGTH: usize = 2 * 1024 * 1024;
-/// Features of a document.
+/// Maximum number of features in a document.
 const MAX_ZONES: usize = 1_000;
-/// Characters of a zone's name.
+/// Maximum length of a zone's name in characters.
 const MAX_NAME: usize = 100;
 
 impl Zones {
@@ -121,7 +121,7 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     Mistake {
         line: error.line().max(1),
         column: before + 1,
-        // On one line: what it quotes may have several.
+        // On one line: the text that it quotes may have several.
         message: printable(
             message
                 .strip_suffix(&position)

@@ -101,7 +101,7 @@ impl Expression {
         self.text != self.in_php
     }
 
-    /// The word is `ago`, or the duration of a text with `ago` that PHP cannot read.
+    /// The word is `ago`, or, in a text with `ago`, a signed duration that PHP cannot read.
     pub(crate) fn rejects_hours_ago_at(&self, word: &str) -> bool {
         let is_ago = |word: &str| word.trim_end_matches(',') == "ago";
         is_ago(word)
@@ -116,7 +116,7 @@ impl Expression {
         pairs.any(|pair| b"+-".contains(&pair[0]) && pair[1].is_ascii_digit())
     }
 
-    /// The word is a duration without a sign, or the duration of a text with such a one that PHP
+    /// The word is a duration without a sign, or, in a text with one, a signed duration that PHP
     /// cannot read.
     pub(crate) fn rejects_unsigned_at(&self, word: &str) -> bool {
         let is_unsigned = |word: &str| {
@@ -142,8 +142,8 @@ impl Expression {
         pairs.any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
     }
 
-    /// The differences, in seconds, between the clocks from the present to `instant` and two days
-    /// before and after; a year if the text moves the day by more.
+    /// The differences, in seconds, between the zone's UTC offsets from the present to `instant`,
+    /// with a margin of two days, or of a year if the text moves the day by more.
     pub(crate) fn clock_changes(&self, instant: Timestamp) -> BTreeSet<u64> {
         let moves_day = ["day of", "fortnight", "week", "month", "year"];
         let is_far = moves_day.iter().any(|unit| self.text.contains(unit));

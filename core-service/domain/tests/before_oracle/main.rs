@@ -45,12 +45,13 @@ enum Outcome {
     RejectedUnsigned,
     /// We reject a single letter that PHP takes for a military zone.
     RejectedLetter,
-    /// We reject an offset from UTC that is not in use, not written in full, or not directly after a
-    /// time of day.
+    /// We reject an offset from UTC that is not in use, not written in full, or not directly after
+    /// a time of day.
     RejectedOffset,
     /// We reject a zone without a local time.
     RejectedZone,
-    /// A second zone that does not exist, such as `hours` in `10 september 24hours`. PHP ignores it.
+    /// A second zone that does not exist, such as `hours` in `10 september 24hours`. PHP ignores
+    /// it.
     SecondZone,
     /// We reject an amount after a decimal point, such as `5 hours` in `.5 hours`.
     RejectedFraction,

@@ -64,7 +64,7 @@ struct EditDistanceAutomaton<'a> {
     max_edits: u8,
 }
 
-/// Similar words of longer ones are not searched for.
+/// The longest word for which similar words are searched.
 const MAX_WORD_BYTES: usize = 40;
 
 /// The edit distances between the input so far and each prefix of the word.

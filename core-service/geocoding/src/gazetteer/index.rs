@@ -26,7 +26,7 @@ pub(super) struct Index {
     /// All read the same file, even after another file replaces it at its path.
     connections: Vec<Mutex<Connection>>,
     next_connection: AtomicUsize,
-    /// What searches have found, by a hash of the query: a text is personal data.
+    /// The addresses found by searches, by a hash of the query: a text is personal data.
     found: Cache<[u8; 32], GeocodeResult>,
 }
 
@@ -141,8 +141,8 @@ impl Index {
         })
     }
 
-    /// Remembers the result of a search if it is an address. Others are large, and anybody can ask
-    /// for any number of them.
+    /// Remembers the result of a search if it is an address. Partial matches are large, and clients
+    /// can cause any number of them.
     pub(super) fn remember(&self, query: &Query, result: &GeocodeResult) {
         if matches!(result, GeocodeResult::Found(_)) {
             self.found.insert(key(query), result.clone());

@@ -108,7 +108,7 @@ impl Gazetteer {
         search_index(&*self.usable_index()?, query)
     }
 
-    /// As [`Self::search`], and remembers what is found.
+    /// As [`Self::search`], and remembers a found address.
     fn search_and_remember(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self.usable_index()?;
         let result = search_index(&index, query)?;
@@ -116,8 +116,8 @@ impl Gazetteer {
         Ok(result)
     }
 
-    /// What an earlier search of the current index has found. Does not block: `None` also while an
-    /// index is opened.
+    /// The address that an earlier search of the current index found. Does not block: `None` also
+    /// while an index is opened.
     fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
         let file = fs::metadata(&self.path).ok()?;
         let index = {
@@ -210,8 +210,8 @@ fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
     rank(result) > rank(other)
 }
 
-/// Runs the searches of a gazetteer on blocking threads. Shops send the same texts again and again:
-/// what a search of the current index has found is not searched again.
+/// Runs the searches of a gazetteer on blocking threads. Remembers the addresses found in the
+/// current index, because shops send the same texts again and again.
 pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
 
 impl Geocoder for GazetteerGeocoder {

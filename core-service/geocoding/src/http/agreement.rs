@@ -31,7 +31,7 @@ pub(super) enum Agreement {
     },
 }
 
-/// Each is a request to the service.
+/// Limit of the names in [`Agreement::UnknownTown`]: each causes a request to the service.
 const MAX_TOWNS: usize = 2;
 
 /// Compares a query's text with a place.
@@ -81,12 +81,12 @@ struct Query {
     country: &'static Country,
     /// The positions of the words of the place's street.
     street: HashSet<usize>,
-    /// The part with some words of the street, if the whole street is nowhere.
+    /// The part with some words of the street, if the query does not have the whole street.
     inexact_street: Option<usize>,
 }
 
-/// Successive words of a query that may be a name: they are in one part, and are no number, no
-/// street and no direction inside a building.
+/// Successive words of one part of a query that may be a name. Numbers, the street and directions
+/// inside a building are excluded.
 struct Name {
     words: Range<usize>,
     part: usize,
@@ -148,7 +148,7 @@ impl Query {
         tokenizer::written(&self.words[range.clone()])
     }
 
-    /// The names in the query, besides that of its country at the end.
+    /// The names in the query, without its country at the end.
     fn names(
         &self,
         postcode: Option<&Range<usize>>,
@@ -243,15 +243,15 @@ impl Query {
             .collect()
     }
 
-    /// The place's town in the query, otherwise the names in the places of a town: those next to the
-    /// postcode, or else those after the street.
+    /// The place's town in the query, otherwise the names at the positions of a town: those next to
+    /// the postcode, or else those after the street.
     fn towns(
         &self,
         postcode: Option<&Range<usize>>,
         known_postcode: &str,
         names: &[Name],
     ) -> (Option<String>, Vec<String>) {
-        // A town's name in another street is no town, unless it is the only name.
+        // A town's name in the name of another street is not a town, unless it is the only name.
         let is_in_street = |name: &&Name| self.inexact_street == Some(name.part);
         let is_only = names.iter().all(|name| is_in_street(&name));
         let known = names
@@ -281,7 +281,8 @@ impl Query {
             let word = &self.words[position];
             word.part == part && (word.has_digit() || self.street.contains(&position))
         });
-        // A word beside the street may be the street, misspelt, where the postcode comes first.
+        // A word next to the street may be a misspelt part of it, in countries where the postcode
+        // comes first.
         let preceding = names
             .iter()
             .rfind(|name| name.part == part && name.words.end <= postcode.start)
@@ -298,7 +299,7 @@ impl Query {
             if town.kind == NameKind::Region && self.is_whole_postcode(postcode, known_postcode) {
                 return (Some(town.text.clone()), Vec::new());
             }
-            // A town of the same name as its region, where only a town is in this place.
+            // Only a town follows the postcode: a region's name is that of a town here.
             return (None, vec![town.text.clone()]);
         }
         let towns = [town, preceding, following(part + 1), previous];

@@ -44,7 +44,8 @@ pub struct HttpGeocoder {
     language: String,
     client: Client,
     rate_limiter: DefaultDirectRateLimiter,
-    /// Whose turn it is to wait for the rate limiter: requests of different stores, in their order.
+    /// Locked by the one request that waits for the rate limiter. The next one of each store queues
+    /// for it, in order of arrival.
     rate_limit_turn: Mutex<()>,
     queues: Queues,
 }
@@ -68,7 +69,8 @@ enum Failure {
 }
 
 impl HttpGeocoder {
-    /// `language` (BCP 47) is the default language of results, `name` is for metrics. Fails if TLS can't be set up.
+    /// `language` (BCP 47) is the default language of results, `name` is for metrics. Fails if TLS
+    /// can't be set up.
     pub fn new(spec: &HttpGeocoderSpec, language: &str, name: &str) -> Result<Self, rustls::Error> {
         let options = &spec.options;
         let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
@@ -90,13 +92,13 @@ impl HttpGeocoder {
         })
     }
 
-    /// What is measured of the calls to this service.
+    /// Reads the measurements of the calls to this service.
     pub fn monitor(&self) -> Monitor {
         self.client.monitor()
     }
 
-    /// What results depend on besides the query; part of the cache key. The number changes with the
-    /// rules by which results are selected.
+    /// The settings that results depend on in addition to the query; part of the cache key. The
+    /// number changes with the rules by which results are selected.
     pub fn cache_scope(&self) -> String {
         let (protocol, base_url) = (self.spec.protocol, &self.spec.base_url);
         let Options {
@@ -115,8 +117,8 @@ impl HttpGeocoder {
         let timeout = self.spec.options.timeout;
         let deadline = now + timeout;
         let queue = &*self.queues.of(query.store_id);
-        let place = timeout_at(now + timeout / 2, queue.places.acquire()).await;
-        let Ok(Ok(_place)) = place else {
+        let permit = timeout_at(now + timeout / 2, queue.places.acquire()).await;
+        let Ok(Ok(_permit)) = permit else {
             return Err(upstream::Error::Busy.into());
         };
         let places = self.places(&request, queue, deadline).await?;
@@ -141,8 +143,8 @@ impl HttpGeocoder {
         }
     }
 
-    /// The first of these names that the service knows as a town, unless it is a name of the place's
-    /// town.
+    /// The first of these names that the service knows as a town, unless it is a name of the
+    /// place's town.
     async fn other_town(
         &self,
         found: &GeocodeMatch,

@@ -1,4 +1,5 @@
-//! Shares a service among stores: requests of one store wait for each other, not in the way of others.
+//! Shares a service among stores: the requests of one store wait for each other and do not delay
+//! those of others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,9 +21,10 @@ pub(super) struct Queues {
 /// The requests of one store.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Those that may use the service: half of its capacity, so that others find a place.
+    /// Permits for requests in flight: half of the service's limit, so that the other half is left
+    /// for other stores.
     pub(super) places: Semaphore,
-    /// One of them at a time waits for the service's rate limit beside those of other stores.
+    /// Locked by the one request of the store that waits for the service's rate limit.
     pub(super) rate_limit: Mutex<()>,
 }
 

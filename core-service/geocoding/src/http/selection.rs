@@ -38,9 +38,9 @@ struct Candidate {
     place: Place,
 }
 
-/// Selects the most exact valid place, the first of equally exact ones, whose postcode and town are
-/// not other ones than those of the query. A less exact place than required is a partial match, and
-/// so is one elsewhere.
+/// Selects the most exact valid place whose postcode and town agree with the query; of equally
+/// exact ones, the first. Otherwise a place that is less exact than required, or elsewhere, is a
+/// partial match.
 pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> Selection {
     let candidates = candidates(places, query, countries);
     let mut mismatch = None;

@@ -399,7 +399,7 @@ async fn a_store_with_many_queries_leaves_a_turn_of_the_rate_limit_to_another() 
     let busy_queries = join_all((0..100).map(|_| geocoder.search(&query)));
     let query = query_of(other, TEXT);
     let other_query = async {
-        // The first of the others waits for the rate limit.
+        // The first request of the busy store is sent; its next one waits for the rate limit.
         while server.targets().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -413,7 +413,7 @@ async fn a_store_with_many_queries_leaves_a_turn_of_the_rate_limit_to_another() 
 }
 
 #[tokio::test]
-async fn a_store_whose_queries_get_no_response_leaves_places_to_another() {
+async fn a_store_whose_queries_get_no_response_leaves_permits_to_another() {
     let server = TestServer::start(|target, _| {
         if target.contains("slow") {
             Reply::Hang

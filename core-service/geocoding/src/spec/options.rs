@@ -11,7 +11,7 @@ use url::form_urlencoded;
 
 use super::protocol::Protocol;
 
-/// Defaults are in [`Options::default_for`].
+/// The options of an HTTP geocoder; their defaults are in [`Options::default_for`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Requests per second.

@@ -177,7 +177,7 @@ impl Country {
             "GB" => shape
                 .strip_suffix("9aa")
                 .is_some_and(|area| ["a9", "a99", "a9a", "aa9", "aa99", "aa9a"].contains(&area)),
-            // A word after a number has no digit.
+            // The second half has a digit; a word in its position has none.
             "IE" => ROUTING_KEYS
                 .iter()
                 .find_map(|key| shape.strip_prefix(key))

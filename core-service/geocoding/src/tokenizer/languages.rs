@@ -19,7 +19,7 @@ pub(super) struct Language {
     pub(super) articles: Vec<&'static str>,
     /// Words that introduce a house number.
     pub(super) number_prefixes: Vec<&'static str>,
-    /// Words that extend a house number, besides single letters.
+    /// Words that extend a house number, in addition to single letters.
     pub(super) number_suffixes: Vec<&'static str>,
     /// Words that introduce directions inside the building.
     pub(super) indoor_words: Vec<&'static str>,

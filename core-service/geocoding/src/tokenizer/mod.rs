@@ -85,7 +85,8 @@ pub(crate) fn written(words: &[Word]) -> String {
     words.join(" ")
 }
 
-/// The country and its regions at the end of an address, last first; none before the word at `first`.
+/// The country and its regions at the end of an address, last first; none before the word at
+/// `first`.
 pub(crate) fn regions_at_end(words: &[Word], country: &Country, first: usize) -> Vec<Range<usize>> {
     const MAX_WORDS: usize = 4;
     let mut regions = Vec::new();

@@ -302,8 +302,8 @@ impl Region {
             // Odd and even numbers on opposite sides, about ten metres apart.
             let along = f64::from(number) * 0.000_05;
             let across = if number % 2 == 0 { 0.000_1 } else { -0.000_1 };
-            for (beside, suffix) in suffixes.iter().enumerate() {
-                let along = along + 0.000_01 * f64::from(u32::try_from(beside).unwrap());
+            for (index, suffix) in suffixes.iter().enumerate() {
+                let along = along + 0.000_01 * f64::from(u32::try_from(index).unwrap());
                 self.addresses.push(Address {
                     number,
                     suffix,

@@ -1,5 +1,5 @@
-//! Rows of API clients, their idempotency keys, the keys that sign their access tokens, and secrets of
-//! the platform itself.
+//! Rows of API clients, their idempotency keys, the keys that sign their access tokens, and secrets
+//! of the platform itself.
 
 /// Rows of `api_clients`.
 pub(crate) mod api_client {

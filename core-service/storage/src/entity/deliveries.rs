@@ -1,4 +1,4 @@
-//! Rows of deliveries.
+//! Rows of deliveries and their tasks, of bookings, uses of quotes, and created bytes.
 
 /// Rows of `deliveries`.
 pub(crate) mod delivery {

@@ -1,4 +1,4 @@
-//! Rows of events.
+//! Rows of events, and of the bounds and the sequencer of the log.
 
 /// Rows of `events`.
 pub(crate) mod event {

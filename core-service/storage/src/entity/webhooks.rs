@@ -1,4 +1,4 @@
-//! Rows of webhooks.
+//! Rows of webhooks, their receivers' hosts, their notifications, and attempts.
 
 /// Rows of `webhooks`.
 pub(crate) mod webhook {
@@ -54,7 +54,7 @@ pub(crate) mod receiver_host {
         pub store_id: Uuid,
         #[sea_orm(primary_key, auto_increment = false)]
         pub host: String,
-        /// By the clock of leases.
+        /// By the lease clock.
         pub in_flight_until: Instant,
         pub failures: i64,
         pub failed_at: Instant,

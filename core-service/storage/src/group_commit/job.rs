@@ -1,4 +1,4 @@
-//! What waits in the queue of a group commit: writes, and requests to truncate the log.
+//! The jobs in the queue of a group commit: writes, and requests to truncate the log.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -11,15 +11,15 @@ use crate::{Error, WriteError};
 /// The result of a job's work.
 pub(super) enum JobResult {
     Done,
-    /// The caller's code returned an error of its own or a unique violation: what it wrote is rolled
-    /// back.
+    /// The caller's code returned an error of its own or a unique violation: what it wrote is
+    /// rolled back.
     Failed,
     /// The work failed otherwise in the database, or panicked: the state of the transaction is
     /// unknown.
     Broken,
 }
 
-/// A [`Write`] with its type parameters erased.
+/// A [`Write`] with its type parameters erased, or a [`TruncateLog`].
 pub(super) trait Job: Send {
     /// Whether the caller still waits.
     fn is_caller_waiting(&self) -> bool;

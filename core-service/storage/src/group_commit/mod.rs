@@ -43,7 +43,8 @@ const MAX_BATCH: usize = 256;
 /// The number of writes between two checkpoints: some megabytes of log.
 const WRITES_PER_CHECKPOINT: usize = 512;
 
-/// The number of writes that a commit counts as, if it has fewer: 64 commits make a checkpoint.
+/// The number of writes that a commit counts as, if it has fewer: at most 64 commits lie between
+/// two checkpoints.
 const MIN_WRITES: usize = 8;
 
 #[derive(Debug)]
@@ -160,7 +161,7 @@ impl Queue {
     }
 }
 
-/// The start of the commit in progress, if there is one.
+/// The start of the commit or checkpoint in progress, if there is one.
 #[derive(Clone, Debug, Default)]
 struct CommitTimer(Arc<Mutex<Option<Instant>>>);
 
@@ -175,8 +176,8 @@ impl CommitTimer {
     }
 }
 
-/// How many commits have savepoints after a write has failed: a workload of which many writes fail
-/// does not run twice.
+/// How many commits have savepoints after a write has failed: if many writes of a workload fail,
+/// its batches do not all run twice.
 const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 
 /// Runs writes on one connection, and replaces it after a failure.
@@ -221,7 +222,7 @@ impl Writer {
                 job.respond();
             }
             if self.writes_in_log >= WRITES_PER_CHECKPOINT {
-                // The cause of a failure also fails the next write. Repeated after it.
+                // The cause of a failure also fails the next write, after which this is repeated.
                 let _ = self.checkpoint(Checkpoint::Passive).await;
             }
         }
@@ -276,8 +277,8 @@ impl Writer {
         result
     }
 
-    /// Without savepoints, each of which costs two round trips to the connection's thread, unless a
-    /// job fails or has failed recently.
+    /// Commits the jobs. Uses savepoints, each of which costs two round trips to the connection's
+    /// thread, only if a job fails or has failed recently.
     async fn commit_together(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), Error> {
         if self.savepoints == 0 || jobs.len() == 1 {
             let is_failed = self.try_to_commit(jobs, Savepoints::No).await? == Committed::No;

@@ -1,3 +1,5 @@
+//! Tests of idempotency keys, against a real database.
+
 use std::sync::Arc;
 
 use jiff::SignedDuration;

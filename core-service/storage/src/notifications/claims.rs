@@ -107,7 +107,7 @@ pub(super) async fn claim_from(
             ids: mut due,
             in_flight,
         } = batches.remove(&webhook.key.1).unwrap_or_default();
-        // The first unproven webhook of its store at a host gets its place.
+        // The first unproven webhook of its store at a host takes the host.
         if !due.is_empty() && !webhook.is_proven {
             let host = (webhook.key.0, webhook.target.host.clone());
             if !hosts.remove(&host) {

@@ -69,8 +69,8 @@ impl EligibleWebhook {
     }
 }
 
-/// Whether any notification is due that does not wait for its host, whether or not there is
-/// capacity for it. Writes nothing.
+/// Whether any notification is due and its host may be called, even if there is no capacity for it.
+/// Writes nothing.
 pub async fn is_any_due(connection: &impl ConnectionTrait, now: Timestamp) -> Result<bool, Error> {
     exists(connection, is_due(connection, now)).await
 }
@@ -160,7 +160,7 @@ fn is_eligible(
         .add(in_flight(connection).lt::<SimpleExpr>(limit.into()))
 }
 
-/// Whether a receiver has a health, and neither its store nor its host has exhausted its part.
+/// Whether a receiver has this health, and neither its store nor its host has exhausted its share.
 fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
     let (mut stores, mut hosts) = (Vec::new(), Vec::new());
     for holder in budget.exhausted(health) {

@@ -17,8 +17,9 @@
 //!    locked ones.
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
-//! 4. Hosts of unproven webhooks. A claim takes them last. What outcomes change in them follows in a
-//!    transaction of its own ([`record_host_outcomes`]); two of those may deadlock, and are retried.
+//! 4. Hosts of unproven webhooks. A claim locks them after their webhooks. Outcomes change them in
+//!    a transaction of their own ([`record_host_outcomes`]); two of those may deadlock, and are
+//!    retried.
 //!
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
 //! locked the webhook of every notification that it claims.

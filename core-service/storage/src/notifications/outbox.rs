@@ -35,7 +35,7 @@ pub struct NewNotification {
     pub store_id: StoreId,
     pub delivery_id: DeliveryId,
     pub receiver_health: ReceiverHealth,
-    /// Whether the receiver has accepted notifications: until then they wait for its host.
+    /// Whether the webhook is proven: until then, its notifications wait for its host.
     pub is_proven: bool,
     /// Whether earlier notifications of its webhook are due, which are sent first.
     pub has_backlog: bool,

@@ -18,8 +18,8 @@ use super::{
 
 use crate::{entity::notification::Model, webhooks::WebhookKey};
 
-/// The attempts to record, their effect on the webhooks, and the new states of the notifications that
-/// were not delivered. The delivered ones are already updated.
+/// The attempts to record, their effect on the webhooks, and the new states of the notifications
+/// that were not delivered. The delivered ones are already updated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutcomePlan {
     pub(super) attempts: Vec<RecordedAttempt>,
@@ -33,8 +33,8 @@ pub(super) struct OutcomePlan {
 }
 
 impl OutcomePlan {
-    /// Plans for at most one outcome per notification. `rows` are the reported notifications that are
-    /// still leased, delivered by these outcomes, or cancelled during the attempt.
+    /// Plans for at most one outcome per notification. `rows` are the reported notifications that
+    /// are still leased, delivered by these outcomes, or cancelled during the attempt.
     pub(super) fn new(
         reports: &[&AttemptReport],
         rows: &HashMap<Uuid, Model>,

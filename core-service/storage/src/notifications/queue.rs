@@ -3,8 +3,8 @@
 //! While a webhook has pending notifications, its position is set. It is at most the later of two
 //! instants: when the earliest of them is due, and the webhook's last claim. A transaction that
 //! makes a notification pending also moves the position forward, to an earlier instant
-//! ([`lock_and_move_forward`] or [`move_forward`]). Only [`reschedule`] moves it back, and not while another
-//! transaction may be inserting a notification that it can't see.
+//! ([`lock_and_move_forward`] or [`move_forward`]). Only [`reschedule`] moves it back, and not
+//! while another transaction may be inserting a notification that it can't see.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -99,8 +99,8 @@ pub(super) async fn lock(
     })
 }
 
-/// Saves the health and proofs of locked webhooks, and moves those with retries forward in the queue.
-/// Returns those with a failure.
+/// Saves the health of locked webhooks and whether they are proven, and moves those with retries
+/// forward in the queue. Returns those with a failure.
 pub(super) async fn save(
     transaction: &impl ConnectionTrait,
     summary: &AttemptSummary,
@@ -186,7 +186,7 @@ async fn save_successes<'a>(
     Ok(())
 }
 
-/// Makes webhooks proven. Returns the stores and hosts of those that were not.
+/// Makes webhooks proven. Returns the stores and hosts of those that were unproven.
 async fn prove(
     transaction: &impl ConnectionTrait,
     succeeded: Vec<&WebhookKey>,
@@ -223,7 +223,7 @@ fn by_health<'a>(
     groups
 }
 
-/// Whether a success after which a webhook has a health changes its row, apart from its proof.
+/// Whether a success that leaves a webhook with this health changes its row, except `is_proven`.
 fn changes_with(health: ReceiverHealth) -> Condition {
     Condition::any()
         .add(Column::ReceiverHealth.is_null())

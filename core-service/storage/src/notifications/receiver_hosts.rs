@@ -1,6 +1,6 @@
-//! Hosts of unproven webhooks, by store. Only one notification is in flight to all of a store's unproven
-//! webhooks at a host, and after a few failed attempts each is followed by a pause. Stores do not share
-//! this state, so that none delays another at a common host.
+//! Hosts of unproven webhooks, by store. Only one notification is in flight to all of a store's
+//! unproven webhooks at a host. After a few failed attempts, a pause follows each further one.
+//! Stores do not share this state, so that none delays another at a common host.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -46,15 +46,15 @@ impl HostOutcomes {
     }
 }
 
-/// Whether the host of the webhook in the outer statement may be called for its store's unproven webhooks.
-/// Webhooks with failed attempts wait a little longer than others.
+/// Whether the host of the webhook in the outer statement may be called for its store's unproven
+/// webhooks. Webhooks with failed attempts wait a little longer than others.
 pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
     let paused_after = CaseStatement::new()
         .case(
             webhook::Column::ReceiverHealth.is_null(),
-            pause_begins_after(SignedDuration::ZERO, now),
+            pause_cutoff(SignedDuration::ZERO, now),
         )
-        .finally(pause_begins_after(HEAD_START, now));
+        .finally(pause_cutoff(HEAD_START, now));
     let is_occupied = Condition::any()
         .add(Expr::col(Column::InFlightUntil).gt(lease_clock::now(connection)))
         .add(Expr::col(Column::FailedAt).gt::<SimpleExpr>(paused_after.into()));
@@ -73,9 +73,9 @@ pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
     Expr::not_exists(occupied)
 }
 
-/// The instant after which the last failure of a host was, if it pauses now. A pause is `longer`,
-/// except one of zero.
-fn pause_begins_after(longer: SignedDuration, now: Timestamp) -> SimpleExpr {
+/// The cutoff of a host's pause, by its number of failures: the host is paused if its last failure
+/// was after this instant. `extension` is added to every pause that is not zero.
+fn pause_cutoff(extension: SignedDuration, now: Timestamp) -> SimpleExpr {
     let before = |pause: SignedDuration| now.saturating_sub(pause).unwrap_or(Timestamp::MIN);
     let last = PAUSES.last().copied().unwrap_or_default();
     (1_i64..)
@@ -83,7 +83,7 @@ fn pause_begins_after(longer: SignedDuration, now: Timestamp) -> SimpleExpr {
         .fold(CaseStatement::new(), |instant, (failures, seconds)| {
             let pause = match seconds {
                 0 => SignedDuration::ZERO,
-                seconds => SignedDuration::from_secs(seconds) + longer,
+                seconds => SignedDuration::from_secs(seconds) + extension,
             };
             let is_count = Expr::col((Entity, Column::Failures)).eq(failures);
             instant.case(is_count, Expr::value(Instant::from(before(pause))))
@@ -93,7 +93,7 @@ fn pause_begins_after(longer: SignedDuration, now: Timestamp) -> SimpleExpr {
             Expr::value(Instant::from(now)),
         )
         .finally(Expr::value(Instant::from(before(
-            SignedDuration::from_secs(last) + longer,
+            SignedDuration::from_secs(last) + extension,
         ))))
         .into()
 }
@@ -130,7 +130,7 @@ pub(super) async fn occupy(
         .add(Expr::col((Entity, Column::InFlightUntil)).lte(lease_clock::now(transaction)))
         .add(
             Expr::col((Entity, Column::FailedAt))
-                .lte(pause_begins_after(SignedDuration::ZERO, now)),
+                .lte(pause_cutoff(SignedDuration::ZERO, now)),
         );
     insert
         .on_conflict(
@@ -146,8 +146,8 @@ pub(super) async fn occupy(
         .collect()
 }
 
-/// Opens hosts that have accepted a notification to all webhooks of its store that have not failed,
-/// and counts the failures of others.
+/// For hosts that accepted a notification, makes the store's webhooks there proven, except those
+/// whose last attempt failed. Counts the failures of other hosts.
 pub async fn record_host_outcomes(
     transaction: &impl ConnectionTrait,
     outcomes: &HostOutcomes,
@@ -230,7 +230,7 @@ async fn count_failures(
     Ok(())
 }
 
-/// Frees the hosts of webhooks, whose notifications were leased but not sent.
+/// Frees the hosts of unproven webhooks whose leases are released.
 pub(super) async fn free(
     transaction: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = Uuid>,
@@ -260,7 +260,7 @@ pub async fn free_all(transaction: &impl ConnectionTrait) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets failures of long ago.
+/// Forgets hosts without a failure within [`FAILURE_MEMORY`], unless a notification is in flight.
 pub async fn forget_old_failures(
     transaction: &impl ConnectionTrait,
     now: Timestamp,

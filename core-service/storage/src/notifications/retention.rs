@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Removes notifications that finished before an instant, oldest first, with their attempts.
-/// Returns how many. Fewer than `limit` means that no more remain, except rows that another core has
-/// locked: concurrent cores skip each other's rows.
+/// Returns how many. Fewer than `limit` means that no more remain, except rows that another core
+/// has locked: concurrent cores skip each other's rows.
 pub async fn remove_finished(
     transaction: &impl ConnectionTrait,
     before: Timestamp,

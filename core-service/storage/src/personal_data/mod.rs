@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// A task that a search has read.
+/// The position of a task in a search, which reads tasks by store and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub store_id: StoreId,
@@ -143,9 +143,9 @@ struct SearchedTask {
     address: AddressJson,
 }
 
-/// Searches the next tasks of all stores, `limit` at most, for a telephone number (E.164). Returns the
-/// deliveries found, each with the position of its task, and the last position unless it was the last
-/// task.
+/// Searches the next tasks of all stores, `limit` at most, for a telephone number (E.164). Returns
+/// the deliveries found, each with the position of its task, and the position after which the
+/// search continues; `None` if fewer tasks than the limit were left.
 pub async fn search_telephone(
     connection: &impl ConnectionTrait,
     telephone: &str,
@@ -176,8 +176,8 @@ pub async fn search_telephone(
     Ok((found, last))
 }
 
-/// Deliveries of all stores that were created, and whose dropoff ended, at or before an instant, and
-/// that are not erased.
+/// Deliveries of all stores that are not erased, and that were created, and whose dropoff ended, at
+/// or before an instant.
 pub async fn find_overdue(
     connection: &impl ConnectionTrait,
     cutoff: Timestamp,

@@ -44,7 +44,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Who shares the capacity of dispatchers with others.
+    /// The store and the host, which share the capacity of dispatchers with others.
     pub fn holders(&self) -> [Holder; 2] {
         [
             Holder::Store(self.store_id),

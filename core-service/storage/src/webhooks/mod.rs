@@ -27,8 +27,8 @@ use super::{
     webhook_secrets,
 };
 
-/// Inserts a webhook. It is proven if another one of its store at the same host is, and none has failed
-/// there lately.
+/// Inserts a webhook. It is proven if another one of its store at the same host is, and no unproven
+/// one has failed there lately.
 pub async fn insert(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
@@ -116,7 +116,8 @@ pub async fn save_disabled(
     webhook: &Webhook,
 ) -> Result<(), Error> {
     if webhook.disabled.is_none() {
-        // Else a client could keep the proof of a receiver that only fails, by enabling it again.
+        // Otherwise a client could keep a webhook proven whose receiver only fails, by enabling it
+        // again.
         Entity::update_many()
             .col_expr(Column::IsProven, Expr::value(false))
             .filter(Column::StoreId.eq(webhook.store_id.0))

@@ -1,3 +1,5 @@
+//! Tests of the policy on URLs, addresses and ports.
+
 use std::cell::Cell;
 
 use proptest::{prelude::*, test_runner::TestRunner};
@@ -108,7 +110,7 @@ fn an_invalid_url_is_rejected_with_a_fix() {
 }
 
 #[test]
-fn every_form_of_a_private_address_is_denied() {
+fn every_form_of_a_loopback_address_is_denied() {
     for host in [
         "127.0.0.1",
         "127.1",

@@ -50,7 +50,7 @@ impl Buckets {
         }
     }
 
-    /// How many of the integers that are recorded make one of the unit that is shown.
+    /// The number of recorded units in one displayed unit: durations are recorded in nanoseconds.
     fn scale(self) -> f64 {
         match self {
             Self::Seconds => 1e9,

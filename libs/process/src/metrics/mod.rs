@@ -1,4 +1,4 @@
-//! What all programs need to measure themselves. Recording a value takes atomic additions: no lock
+//! The metrics of all programs. Recording a value takes atomic additions: no lock
 //! and, except for the first value of a series, no allocation. Label values are known beforehand.
 
 mod counters;
@@ -51,8 +51,8 @@ impl Exposition {
         &mut self.registry
     }
 
-    /// Sets a function that is called before each rendering, to update metrics whose values come from
-    /// elsewhere, such as a database. Replaces an earlier one.
+    /// Sets a function that is called before each rendering, to update metrics whose values come
+    /// from elsewhere, such as a database. Replaces an earlier one.
     pub fn refresh_with<F>(&mut self, refresh: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,

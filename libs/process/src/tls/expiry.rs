@@ -1,4 +1,4 @@
-//! Warns of certificates that end soon: a program starts with an expired one, and its peers refuse it.
+//! Warns of certificates that expire soon: programs start with an expired one, and peers refuse it.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,10 +13,10 @@ use crate::{
     metrics::{Registry, Sample, Sampled},
 };
 
-/// How long before its end a certificate is warned of.
+/// How long before the expiry of a certificate the warnings start.
 const NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// How often.
+/// How often a warning is repeated.
 const INTERVAL: Duration = Duration::from_hours(24);
 
 /// Tags of DER (X.690 §8).
@@ -37,7 +37,7 @@ pub async fn warn_daily(files: Vec<PathBuf>) {
     }
 }
 
-/// Registers when a certificate that this process presents ends, by its use.
+/// Registers the end of a certificate that this process presents as a metric. `name` is its use.
 pub fn register_expiry(name: &'static str, file: PathBuf, registry: &mut Registry) {
     registry.register(
         "delivery_certificate_expiry_timestamp_seconds",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_end() {
+    fn a_truncated_or_invalid_certificate_has_no_end() {
         let right = certificate(UTC_TIME, "261231235959Z");
         for length in 0..right.len() {
             assert_eq!(not_after(&right[..length]), None, "{length}");

@@ -113,7 +113,7 @@ fn class_schema(class: &Class, form: Form) -> Value {
         if field.access == Access::Write || is_id_of_preview {
             continue;
         }
-        // In `Form::Stored`, only the id of a preview is absent.
+        // The table has `id` as optional only because previews lack it.
         let is_required = field.presence == Presence::Always || field.name == "id";
         schema.add(field.name, field_schema(field, form), is_required);
     }
@@ -325,7 +325,7 @@ pub(super) fn or_null(mut schema: Value) -> Value {
     }
 }
 
-/// Adds a description, but not beside a `$ref`: the schema it refers to has its own.
+/// Adds a description, but not to a `$ref`: the schema that it refers to has its own.
 pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
     if !description.is_empty() && schema.get("$ref").is_none() {
         schema["description"] = json!(description);

@@ -24,7 +24,7 @@ fn every_reference_resolves() {
 }
 
 /// Generators reject siblings of `$ref`, rename schemas with the names of keywords, and drop members
-/// whose names differ in characters only that identifiers cannot have.
+/// whose names differ only in characters that identifiers cannot have.
 #[test]
 fn generators_can_name_every_schema_and_member() {
     fn references_have_no_siblings(value: &Value) {
@@ -110,7 +110,8 @@ fn operation_ids_are_unique_and_every_operation_is_described() {
     }
 }
 
-/// By the examples, recorded from real responses; events and notifications have none.
+/// Checked in the examples, which are recorded from real responses. Events and notifications have
+/// none.
 #[test]
 fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
     let document = openapi("Service", PUBLIC_URL);

@@ -65,8 +65,8 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         derived.push(&codes::NOT_ACCEPTABLE);
     }
     if !operation.returns.is_fixed() {
-        // Unknown query parameters are checked, and bodies are limited, only beside the API's own
-        // media types.
+        // Operations with a fixed media type ignore unknown query parameters, and the concurrency
+        // limit does not apply to them.
         derived.extend([&codes::VALIDATION_FAILED, &codes::OVERLOADED]);
     }
     // No resource matches the entity tag of an `If-Match`.

@@ -134,7 +134,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
     let notification = gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
-            // Resending adds attempts without limit.
+            // With up to 100 attempts, each with a part of its response.
             WebhooksClient::new(core)
                 .max_decoding_message_size(MAX_PAGE_BYTES)
                 .get_webhook_notification(message)

@@ -84,8 +84,8 @@ impl Client {
             .uri(format!("http://{}{path}", self.addr))
     }
 
-    /// Adds a token to a request for a resource that has a body and no credentials: the gateway
-    /// would not read the body.
+    /// Sends a request. If it is to `/api/` and has a body but no credentials, adds a token:
+    /// otherwise the gateway would not read the body.
     pub(crate) async fn send(
         &self,
         request: http::request::Builder,

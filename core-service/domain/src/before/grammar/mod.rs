@@ -14,15 +14,16 @@ use regex_automata::{Anchored, MatchKind};
 use rules::RULES;
 use std::sync::LazyLock;
 
-/// The automaton reads it after the text, so that rules can match the end. In a text it would be an end too.
+/// The byte that the automaton reads after the text, so that rules can match the end.
+/// `ParsedTime::parse` rejects texts that contain it.
 const END: u8 = 0;
 
 /// The compiled rules, and the state in which each search starts.
 static AUTOMATON: LazyLock<(dense::DFA<Vec<u32>>, StateID)> =
     LazyLock::new(|| compile().expect("the rules are regular expressions without assertions"));
 
-/// All rules in one automaton, which finds a token in a single pass. Without a start for searches
-/// that are not anchored: they would need so many states that compilation would take minutes.
+/// All rules in one automaton, which finds a token in a single pass. It supports anchored searches
+/// only: others would need so many states that compilation would take minutes.
 fn compile() -> Option<(dense::DFA<Vec<u32>>, StateID)> {
     let fragments = Fragments::new();
     let expressions: Vec<_> = RULES

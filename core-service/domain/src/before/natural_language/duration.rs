@@ -7,8 +7,8 @@ use super::dictionary::{first_phrase, fold};
 use super::phrase::PhraseKind;
 use std::fmt::Write as _;
 
-/// The duration at the start of a text, in words of the strict grammar, and its length in bytes: one or
-/// more amounts without spaces between them. The sign applies to each.
+/// The duration at the start of a text, in words of the strict grammar, and its length in bytes:
+/// one or more amounts without spaces between them. The sign applies to each.
 pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let sign = text.strip_suffix(unsigned)?;

@@ -181,7 +181,7 @@ impl NormalizedText {
             {
                 return None;
             }
-            // `15 minuti alle 18` is before that time, and would be read as after it.
+            // `15 minuti alle 18` means 17:45, but would be parsed as 18:15.
             PhraseKind::At | PhraseKind::FillerUnlessAfterDuration
                 if self.has_duration(|unit| unit.is_some_and(Unit::is_time_based)) =>
             {
@@ -304,7 +304,7 @@ impl NormalizedText {
         ["today", "yesterday"].contains(&word) || value_of(word, WEEKDAYS).is_some()
     }
 
-    /// Whether the text contains an amount of such a unit; working days are not a unit.
+    /// Whether the text contains an amount whose unit satisfies `is_such`; `None` for working days.
     fn has_duration(&self, is_such: impl Fn(Option<Unit>) -> bool) -> bool {
         let mut start = 0;
         while let Some(token) = lexer::token_at(&self.text, start) {

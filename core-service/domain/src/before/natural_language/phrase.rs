@@ -7,9 +7,9 @@ pub(super) enum PhraseKind {
     Replacement(&'static str),
     /// Ignored: `on`, `the`.
     Filler,
-    /// Ignored, except after a duration of clock units: `15 minutes at 18:00`.
+    /// Ignored, but rejected after a duration of clock units: `15 minutes at 18:00`.
     FillerUnlessAfterDuration,
-    /// Ignored, except after a duration: `2 hours before`.
+    /// Ignored, but rejected after a duration: `2 hours before`.
     Before,
     /// Ignored within a duration.
     And,
@@ -59,6 +59,6 @@ pub(super) const AFTERNOON: PhraseKind = PhraseKind::PartOfDay(12, 19);
 pub(super) const EVENING: PhraseKind = PhraseKind::PartOfDay(16, 23);
 pub(super) const NIGHT: PhraseKind = PhraseKind::PartOfDay(18, 23);
 
-/// Days before and after, without an amount: that would be a duration.
+/// These contain no amount such as `+1 day`, because an amount would be a duration.
 pub(super) const DAY_AFTER_TOMORROW: PhraseKind = PhraseKind::Replacement("tomorrow next day");
 pub(super) const DAY_BEFORE_YESTERDAY: PhraseKind = PhraseKind::Replacement("yesterday last day");

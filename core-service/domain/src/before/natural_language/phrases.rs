@@ -1,6 +1,6 @@
 //! The phrases of all languages by their meaning: English, French, German, Spanish and Italian, in
-//! this order. English has only those that the strict grammar lacks; so months named as in English
-//! are absent.
+//! this order. English has only those that the strict grammar lacks, units, and `ago`. Months whose
+//! names equal the English ones are absent.
 
 use super::phrase::{
     AFTERNOON, DAY_AFTER_TOMORROW, DAY_BEFORE_YESTERDAY, EVENING, MORNING, NIGHT, PhraseKind,
@@ -17,7 +17,8 @@ macro_rules! phrases {
     };
 }
 
-/// Each phrase is folded, with one space between words. Only a number may have a second meaning.
+/// Each phrase is folded, with one space between words. A phrase may occur twice only if one of the
+/// two is a number.
 pub(super) const PHRASES: &[(PhraseKind, &str)] = phrases! {
     Filler => "the";
     Filler => "le, la, les, du, de, ce, cette";

@@ -62,7 +62,8 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The kind of a phrase that ends before the word at `index`, where the hour after it decides.
+    /// The kind of a phrase before the word at `index`. An hour at that word decides between the
+    /// meanings of `d'ici à`.
     pub(super) fn kind_before(&self, kind: PhraseKind, index: usize) -> PhraseKind {
         match kind {
             PhraseKind::WithinOrBeforeAt if self.has_h(index) => PhraseKind::BeforeAt,
@@ -77,8 +78,8 @@ impl<'a> Words<'a> {
         word.split([':', '.']).next()?.parse().ok()
     }
 
-    /// A duration that has a sign, is expected, or has a phrase such as `ago` after it: its words in
-    /// the strict grammar, and its number of words.
+    /// A duration that has a sign, is expected, or has a phrase such as `ago` after it: its words
+    /// in the strict grammar, and its number of words.
     pub(super) fn duration(&self, index: usize, is_expected: bool) -> Option<(String, usize)> {
         let start = *self.positions.get(index)?;
         let text = self.text.get(start..)?;

@@ -1,4 +1,4 @@
-//! Days and durations beside each other: read if they agree, rejected if they contradict each
+//! Several days and durations in one text: parsed if they agree, rejected if they contradict each
 //! other or may mean two times. PHP adds them up.
 
 use super::super::context::Context;
@@ -11,7 +11,7 @@ use super::super::word_tables::{Unit, WEEKDAYS, WORKDAYS, value_of};
 use super::ParsedTime;
 use jiff::civil::Date;
 
-/// The days and durations that a text names beside a date, as positions of their tokens.
+/// The days and durations that a text names in addition to a date, as positions of their tokens.
 #[derive(Debug, Default)]
 pub(super) struct NamedDays {
     /// `yesterday`, `today` or `tomorrow`, and its days from today.
@@ -33,7 +33,7 @@ pub(super) struct NamedDays {
     unsigned_clock_units: Option<usize>,
     /// Years to days without a sign.
     unsigned_days: Option<usize>,
-    /// The previous token is an amount with a sign, which holds for the next one too.
+    /// The previous token is an amount with a sign, which applies to the next one too.
     is_after_signed_amount: bool,
 }
 
@@ -111,7 +111,7 @@ impl NamedDays {
         Ok(())
     }
 
-    /// Records that a token is not a separator.
+    /// Ends the effect of a signed amount at a token that is not another amount.
     pub(super) fn end_amount(&mut self, kind: TokenKind) {
         self.is_after_signed_amount &= kind == TokenKind::Amount;
     }
@@ -135,8 +135,8 @@ impl NamedDays {
 }
 
 impl ParsedTime {
-    /// `today`, `tomorrow`, `yesterday`. Another one beside it is an error, and so are days before
-    /// it, which PHP ignores.
+    /// `today`, `tomorrow`, `yesterday`. A different one in the same text is an error, and so are
+    /// days before it, which PHP ignores.
     pub(super) fn set_day_word(
         &mut self,
         days: i64,
@@ -272,7 +272,8 @@ impl ParsedTime {
         !self.has_day || self.day == Some(date.day().into())
     }
 
-    /// Rejects the text if its weekday is not that of the date, which the day word at `word` names.
+    /// Rejects the text if its weekday is not that of the date. `word` is the position of the day
+    /// word that names the date, if one does.
     fn check_weekday(
         &self,
         word: Option<usize>,

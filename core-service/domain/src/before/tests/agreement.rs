@@ -1,4 +1,4 @@
-//! Texts with two readings: hours after `d'ici`, ranges, days and durations beside each other.
+//! Texts that may mean two times: hours after `d'ici`, ranges, several days and durations.
 
 use super::{assert_messages, assert_not_understood, assert_parsed, now};
 use crate::before::{DateOrder, parse};
@@ -80,8 +80,8 @@ fn a_hyphen_after_a_time_without_seconds_is_a_range() {
         let message = format!("{range:?} is a range, not one time: use timeSlot");
         assert_messages(&[(text, &message)]);
     }
-    // No ranges: a time with seconds, after a "T" or in a date of RFC 5322, a plus sign, and a number
-    // with a unit.
+    // No ranges: a time with seconds, after a "T" or in a date of RFC 5322, a plus sign, and a
+    // number with a unit.
     assert_all_parsed(&[
         ("Wed, 21 Oct 2026 10:00:00 -0300", "2026-10-21T15:00"),
         ("Wed, 21 Oct 2026 10:00 -0300", "2026-10-21T15:00"),

@@ -17,11 +17,11 @@ const DIFFERENCES: &[(&str, Expected)] = &[
     ("2026-02-30", Expected::Rejected),
     ("10:00-11:00", Expected::Rejected),
     ("2026-11-25 10:00-11:00", Expected::Rejected),
-    // Rejected; PHP reads the present, in a zone or not.
+    // Rejected; PHP returns the present time.
     (".", Expected::Rejected),
     ("UTC", Expected::Rejected),
     ("+02:00", Expected::Rejected),
-    // Rejected; PHP reads an offset from UTC or five hours.
+    // Rejected; PHP takes the number for an offset from UTC, or `.5 hours` for five hours.
     ("10:00 +2", Expected::Rejected),
     ("tomorrow +02:00", Expected::Rejected),
     ("2026-11-25T14:00:00+24:00", Expected::Rejected),

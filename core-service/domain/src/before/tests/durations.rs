@@ -40,8 +40,8 @@ fn a_signed_number_with_an_abbreviated_unit_is_a_duration() {
     ] {
         assert_parsed(text, &in_paris(local));
     }
-    // A capital M may mean months, and 18h a time of day; the minus may be of the minutes too; years
-    // have no abbreviation.
+    // A capital M may mean months, 18h may be a time of day, the minus may apply to the minutes
+    // too, and years have no abbreviation.
     for text in [
         "+6M",
         "+2y",

@@ -1,4 +1,4 @@
-//! Durations from now elapse, and are never before now.
+//! Durations from now are elapsed time, and never end before now.
 
 use jiff::{Timestamp, ToSpan as _, Zoned, tz::TimeZone};
 use proptest::{prelude::*, sample::select};
@@ -70,7 +70,8 @@ const CALENDAR: [&str; 14] = [
     "+#d2h",
 ];
 
-/// Parts of texts without a time of day that is not a duration from now.
+/// Parts of texts that name neither a day nor a time of day: durations from now, prepositions,
+/// zones, punctuation.
 const POSITIVE: [&str; 34] = [
     "+2h",
     "+30m",

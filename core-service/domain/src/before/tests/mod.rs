@@ -42,7 +42,8 @@ fn assert_messages(rows: &[(&str, &str)]) {
     assert_eq!(failures, Vec::<String>::new());
 }
 
-/// Asserts that each text is rejected at its third member after its second, with the advice.
+/// Each row is a text, its understood part and its rejected word. Asserts that the message has both
+/// and the advice.
 fn assert_not_understood(rows: &[(&str, &str, &str)]) {
     for (text, understood, rejected) in rows {
         let part = match *understood {

@@ -1,4 +1,4 @@
-//! What is refused, and the advice in each message.
+//! Rejected texts, and the advice in their messages.
 
 use super::{assert_parsed, assert_rejected, now};
 use crate::before::{DateOrder, Error, parse};
@@ -138,7 +138,7 @@ fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
         error.to_string(),
         format!(r#"understood "10:00", but not "+2"{ADVICE}; a UTC offset is written +02:00"#)
     );
-    // The advice is understood.
+    // The texts that the advice names are parsed.
     assert_parsed("2026-11-25 17:30", "2026-11-25T17:30[Europe/Paris]");
     assert_parsed("tomorrow 17:30", "2026-10-22T17:30[Europe/Paris]");
     assert_parsed("+2h", "2026-10-21T16:30:45[Europe/Paris]");
@@ -295,8 +295,8 @@ fn common_phrases_that_are_rejected_get_these_messages() {
     for row in PHRASES.trim().lines() {
         let (text, message) = row.split_once("->").unwrap();
         let error = parse(text.trim(), &now(), DateOrder::DayFirst).unwrap_err();
-        let answer = error.to_string();
-        let answer = answer.strip_suffix(ADVICE).unwrap_or(&answer);
-        assert_eq!(answer, message.trim(), "{text:?}");
+        let actual = error.to_string();
+        let actual = actual.strip_suffix(ADVICE).unwrap_or(&actual);
+        assert_eq!(actual, message.trim(), "{text:?}");
     }
 }

@@ -291,18 +291,18 @@ fn values_of_the_wrong_type_are_reported_with_all_other_errors() {
     assert_eq!(
         positions,
         [
-            (1, 12),  // the currency is no text
-            (2, 30),  // the rate is no number
+            (1, 12),  // the currency is not a string
+            (2, 30),  // the rate is not a number
             (2, 36),  // unknown key
             (3, 12),  // unknown strategy
             (4, 1),   // unknown key
-            (6, 17),  // the volume is no number
-            (9, 8),   // the condition is no text
-            (10, 9),  // the price is no whole number
+            (6, 17),  // the volume is not a number
+            (9, 8),   // the condition is not a string
+            (10, 9),  // the price is not a whole number
             (11, 1),  // no name
             (12, 9),  // unknown variable
             (13, 18), // unknown measure
-            (13, 37), // the amount is no number
+            (13, 37), // the amount is not a number
         ],
         "{mistakes:#?}"
     );

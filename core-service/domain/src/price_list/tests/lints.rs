@@ -1,4 +1,4 @@
-//! Warnings about accepted lists, and properties of all lists.
+//! Warnings about accepted lists, and two properties of lists.
 
 use super::*;
 

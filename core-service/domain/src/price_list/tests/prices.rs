@@ -68,7 +68,7 @@ fn omitted_settings_have_defaults() {
 }
 
 #[test]
-fn a_list_tells_whether_it_refers_to_zones() {
+fn a_list_with_a_rule_about_a_zone_references_zones() {
     for (when, refers) in [
         ("true", false),
         ("in_zone(dropoff.address, \"centre\")", true),

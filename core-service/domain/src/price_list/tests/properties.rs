@@ -33,8 +33,8 @@ const NUMBERS: [&str; 8] = [
     "hours_until(dropoff)",
 ];
 
-/// Calculations with numbers, nested in brackets. None divides by zero: a condition that may compare
-/// the result is rejected.
+/// Calculations with numbers, nested in brackets. No divisor is zero: a condition that compares
+/// such a quotient is rejected.
 fn number() -> impl Strategy<Value = String> {
     let operator = prop::sample::select(&["+", "-", "*"]);
     let leaf = prop::sample::select(&NUMBERS).prop_map(str::to_owned);

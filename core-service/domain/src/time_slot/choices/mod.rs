@@ -163,8 +163,8 @@ impl TimeSlot {
         (booked(slot.window) >= capacity).then_some(Reason::Full(capacity))
     }
 
-    /// The reason why a window is not a slot of the opening hours: its day is closed, or the regular
-    /// week has no such slot.
+    /// The reason why a window is not a slot of the opening hours: its day is closed, or the
+    /// regular week has no such slot.
     fn reason_outside_opening_hours(&self, slot: &Slot, zone: &TimeZone) -> Reason {
         if let Some(reason) = self.reason_closed(slot.day) {
             return reason;

@@ -283,7 +283,7 @@ proptest! {
                     prop_assert!(window.after < window.before);
                     prop_assert_eq!(parse(&text(window, &zone), &zone), Ok(window));
                 }
-                // On the two days a year on which an hour is skipped.
+                // On the day of the year on which the clocks move forward.
                 Err(error) => prop_assert!(matches!(error, Error::Skipped(..)), "{error}"),
             }
         }

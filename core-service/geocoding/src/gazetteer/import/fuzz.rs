@@ -1,11 +1,11 @@
-//! What the reader of address files must do with any bytes, for `fuzz`.
+//! Properties of the reader of address files for any bytes, which `fuzz` checks.
 
 use std::io::Read;
 
 use super::{ImportStats, reader};
 
-/// However the bytes arrive, the same addresses are read. Every one is complete, and every line is
-/// counted at most once.
+/// The same addresses are read in however many parts the bytes arrive. Each is complete, and every
+/// line is counted at most once.
 pub fn address_file(input: &[u8]) {
     let whole = read(input);
     assert_eq!(read(InParts(input)), whole);

@@ -29,7 +29,7 @@ pub(super) struct FileAddress<'a> {
 }
 
 const BUFFER_BYTES: usize = 256 * 1024;
-/// What is read before the format is decided. No first line of a CSV file is longer.
+/// The bytes that are read before the format is decided. The header of a CSV file is shorter.
 const START_BYTES: u64 = 4096;
 /// Real lines have a few hundred bytes.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
@@ -72,7 +72,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the start of a file at once, in however many parts it arrives.
+/// Reads the first [`START_BYTES`] of a file into one buffer, in however many parts they arrive.
 fn buffered(mut file: impl Read) -> io::Result<impl BufRead> {
     let mut start = Vec::new();
     file.by_ref().take(START_BYTES).read_to_end(&mut start)?;
@@ -214,7 +214,7 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
             .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
             .collect();
         let column = |name: &str| headers.iter().position(|header| header == name);
-        // The names of a column: `OpenAddresses`, BAN.
+        // The names of each column in `OpenAddresses` and in the BAN.
         let columns @ [longitude, latitude, street, number, ..] = [
             ["lon", "lon"],
             ["lat", "lat"],
@@ -352,7 +352,7 @@ mod tests {
 
     use super::*;
 
-    /// Else a pipe or a stream of chunks could be read in another format than a file.
+    /// Otherwise a pipe or a stream of chunks could be read in another format than a file.
     #[test]
     fn a_file_is_read_alike_in_however_many_parts_its_start_arrives() {
         let csv = "\u{feff}lon;lat;street;number;city\n2.35;48.85;Rue de Rivoli;48;Paris\n";

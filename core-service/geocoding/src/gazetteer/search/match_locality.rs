@@ -211,7 +211,7 @@ impl StreetCandidate {
         Some(parsed.original(postcode.words.clone()))
     }
 
-    /// The words beside the postcode that are a part of the town's name: `92100 Boulogne` is
+    /// The words next to the postcode that are a part of the town's name: `92100 Boulogne` is
     /// Boulogne-Billancourt.
     fn short_name(&self, parsed: &ParsedQuery, used: &UsedWords) -> Option<Range<usize>> {
         let code = self.postcode.as_ref()?;

@@ -106,8 +106,8 @@ impl ParsedQuery {
         range.end..range.end + count
     }
 
-    /// The words directly before a range, from the start of their part of the query, that may be the
-    /// name of a town.
+    /// The words directly before a range, from the start of their part of the query, that may be
+    /// the name of a town.
     pub(super) fn name_before(&self, range: &Range<usize>) -> Range<usize> {
         let last = range.start.checked_sub(1);
         let part = last.map(|last| self.words[last].part);
@@ -225,7 +225,8 @@ impl ParsedQuery {
         Ok(())
     }
 
-    /// Also true for words that are never corrected: numbers and short words.
+    /// Whether a word occurs in a street's name, or is never corrected: numbers, short words,
+    /// street types and directions inside a building.
     fn is_known(&self, word: usize, index: &Index) -> bool {
         let text = &self.words[word].text;
         self.words[word].starts_with_digit()

@@ -122,7 +122,7 @@ impl Search<'_> {
         }))
     }
 
-    /// The locality of a postcode whose name has the words after the postcode as a part.
+    /// The locality of a postcode, if the words after the postcode are a part of its name.
     fn short_name(&self, postcode: &ParsedPostcode) -> rusqlite::Result<Option<Locality>> {
         let name = self.parsed.name_after(&postcode.words);
         if name.is_empty() {

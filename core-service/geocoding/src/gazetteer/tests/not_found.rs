@@ -1,4 +1,4 @@
-//! Queries with a partial match or without a result.
+//! Queries with a partial match or without a result, and similar ones with a found address.
 
 use super::*;
 use crate::{Mismatch, Reason};

@@ -1,6 +1,6 @@
 //! Finds names in successive words.
 
-/// Whether a word is no abbreviation such as that of a state.
+/// Whether a word is longer than an abbreviation such as that of a state.
 pub(super) fn is_significant(key: &str) -> bool {
     key.chars().count() > 2
 }

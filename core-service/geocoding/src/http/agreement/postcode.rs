@@ -43,9 +43,9 @@ fn shape(code: &str) -> String {
 }
 
 impl Query {
-    /// The postcode of the query: the known one, otherwise the fewest and first words of its shape,
-    /// or of another one in its country, except the house number, the street and numbers inside the
-    /// building.
+    /// The postcode of the query: the known one if the query has it, otherwise the fewest and first
+    /// words with its shape or another one of the country. Excludes the house number, the street
+    /// and numbers inside the building.
     pub(super) fn postcode(&self, known: &str, number: &str) -> Option<Range<usize>> {
         const MAX_WORDS: usize = 3;
         let expected = shape(known);
@@ -99,8 +99,8 @@ impl Query {
         })
     }
 
-    /// Whether a number directly before the house number is that of a unit, `1102/1 George Street`, as in
-    /// countries where no postcode is written there.
+    /// Whether a number directly before the house number is that of a unit, `1102/1 George Street`,
+    /// as in countries where no postcode is written there.
     fn is_unit(&self, range: &Range<usize>, known: &str) -> bool {
         !self.country.has_postcode_first()
             && self.words[range.start].part == self.words[range.end].part

@@ -98,7 +98,7 @@ async fn a_webhook_that_timed_out_gets_one_notification_at_a_time_until_it_is_fa
 /// A response whose body never arrives, or that arrives just before the timeout, uses as much
 /// capacity as a timeout.
 #[tokio::test]
-async fn a_slow_webhook_gets_one_notification_at_a_time_whatever_its_outcome() {
+async fn a_slow_webhook_gets_one_notification_at_a_time_after_any_outcome() {
     let slow = Duration::from_secs(14);
     for outcome in [Outcome::Delivered, server_error()] {
         let (store, webhook_id) = TestStore::with_a_webhook().await;

@@ -94,7 +94,7 @@ async fn after_three_failures_a_host_pauses_twice_as_long_each_time_up_to_a_minu
     }
 }
 
-/// Else those that fail would delay a new one for hours.
+/// Otherwise those that fail would delay a new one for hours.
 #[tokio::test]
 async fn a_webhook_without_attempts_comes_before_those_that_failed() {
     for (store, ids) in stores(70).await {
@@ -151,7 +151,7 @@ async fn a_host_that_accepts_opens_at_once_for_all_webhooks_of_the_store() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_only_fails_for_a_minute_is_unproven_and_one_beside_it_is_not() {
+async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_its_host_do_not() {
     for (store, ids) in stores(2).await {
         store.complete(1, NOW).await;
         let leased = store.claim(NOW).await;
@@ -238,7 +238,7 @@ async fn old_failures_are_forgotten() {
 }
 
 #[tokio::test]
-async fn webhooks_of_a_store_or_host_with_an_exhausted_part_are_not_eligible() {
+async fn webhooks_of_a_store_or_host_with_an_exhausted_share_are_not_eligible() {
     for (store, _) in stores(0).await {
         let other = store.another();
         let (id, other_id) = (store.add_webhook().await, other.add_webhook().await);
@@ -264,9 +264,9 @@ async fn webhooks_of_a_store_or_host_with_an_exhausted_part_are_not_eligible() {
     }
 }
 
-/// Else disabling and enabling it again would keep the proof of a receiver that only fails.
+/// Otherwise a webhook whose receiver only fails would stay proven if it is disabled and enabled.
 #[tokio::test]
-async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_beside_it_too() {
+async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_at_its_host_too() {
     for (store, _) in stores(0).await {
         let id = store.add_webhook().await;
         store.complete(1, NOW).await;

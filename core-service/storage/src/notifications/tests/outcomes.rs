@@ -109,7 +109,7 @@ async fn a_webhook_whose_receiver_is_gone_is_disabled() {
 
 /// Otherwise the count of disabled webhooks would be too high.
 #[tokio::test]
-async fn a_webhook_is_disabled_once_whatever_outcomes_follow() {
+async fn later_outcomes_do_not_disable_a_webhook_again() {
     let gone = failed(Failure::Status, Some(410));
     for (later_outcome, days) in [(&gone, 0), (&server_error(), 0), (&server_error(), 10)] {
         let (store, webhook_id) = TestStore::with_a_webhook().await;

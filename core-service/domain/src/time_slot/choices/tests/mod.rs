@@ -62,7 +62,7 @@ fn working_days_only_excludes_the_saturday_after_a_friday() {
 }
 
 #[test]
-fn a_slot_is_offered_until_its_cutoff_or_its_notice_or_its_start() {
+fn the_first_choice_follows_from_start_notice_cutoffs_and_closed_days() {
     for (more, now, expected) in [
         (
             "",

@@ -296,7 +296,7 @@ fn a_town_before_another_street_is_compared() {
 }
 
 #[test]
-fn a_cedex_code_is_of_another_department_or_town() {
+fn a_cedex_code_of_another_department_or_town_or_without_cedex_is_rejected() {
     const LYON: &str = "2 Place Bellecour | 69002 | Lyon | FR |  | Rhône";
     for (text, expected) in [
         (
