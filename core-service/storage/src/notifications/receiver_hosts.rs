@@ -128,10 +128,7 @@ pub(super) async fn occupy(
     }
     let is_free = Condition::all()
         .add(Expr::col((Entity, Column::InFlightUntil)).lte(lease_clock::now(transaction)))
-        .add(
-            Expr::col((Entity, Column::FailedAt))
-                .lte(pause_cutoff(SignedDuration::ZERO, now)),
-        );
+        .add(Expr::col((Entity, Column::FailedAt)).lte(pause_cutoff(SignedDuration::ZERO, now)));
     insert
         .on_conflict(
             OnConflict::columns([Column::StoreId, Column::Host])
