@@ -7,7 +7,7 @@ mod replacement;
 
 use std::ops::Deref;
 
-use domain::address::LatLng;
+use domain::{address::LatLng, id::StoreId};
 use tempfile::TempDir;
 
 use super::*;

@@ -63,7 +63,12 @@ fn what_was_found_is_remembered_until_an_import_and_only_for_the_same_query() {
     let result = gazetteer.search_and_remember(&query).unwrap();
 
     assert!(matches!(result, GeocodeResult::Found(_)));
-    assert_eq!(gazetteer.remembered(&query), Some(result));
+    assert_eq!(gazetteer.remembered(&query), Some(result.clone()));
+    let of_a_store = Query {
+        store_id: Some(StoreId::new()),
+        ..query.clone()
+    };
+    assert_eq!(gazetteer.remembered(&of_a_store), Some(result));
     let near = LatLng::new(48.8, 2.3).ok();
     for other in [
         Query::new("2 rue Y, Paris"),
