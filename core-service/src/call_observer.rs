@@ -12,7 +12,7 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use crate::{
-    connections::InFlight,
+    connections::CallsInFlight,
     metrics::{CallMetrics, Method},
 };
 
@@ -28,7 +28,7 @@ const LOGGED: &str = "delivery.v1.";
 #[derive(Clone)]
 pub(crate) struct CallObserver {
     pub(crate) metrics: Arc<CallMetrics>,
-    pub(crate) in_flight: InFlight,
+    pub(crate) in_flight: CallsInFlight,
 }
 
 impl CallObserver {

@@ -22,7 +22,7 @@ use crate::{
     call_limits::CallLimits,
     call_observer::CallObserver,
     config::Config,
-    connections::{self, InFlight},
+    connections::{self, CallsInFlight},
     grpc::{self, Services},
     lifecycle::Lifecycle,
     metrics::Metrics,
@@ -158,7 +158,7 @@ impl CoreService {
         let incoming = select_all(listeners.into_iter().map(|(listener, tls)| {
             Box::pin(connections::incoming(listener, tls, shutdown.clone()))
         }));
-        let in_flight = InFlight::default();
+        let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
             let listener = listener.with_metrics(self.exposition);
             let task = tokio::spawn(listener.run(Arc::clone(&readiness)));

@@ -260,7 +260,7 @@ impl CoreSession {
             .and_then(Result::ok)
             .and_then(|lease| Instant::now().checked_add(lease));
         let (sender, outcomes) = (Arc::clone(&self.sender), self.outcomes.clone());
-        let slot = self.in_flight.add();
+        let guard = self.in_flight.add();
         self.sends.spawn(async move {
             let outcome = if returns {
                 not_sent(notification)
@@ -271,7 +271,7 @@ impl CoreSession {
             let _ = outcomes.send(Completed {
                 outcome,
                 lease_expires_at,
-                slot,
+                guard,
             });
         });
     }

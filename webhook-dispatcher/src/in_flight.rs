@@ -24,7 +24,7 @@ struct State {
 
 /// Counts one notification until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot(Arc<State>);
+pub(crate) struct InFlightGuard(Arc<State>);
 
 impl InFlight {
     /// Also counts in a gauge, over all sessions.
@@ -35,10 +35,10 @@ impl InFlight {
         }))
     }
 
-    pub(crate) fn add(&self) -> Slot {
+    pub(crate) fn add(&self) -> InFlightGuard {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.of_all.inc();
-        Slot(Arc::clone(&self.0))
+        InFlightGuard(Arc::clone(&self.0))
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -51,7 +51,7 @@ impl InFlight {
     }
 }
 
-impl Drop for Slot {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
         self.0.of_all.dec();

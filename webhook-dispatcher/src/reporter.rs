@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 use crate::{
     backoff::Backoff,
     connections::{Connection, Connections},
-    in_flight::{InFlight, Slot},
+    in_flight::{InFlight, InFlightGuard},
 };
 
 /// The most outcomes in one report: core records as many in one transaction, and they stay far
@@ -34,7 +34,7 @@ pub(crate) struct Completed {
     /// Core ignores the outcome after this instant. `None` if it is unknown.
     pub lease_expires_at: Option<Instant>,
     #[expect(dead_code, reason = "dropped to free the capacity")]
-    pub slot: Slot,
+    pub guard: InFlightGuard,
 }
 
 /// How often a changed connection ends the wait before a report is repeated. Limited, so that a

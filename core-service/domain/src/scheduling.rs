@@ -119,44 +119,44 @@ impl Capacity {
 pub type ByHealth = [u32; ReceiverHealth::ALL.len()];
 
 /// A store or a host that shares the capacity for receivers that are not healthy. Each may use half
-/// of the part for each health, so that the other half is left for others. Healthy receivers are
+/// of the share for each health, so that the other half is left for others. Healthy receivers are
 /// not limited: they free their capacity within moments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
+pub enum UsageKey {
     Store(StoreId),
     /// The host and port of receivers, which may be those of many stores.
     Host(String),
 }
 
-/// What each holder has in flight on one stream.
+/// What each store and each host has in flight on one stream.
 #[derive(Clone, Debug, Default)]
-pub struct Usage(HashMap<Holder, ByHealth>);
+pub struct Usage(HashMap<UsageKey, ByHealth>);
 
 impl Usage {
-    pub fn add(&mut self, holder: Holder, health: ReceiverHealth) {
-        self.add_several(holder, health, 1);
+    pub fn add(&mut self, key: UsageKey, health: ReceiverHealth) {
+        self.add_several(key, health, 1);
     }
 
-    fn add_several(&mut self, holder: Holder, health: ReceiverHealth, count: u32) {
-        self.0.entry(holder).or_default()[health as usize] += count;
+    fn add_several(&mut self, key: UsageKey, health: ReceiverHealth, count: u32) {
+        self.0.entry(key).or_default()[health as usize] += count;
     }
 
-    pub fn remove(&mut self, holder: &Holder, health: ReceiverHealth) {
-        let Some(used) = self.0.get_mut(holder) else {
+    pub fn remove(&mut self, key: &UsageKey, health: ReceiverHealth) {
+        let Some(used) = self.0.get_mut(key) else {
             return;
         };
         used[health as usize] = used[health as usize].saturating_sub(1);
         if *used == ByHealth::default() {
-            self.0.remove(holder);
+            self.0.remove(key);
         }
     }
 
-    /// How many more notifications to receivers of a health a holder may have in flight.
-    pub fn remaining(&self, capacity: Capacity, holder: &Holder, health: ReceiverHealth) -> u32 {
+    /// How many more notifications to receivers of a health a store or a host may have in flight.
+    pub fn remaining(&self, capacity: Capacity, key: &UsageKey, health: ReceiverHealth) -> u32 {
         if health == ReceiverHealth::Healthy {
             return u32::MAX;
         }
-        let used = self.0.get(holder).map_or(0, |used| used[health as usize]);
+        let used = self.0.get(key).map_or(0, |used| used[health as usize]);
         let limit = (capacity.per_health(health) / 2).max(1);
         limit.saturating_sub(used)
     }
@@ -172,8 +172,8 @@ pub struct ClaimBudget {
     /// The part of `free` that webhooks of each health may use.
     pub free_by_health: ByHealth,
     pub usage: Usage,
-    /// Capacity reserved for concurrent claims. They may use all of it for one holder, so each
-    /// holder has that much less.
+    /// Capacity reserved for concurrent claims. They may use all of it for one store or host, so
+    /// each has that much less.
     pub reserved: u32,
 }
 
@@ -198,30 +198,31 @@ impl Candidate<'_> {
         }
     }
 
-    fn holders(&self) -> [Holder; 2] {
+    fn usage_keys(&self) -> [UsageKey; 2] {
         [
-            Holder::Store(self.store_id),
-            Holder::Host(self.host.to_owned()),
+            UsageKey::Store(self.store_id),
+            UsageKey::Host(self.host.to_owned()),
         ]
     }
 }
 
 impl ClaimBudget {
-    /// The holders that may have nothing more in flight to receivers of a health.
-    pub fn exhausted(&self, health: ReceiverHealth) -> impl Iterator<Item = &Holder> {
-        let holders = self.usage.0.keys();
-        holders.filter(move |holder| self.remaining(&self.usage, holder, health) == 0)
+    /// The stores and hosts that may have nothing more in flight to receivers of a health.
+    pub fn keys_at_limit(&self, health: ReceiverHealth) -> impl Iterator<Item = &UsageKey> {
+        let keys = self.usage.0.keys();
+        keys.filter(move |key| self.remaining(&self.usage, key, health) == 0)
     }
 
-    /// Whether a holder with nothing in flight may have a notification to a receiver of a health.
-    pub fn admits_new_holder(&self, health: ReceiverHealth) -> bool {
-        let holder = Holder::Host(String::new());
-        self.remaining(&Usage::default(), &holder, health) > 0
+    /// Whether a store or a host with nothing in flight may have a notification to a receiver of a
+    /// health.
+    pub fn admits_new_key(&self, health: ReceiverHealth) -> bool {
+        let key = UsageKey::Host(String::new());
+        self.remaining(&Usage::default(), &key, health) > 0
     }
 
-    fn remaining(&self, usage: &Usage, holder: &Holder, health: ReceiverHealth) -> u32 {
+    fn remaining(&self, usage: &Usage, key: &UsageKey, health: ReceiverHealth) -> u32 {
         usage
-            .remaining(self.capacity, holder, health)
+            .remaining(self.capacity, key, health)
             .saturating_sub(self.reserved)
     }
 
@@ -240,8 +241,8 @@ impl ClaimBudget {
                     .limit(self.capacity)
                     .saturating_sub(webhook.in_flight.saturating_add(*share));
                 let more = of_webhook.min(limit).min(free).min(*of_health);
-                let more = webhook.holders().iter().fold(more, |more, holder| {
-                    more.min(self.remaining(&usage, holder, webhook.health))
+                let more = webhook.usage_keys().iter().fold(more, |more, key| {
+                    more.min(self.remaining(&usage, key, webhook.health))
                 });
                 if more == 0 {
                     continue;
@@ -249,8 +250,8 @@ impl ClaimBudget {
                 *share += more;
                 free -= more;
                 *of_health -= more;
-                for holder in webhook.holders() {
-                    usage.add_several(holder, webhook.health, more);
+                for key in webhook.usage_keys() {
+                    usage.add_several(key, webhook.health, more);
                 }
             }
         }

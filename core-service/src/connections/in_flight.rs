@@ -10,9 +10,9 @@ const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// The calls in flight. Clones share the count.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InFlight(TaskTracker);
+pub(crate) struct CallsInFlight(TaskTracker);
 
-impl InFlight {
+impl CallsInFlight {
     /// Completes when two consecutive checks, half a [`QUIET_PERIOD`] apart, find no call.
     pub(crate) async fn drained(&self) {
         let mut was_idle = false;

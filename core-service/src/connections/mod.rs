@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::tls_config::TlsConfig;
 pub(crate) use self::{
-    in_flight::InFlight,
+    in_flight::CallsInFlight,
     io::{Connection, ConnectionInfo},
 };
 

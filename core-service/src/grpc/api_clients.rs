@@ -187,7 +187,7 @@ impl ApiClients {
     ) -> Result<(ApiClient, String), Error> {
         let mut violations = Violations::new();
         let display_name =
-            validation::display_name("display_name", &request.display_name, &mut violations);
+            validation::required_name("display_name", &request.display_name, &mut violations);
         let mut scopes = Vec::new();
         for (index, name) in request.scopes.iter().enumerate() {
             let field = format!("scopes[{index}]");

@@ -230,7 +230,7 @@ impl Stores {
         let mut violations = Violations::new();
         let display_name = request
             .display_name
-            .map(|name| validation::display_name("display_name", &name, &mut violations));
+            .map(|name| validation::required_name("display_name", &name, &mut violations));
         let time_zone = request.time_zone.and_then(|name| {
             let parsed = store::parse_time_zone(&name);
             violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed)

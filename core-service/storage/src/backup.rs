@@ -142,7 +142,9 @@ pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     })
     .await?;
     let removed = connection.execute_unprepared("DROP TABLE backup").await;
-    let written = Generation::beside(database).follow(&connection).await;
+    let written = Generation::beside(database)
+        .write_sidecar(&connection)
+        .await;
     connection.close().await?;
     removed?;
     written

@@ -175,13 +175,13 @@ impl Connections {
         loop {
             let mut operation = pin!(operation());
             if refusals.are_expected() {
-                let turn = {
+                let guard = {
                     let _pending = Pending::new(&self.pending);
-                    refusals.turn(permit.deadline).await
+                    refusals.wait_for_connection(permit.deadline).await
                 };
-                // Takes the idle connection that the turn is for.
+                // Takes the idle connection that it waited for.
                 let first = poll!(operation.as_mut());
-                drop(turn);
+                drop(guard);
                 self.metrics.waited(permit.asked_at.elapsed());
                 if let Poll::Ready(result) = first {
                     return result;

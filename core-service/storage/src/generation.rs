@@ -77,7 +77,7 @@ impl Generation {
     }
 
     /// Writes the generation of a closed database into the file.
-    pub(super) async fn follow(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+    pub(super) async fn write_sidecar(&self, connection: &DatabaseConnection) -> Result<(), Error> {
         self.write(version(connection).await?).await
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Refusals {
     are_expected: AtomicBool,
     last: Mutex<Last>,
     /// Held while an operation takes an idle connection, so that no other takes it.
-    turn: tokio::sync::Mutex<()>,
+    idle_lock: tokio::sync::Mutex<()>,
     count: Counter,
 }
 
@@ -63,20 +63,20 @@ impl Refusals {
             max,
             are_expected: AtomicBool::new(false),
             last: Mutex::default(),
-            turn: tokio::sync::Mutex::new(()),
+            idle_lock: tokio::sync::Mutex::new(()),
             count,
         }
     }
 
-    /// Whether an operation must take its [`turn`](Self::turn).
+    /// Whether an operation must [wait for a connection](Self::wait_for_connection).
     pub(super) fn are_expected(&self) -> bool {
         self.are_expected.load(Ordering::Relaxed)
     }
 
-    /// Waits for an idle connection, or until `PostgreSQL` permits another one. While the turn is
+    /// Waits for an idle connection, or until `PostgreSQL` permits another one. While the result is
     /// held, no other operation gets one.
-    pub(super) async fn turn(&self, deadline: Instant) -> Option<impl Drop> {
-        let turn = timeout_at(deadline, self.turn.lock()).await.ok()?;
+    pub(super) async fn wait_for_connection(&self, deadline: Instant) -> Option<impl Drop> {
+        let guard = timeout_at(deadline, self.idle_lock.lock()).await.ok()?;
         while self.pool.num_idle() == 0 && Instant::now() < deadline {
             let may_try = self.lock().tried_at.is_none_or(is_past(TRY_INTERVAL));
             if may_try && self.pool.size() < self.max && self.check().await.is_none() {
@@ -84,7 +84,7 @@ impl Refusals {
             }
             sleep(IDLE_POLL).await;
         }
-        Some(turn)
+        Some(guard)
     }
 
     /// Opens a trial connection, unless one was refused just now. Returns the reason of a refusal.

@@ -67,9 +67,9 @@ async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
 #[tokio::test]
 async fn a_panicked_send_frees_its_capacity() {
     let session = session();
-    let slot = session.in_flight.add();
+    let guard = session.in_flight.add();
     let send = tokio::spawn(async move {
-        let _slot = slot;
+        let _guard = guard;
         panic!("a send panics");
     });
     assert!(send.await.is_err());

@@ -90,7 +90,7 @@ impl Charge {
         let then = table.optional("then");
         let amount = table.optional("amount");
         let percent: Option<Spanned<i64>> = table.optional("percent");
-        table.end("step, amount, every, above, per_package, from, then, percent");
+        table.reject_unknown_fields("step, amount, every, above, per_package, from, then, percent");
         // With a value missing, the form of the price is unknown.
         if table.mistake_count() > mistakes_before {
             return None;

@@ -17,7 +17,7 @@ pub(super) const MAX_MISTAKES: usize = 100;
 /// How rules combine into a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Strategy {
+pub(super) enum Strategy {
     /// The first matching rule sets the price.
     First,
     /// All matching rules add to the price.
@@ -134,7 +134,7 @@ impl<'a, 't> Fields<'a, 't> {
     }
 
     /// Reports the fields that are not known.
-    pub(super) fn end(&mut self, known: &str) {
+    pub(super) fn reject_unknown_fields(&mut self, known: &str) {
         for (key, _) in std::mem::take(&mut self.table) {
             let message = format!("unknown field `{}`; the fields are {known}", key.get_ref());
             self.mistake(key.span(), message);

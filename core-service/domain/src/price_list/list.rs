@@ -21,7 +21,6 @@ use crate::{
 /// A store's price list, checked.
 pub struct PriceList {
     pub(super) currency: Currency,
-    pub(super) tax_name: String,
     pub(super) tax_rate: TaxRate,
     pub(super) strategy: Strategy,
     pub(super) quote_expiry: SignedDuration,
@@ -49,15 +48,6 @@ impl PriceList {
 
     pub fn currency(&self) -> Currency {
         self.currency
-    }
-
-    pub fn tax_rate(&self) -> TaxRate {
-        self.tax_rate
-    }
-
-    /// The name of the tax, such as `VAT`.
-    pub fn tax_name(&self) -> &str {
-        &self.tax_name
     }
 
     /// Whether packages of a kind may be sent. A list that names no packages allows all.

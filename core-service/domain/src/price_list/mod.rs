@@ -16,5 +16,4 @@ mod totals;
 mod variables;
 
 pub use calculation::{Calculation, RuleOutcome};
-pub use definition::Strategy;
 pub use list::PriceList;

@@ -99,9 +99,7 @@ fn read_list(
 ) -> Option<PriceList> {
     let currency = currency(&mut fields, store_currency);
     let tax = fields.require_value("tax");
-    let (tax_name, tax_rate) = tax
-        .and_then(|tax| Some(read_tax(fields.fields(tax, "tax")?)))
-        .unwrap_or_default();
+    let tax_rate = tax.and_then(|tax| read_tax_rate(fields.fields(tax, "tax")?));
     // An unknown strategy must cause no further mistakes: `sum` accepts every charge.
     let strategy = fields.require("strategy").unwrap_or(Strategy::Sum);
     let quote_expiry = quote_expiry(&mut fields);
@@ -121,13 +119,12 @@ fn read_list(
         };
         reader.rules(&mut fields)
     };
-    fields.end("currency, tax, strategy, quote_expiry, packages, rule");
+    fields.reject_unknown_fields("currency, tax, strategy, quote_expiry, packages, rule");
     if rules.is_empty() && fields.mistake_count() == 0 {
         fields.mistake(0..0, "a price list needs at least one [[rule]]");
     }
     Some(PriceList {
         currency: currency?,
-        tax_name: tax_name?,
         tax_rate: tax_rate?,
         strategy,
         quote_expiry,
@@ -162,9 +159,9 @@ fn currency(fields: &mut Fields<'_, '_>, store_currency: Option<Currency>) -> Op
     Some(currency)
 }
 
-/// The name and the rate.
-fn read_tax(mut fields: Fields<'_, '_>) -> (Option<String>, Option<TaxRate>) {
-    let name = fields.require("name");
+/// The name of the tax is required, and not used.
+fn read_tax_rate(mut fields: Fields<'_, '_>) -> Option<TaxRate> {
+    let _: Option<String> = fields.require("name");
     let rate = fields.require("rate").and_then(|rate: Spanned<i64>| {
         TaxRate::from_basis_points(*rate.get_ref()).or_else(|| {
             let message = format!(
@@ -174,8 +171,8 @@ fn read_tax(mut fields: Fields<'_, '_>) -> (Option<String>, Option<TaxRate>) {
             fields.reject(rate.span(), message)
         })
     });
-    fields.end("name, rate");
-    (name, rate)
+    fields.reject_unknown_fields("name, rate");
+    rate
 }
 
 fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
@@ -214,7 +211,7 @@ fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<S
                 }
                 volumes.insert(kind.clone(), volume.into_inner());
             }
-            package.end("volume");
+            package.reject_unknown_fields("volume");
         }
         kinds.insert(kind);
     }
@@ -267,7 +264,7 @@ impl RuleReader<'_> {
         let condition = when
             .as_ref()
             .and_then(|when| self.condition(&mut fields, when, target));
-        fields.end("name, when, for, price");
+        fields.reject_unknown_fields("name, when, for, price");
         Some(Rule {
             name: name?.into_inner(),
             condition: condition?,

@@ -50,13 +50,13 @@ fn budget(free: u32) -> ClaimBudget {
 const STORES: [StoreId; 2] = [StoreId(uuid::Uuid::nil()), StoreId(uuid::Uuid::max())];
 
 /// A proven webhook of the store and the host with this index.
-fn candidate(health: ReceiverHealth, in_flight: u32, holder: usize) -> Candidate<'static> {
+fn candidate(health: ReceiverHealth, in_flight: u32, index: usize) -> Candidate<'static> {
     Candidate {
         health,
         is_proven: true,
         in_flight,
-        store_id: STORES[holder],
-        host: ["a.example:443", "b.example:443"][holder],
+        store_id: STORES[index],
+        host: ["a.example:443", "b.example:443"][index],
     }
 }
 
@@ -132,7 +132,7 @@ fn healthy_receivers_of_one_store_and_host_may_use_the_whole_capacity() {
 }
 
 #[test]
-fn a_store_or_a_host_uses_half_of_the_part_for_lagging_receivers_at_most() {
+fn a_store_or_a_host_uses_half_of_the_share_for_lagging_receivers_at_most() {
     let budget = ClaimBudget {
         free_by_health: [64; 4],
         ..budget(256)
@@ -159,22 +159,22 @@ fn a_store_or_a_host_uses_half_of_the_part_for_lagging_receivers_at_most() {
 }
 
 #[test]
-fn a_holder_uses_half_of_the_part_for_a_health_at_most() {
+fn a_store_uses_half_of_the_share_for_a_health_at_most() {
     let mut budget = budget(256);
     budget.free_by_health = [64; 4];
-    let store = Holder::Store(STORES[0]);
+    let store = UsageKey::Store(STORES[0]);
     for _ in 0..31 {
         budget.usage.add(store.clone(), Slow);
     }
     let slow = [candidate(Slow, 0, 0), candidate(Slow, 0, 0)];
     assert_eq!(budget.share(&slow), [1, 0]);
-    assert_eq!(budget.exhausted(Slow).count(), 0);
+    assert_eq!(budget.keys_at_limit(Slow).count(), 0);
 
     budget.usage.add(store.clone(), Slow);
 
     assert_eq!(budget.share(&slow), [0, 0]);
-    assert_eq!(budget.exhausted(Slow).collect::<Vec<_>>(), [&store]);
-    assert_eq!(budget.exhausted(Lagging).count(), 0);
+    assert_eq!(budget.keys_at_limit(Slow).collect::<Vec<_>>(), [&store]);
+    assert_eq!(budget.keys_at_limit(Lagging).count(), 0);
     assert_eq!(budget.share(&[candidate(Slow, 0, 1)]), [1]);
     assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
     budget.usage.remove(&store, Slow);

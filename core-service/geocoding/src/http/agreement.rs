@@ -38,7 +38,7 @@ const MAX_TOWNS: usize = 2;
 pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreement {
     // Only Addok sends no country: it mostly serves the French address database.
     let country = Country::of(place.country.as_deref().unwrap_or("FR"));
-    let query = Query::new(text, country, details);
+    let query = AddressWords::new(text, country, details);
     let known = place.postal_code.as_deref().filter(|code| !code.is_empty());
     let postcode = known.and_then(|known| query.postcode(known, details.number()));
     let names = query.names(postcode.as_ref(), place, details);
@@ -76,7 +76,7 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreem
 }
 
 /// The words of a query by the conventions of the place's country.
-struct Query {
+struct AddressWords {
     words: Vec<Word>,
     country: &'static Country,
     /// The positions of the words of the place's street.
@@ -104,7 +104,7 @@ enum NameKind {
     Unknown,
 }
 
-impl Query {
+impl AddressWords {
     fn new(text: &str, country: &'static Country, details: &Place) -> Self {
         let words = tokenizer::tokenize(text, country);
         let street: Vec<_> = keys(details.street.as_deref().unwrap_or_default(), country).collect();

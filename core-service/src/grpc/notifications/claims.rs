@@ -11,7 +11,7 @@ use proto::iri::Collection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{flow_control::InFlight, reports, streams::DispatcherStream};
+use super::{flow_control::InFlightNotification, reports, streams::DispatcherStream};
 use storage::{
     Storage,
     notifications::{AttemptReport, ClaimedBatch, ClaimedNotification},
@@ -49,7 +49,7 @@ pub(super) struct PendingClaim<'a> {
     budget: ClaimBudget,
     lease_token: Uuid,
     leased_at: Instant,
-    claimed: Vec<(NotificationId, InFlight)>,
+    claimed: Vec<(NotificationId, InFlightNotification)>,
 }
 
 impl<'a> PendingClaim<'a> {
@@ -135,11 +135,11 @@ impl Claims {
         claim.claimed = claimed
             .iter()
             .map(|claimed| {
-                let in_flight = InFlight {
+                let in_flight = InFlightNotification {
                     lease_token,
                     webhook_id: claimed.target.webhook_id,
                     receiver_health: claimed.receiver_health,
-                    holders: claimed.target.holders(),
+                    usage_keys: claimed.target.usage_keys(),
                     leased_at,
                 };
                 (claimed.id, in_flight)

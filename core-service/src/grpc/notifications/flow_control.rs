@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use domain::{
     id::{NotificationId, WebhookId},
-    scheduling::{ByHealth, Capacity, ClaimBudget, Holder, LEASE_DURATION, ReceiverHealth, Usage},
+    scheduling::{
+        ByHealth, Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth, Usage, UsageKey,
+    },
 };
 
 /// The state of a stream's flow control.
@@ -23,7 +25,7 @@ pub(super) struct FlowControl {
     /// The parts of the limit of each health that are reserved for claims in progress.
     reserved_by_health: ByHealth,
     /// Sent to the dispatcher, or about to be, without an outcome yet.
-    in_flight: HashMap<NotificationId, InFlight>,
+    in_flight: HashMap<NotificationId, InFlightNotification>,
     in_flight_by_webhook: HashMap<WebhookId, u32>,
     in_flight_by_health: ByHealth,
     usage: Usage,
@@ -32,11 +34,11 @@ pub(super) struct FlowControl {
 
 /// A notification on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct InFlight {
+pub(super) struct InFlightNotification {
     pub(super) lease_token: Uuid,
     pub(super) webhook_id: WebhookId,
     pub(super) receiver_health: ReceiverHealth,
-    pub(super) holders: [Holder; 2],
+    pub(super) usage_keys: [UsageKey; 2],
     pub(super) leased_at: Instant,
 }
 
@@ -50,7 +52,11 @@ impl FlowControl {
 
     /// Uses one credit for a notification that is about to be inserted, if the limits of its
     /// webhook, its receiver's health, its store and its host allow it; returns whether they did.
-    pub(super) fn try_use_credit(&mut self, id: NotificationId, notification: &InFlight) -> bool {
+    pub(super) fn try_use_credit(
+        &mut self,
+        id: NotificationId,
+        notification: &InFlightNotification,
+    ) -> bool {
         let capacity = self.capacity();
         let health = notification.receiver_health;
         let of_webhook = self
@@ -58,13 +64,13 @@ impl FlowControl {
             .get(&notification.webhook_id)
             .copied()
             .unwrap_or_default();
-        // Claims in progress may take all that they have reserved for one holder.
-        let has_share = |holder| self.usage.remaining(capacity, holder, health) > self.reserved;
+        // Claims in progress may take all that they have reserved for one store or host.
+        let has_share = |key| self.usage.remaining(capacity, key, health) > self.reserved;
         let is_within_limits = self.credit > self.reserved
             && of_webhook < capacity.per_webhook(health)
             && self.in_flight_by_health[health as usize] + self.reserved_by_health[health as usize]
                 < capacity.per_health(health)
-            && notification.holders.iter().all(has_share);
+            && notification.usage_keys.iter().all(has_share);
         if is_within_limits {
             self.credit -= 1;
             self.insert(id, notification.clone());
@@ -118,7 +124,7 @@ impl FlowControl {
     pub(super) fn end_claim(
         &mut self,
         budget: &ClaimBudget,
-        claimed: impl IntoIterator<Item = (NotificationId, InFlight)>,
+        claimed: impl IntoIterator<Item = (NotificationId, InFlightNotification)>,
     ) {
         self.reserved = self.reserved.saturating_sub(budget.free);
         for (reserved, free) in self
@@ -147,7 +153,7 @@ impl FlowControl {
     /// Removes notifications whose lease has expired: their outcomes were reported to another core,
     /// or never will be.
     pub(super) fn remove_expired(&mut self, now: Instant) {
-        let is_expired = |notification: &InFlight| {
+        let is_expired = |notification: &InFlightNotification| {
             now.saturating_duration_since(notification.leased_at) >= LEASE_DURATION
         };
         let expired: Vec<_> = self
@@ -192,22 +198,22 @@ impl FlowControl {
         Capacity(self.credit.saturating_add(used))
     }
 
-    fn insert(&mut self, id: NotificationId, notification: InFlight) {
+    fn insert(&mut self, id: NotificationId, notification: InFlightNotification) {
         *self
             .in_flight_by_webhook
             .entry(notification.webhook_id)
             .or_default() += 1;
         let health = notification.receiver_health;
         self.in_flight_by_health[health as usize] += 1;
-        for holder in &notification.holders {
-            self.usage.add(holder.clone(), health);
+        for key in &notification.usage_keys {
+            self.usage.add(key.clone(), health);
         }
         if let Some(previous) = self.in_flight.insert(id, notification) {
             self.decrement(&previous);
         }
     }
 
-    fn decrement(&mut self, notification: &InFlight) {
+    fn decrement(&mut self, notification: &InFlightNotification) {
         if let Some(count) = self.in_flight_by_webhook.get_mut(&notification.webhook_id) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -217,8 +223,8 @@ impl FlowControl {
         let health = notification.receiver_health;
         let count = &mut self.in_flight_by_health[health as usize];
         *count = count.saturating_sub(1);
-        for holder in &notification.holders {
-            self.usage.remove(holder, health);
+        for key in &notification.usage_keys {
+            self.usage.remove(key, health);
         }
     }
 }

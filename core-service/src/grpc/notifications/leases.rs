@@ -34,7 +34,7 @@ pub(crate) async fn recover_orphaned_leases(
                 } else {
                     storage::notifications::renew_all(transaction, LEASE_DURATION).await?;
                 }
-                storage::notifications::free_all(transaction).await?;
+                storage::notifications::free_all_hosts(transaction).await?;
                 storage::events::release_lease(transaction, None).await?;
                 Ok(())
             })

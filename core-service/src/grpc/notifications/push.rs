@@ -103,7 +103,7 @@ impl Pusher {
                         break;
                     }
                     ClaimResult::Claimed { batch, may_be_more } => {
-                        stream.record_claimed();
+                        stream.record_expects_more_due(true);
                         interval = MIN_POLL_INTERVAL;
                         self.send(permit, batch).await;
                         if !may_be_more {

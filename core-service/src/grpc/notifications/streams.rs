@@ -14,7 +14,7 @@ use tokio::{
 use tonic::Status;
 use uuid::Uuid;
 
-use super::flow_control::{FlowControl, InFlight};
+use super::flow_control::{FlowControl, InFlightNotification};
 
 use storage::notifications::{ClaimedNotification, NewNotification};
 
@@ -132,11 +132,11 @@ impl Streams {
         if notification.has_backlog || !notification.is_proven {
             return None;
         }
-        let in_flight = InFlight {
+        let in_flight = InFlightNotification {
             lease_token: Uuid::now_v7(),
             webhook_id: notification.target.webhook_id,
             receiver_health: notification.receiver_health,
-            holders: notification.target.holders(),
+            usage_keys: notification.target.usage_keys(),
             leased_at: Instant::now(),
         };
         let mut open = lock(&self.open);
@@ -174,11 +174,6 @@ impl DispatcherStream {
     /// Call before a poll; after the poll, call the `record_…` method for its result.
     pub(super) fn clear_unclaimed(&self) {
         self.has_unclaimed.store(false, Ordering::Relaxed);
-    }
-
-    /// Records that notifications were claimed; there may be more.
-    pub(super) fn record_claimed(&self) {
-        self.record_expects_more_due(true);
     }
 
     /// Records that no due notification could be claimed.

@@ -143,7 +143,7 @@ pub(super) fn details(
 }
 
 /// A required display name.
-pub(super) fn display_name(field: &str, text: &str, violations: &mut Violations) -> String {
+pub(super) fn required_name(field: &str, text: &str, violations: &mut Violations) -> String {
     let name = checked_text(field, text, MAX_NAME, violations);
     if name.is_none() {
         violations.add(field, "REQUIRED", "is required");
@@ -172,7 +172,7 @@ fn packages(
         let field = format!("{field}[{index}]");
         let quantity = limits::QUANTITY.check(package.quantity.into());
         violations.check(format!("{field}.quantity"), "OUT_OF_RANGE", quantity);
-        let kind = display_name(&format!("{field}.type"), &package.r#type, violations);
+        let kind = required_name(&format!("{field}.type"), &package.r#type, violations);
         checked.push(Package {
             kind,
             quantity: package.quantity,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{
     id::{StoreId, WebhookId},
     scheduling::{
-        Candidate, ClaimBudget, Holder, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth,
+        Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth, UsageKey,
     },
 };
 use jiff::Timestamp;
@@ -136,7 +136,7 @@ fn is_eligible(
 ) -> Condition {
     let mut has_budget = Condition::any();
     for health in ReceiverHealth::ALL {
-        if budget.free_by_health[health as usize] > 0 && budget.admits_new_holder(health) {
+        if budget.free_by_health[health as usize] > 0 && budget.admits_new_key(health) {
             has_budget = has_budget.add(has_share(budget, health));
         }
     }
@@ -163,10 +163,10 @@ fn is_eligible(
 /// Whether a receiver has this health, and neither its store nor its host has exhausted its share.
 fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
     let (mut stores, mut hosts) = (Vec::new(), Vec::new());
-    for holder in budget.exhausted(health) {
-        match holder {
-            Holder::Store(id) => stores.push(id.0),
-            Holder::Host(host) => hosts.push(host.as_str()),
+    for key in budget.keys_at_limit(health) {
+        match key {
+            UsageKey::Store(id) => stores.push(id.0),
+            UsageKey::Host(host) => hosts.push(host.as_str()),
         }
     }
     let mut condition = Condition::all().add(has_health(health));

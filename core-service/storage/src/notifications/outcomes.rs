@@ -21,7 +21,7 @@ use super::{
     cancellation::cancel_notifications,
     leases::under_leases,
     outcome_plan::OutcomePlan,
-    receiver_health::{self, Failing},
+    receiver_health::{self, SavedHealth},
     receiver_hosts::HostOutcomes,
     state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
@@ -79,18 +79,18 @@ pub async fn apply_outcomes(
         log_stale_lease(report);
     }
 
-    let mut failing = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
-    plan.cancel_retries_except(&failing.enabled);
+    let mut saved = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
+    plan.cancel_retries_except(&saved.enabled);
     schedule_retries(transaction, &plan.retried).await?;
     finish(transaction, plan.exhausted, EXHAUSTED, now).await?;
     finish(transaction, plan.cancelled, CANCELLED, now).await?;
     let mut applied = AppliedOutcomes {
         attempts: plan.attempts,
-        hosts: std::mem::take(&mut failing.hosts),
+        hosts: std::mem::take(&mut saved.hosts),
         ..AppliedOutcomes::default()
     };
     if locked.may_be_disabled {
-        let failing = failing_for_too_long(failing, &plan.gone, disable_after, now);
+        let failing = failing_for_too_long(saved, &plan.gone, disable_after, now);
         applied.gone = disable(transaction, plan.gone, DisabledReason::Gone, now).await?;
         applied.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
     }
@@ -276,12 +276,12 @@ async fn finish(
 }
 
 fn failing_for_too_long(
-    failing: Failing,
+    saved: SavedHealth,
     gone: &BTreeSet<WebhookKey>,
     disable_after: SignedDuration,
     now: Timestamp,
 ) -> BTreeSet<WebhookKey> {
-    failing
+    saved
         .since
         .into_iter()
         .filter(|(webhook, since)| {

@@ -42,7 +42,7 @@ pub(super) struct AttemptSummary {
 
 /// The webhooks with a failed attempt.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Failing {
+pub(super) struct SavedHealth {
     /// The enabled ones without a success in this batch, each with the instant of the first failure
     /// since its last success.
     pub(super) since: Vec<(WebhookKey, Instant)>,
@@ -106,14 +106,14 @@ pub(super) async fn save(
     summary: &AttemptSummary,
     locked: &LockedWebhooks,
     now: Timestamp,
-) -> Result<Failing, Error> {
+) -> Result<SavedHealth, Error> {
     let succeeded: Vec<_> = summary.succeeded.intersection(&locked.keys).collect();
     save_successes(transaction, summary, succeeded.iter().copied()).await?;
-    let mut failing = Failing::default();
-    failing.hosts.accepted = prove(transaction, succeeded).await?;
+    let mut saved = SavedHealth::default();
+    saved.hosts.accepted = prove(transaction, succeeded).await?;
     let failed: Vec<_> = summary.failed.intersection(&locked.keys).collect();
     if failed.is_empty() {
-        return Ok(failing);
+        return Ok(saved);
     }
     let health = by_health(summary, failed.iter().copied())
         .into_iter()
@@ -154,19 +154,19 @@ pub(super) async fn save(
     for row in rows {
         let webhook = (StoreId(row.store_id), WebhookId(row.id));
         if !row.is_proven {
-            failing.hosts.failed.insert((webhook.0, row.host));
+            saved.hosts.failed.insert((webhook.0, row.host));
         }
         if row.disabled_at.is_some() {
             continue;
         }
-        failing.enabled.insert(webhook);
+        saved.enabled.insert(webhook);
         if let Some(since) = row.failing_since
             && !summary.succeeded.contains(&webhook)
         {
-            failing.since.push((webhook, since));
+            saved.since.push((webhook, since));
         }
     }
-    Ok(failing)
+    Ok(saved)
 }
 
 async fn save_successes<'a>(

@@ -249,7 +249,7 @@ pub(super) async fn free(
 }
 
 /// Frees all hosts: the previous process had another lease clock.
-pub async fn free_all(transaction: &impl ConnectionTrait) -> Result<(), Error> {
+pub async fn free_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Error> {
     Entity::update_many()
         .col_expr(Column::InFlightUntil, Expr::value(0_i64))
         .exec(transaction)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{
     event::EventName,
     id::{StoreId, WebhookId},
-    scheduling::{Holder, ReceiverHealth},
+    scheduling::{ReceiverHealth, UsageKey},
     webhook::DisabledReason,
     webhook_secrets::Secrets,
 };
@@ -45,10 +45,10 @@ pub struct Target {
 
 impl Target {
     /// The store and the host, which share the capacity of dispatchers with others.
-    pub fn holders(&self) -> [Holder; 2] {
+    pub fn usage_keys(&self) -> [UsageKey; 2] {
         [
-            Holder::Store(self.store_id),
-            Holder::Host(self.host.clone()),
+            UsageKey::Store(self.store_id),
+            UsageKey::Host(self.host.clone()),
         ]
     }
 }

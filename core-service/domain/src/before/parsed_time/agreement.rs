@@ -21,9 +21,9 @@ pub(super) struct NamedDays {
     /// `next monday`, `2 mondays`, `first monday of`.
     counted_weekday: Option<usize>,
     /// A day that is not compared with a weekday or a day word: a Unix time, `last day of`.
-    pub(super) alone: Option<usize>,
+    pub(super) never_compared: Option<usize>,
     /// A day that is not compared with a day word, but with a weekday: a week.
-    pub(super) beside_no_word: Option<usize>,
+    pub(super) not_compared_with_day_word: Option<usize>,
     /// The days from 1 January to an ISO week or a day of it.
     pub(super) iso_days: Option<i64>,
     pub(super) has_day_of_year: bool,
@@ -112,7 +112,7 @@ impl NamedDays {
     }
 
     /// Ends the effect of a signed amount at a token that is not another amount.
-    pub(super) fn end_amount(&mut self, kind: TokenKind) {
+    pub(super) fn end_signed_amount(&mut self, kind: TokenKind) {
         self.is_after_signed_amount &= kind == TokenKind::Amount;
     }
 
@@ -163,7 +163,7 @@ impl ParsedTime {
         let has_day = self.has_any_date()
             || days.word.is_some()
             || days.has_weekday()
-            || days.alone.is_some();
+            || days.never_compared.is_some();
         // `in 2 days, friday`: of the day in two days, or after that friday.
         if let Some(start) = days.shift
             && context.is_from_now
@@ -184,10 +184,10 @@ impl ParsedTime {
     /// Replaces days that agree by one date.
     pub(super) fn settle_day(&mut self, context: Context<'_>) -> Result<(), Error> {
         let days = &self.days;
-        match (days.word, days.weekday, days.alone) {
+        match (days.word, days.weekday, days.never_compared) {
             (Some((_, start)), _, _) => self.settle_day_word(start, context),
-            (None, Some((_, start)), Some(alone)) => {
-                Err(context.duplicate("day", start.max(alone)))
+            (None, Some((_, start)), Some(other)) => {
+                Err(context.duplicate("day", start.max(other)))
             }
             (None, Some(_), None) if self.names_day() && self.has_plain_weekday() => {
                 let mut date = self.date_or(context.today)?;
@@ -210,8 +210,8 @@ impl ParsedTime {
         let days = &self.days;
         let is_beside_day = self.has_any_date() || days.weekday.is_some();
         let other = days
-            .alone
-            .or(days.beside_no_word)
+            .never_compared
+            .or(days.not_compared_with_day_word)
             .or(days.counted_weekday)
             .or(days.shift.filter(|_| is_beside_day));
         if let Some(other) = other {

@@ -88,7 +88,7 @@ impl ParsedTime {
                 _ => {}
             }
             is_empty = false;
-            parsed.days.end_amount(token.kind);
+            parsed.days.end_signed_amount(token.kind);
             parsed.is_after_time = match token.kind {
                 TokenKind::Fields(fields) => fields.contains(&Field::Hour),
                 TokenKind::TimeOrYear => true,
@@ -180,11 +180,11 @@ impl ParsedTime {
             }
             TokenKind::CalendarWeek => {
                 self.relative.set_calendar_week(token);
-                self.days.beside_no_word = Some(token.start);
+                self.days.not_compared_with_day_word = Some(token.start);
             }
             TokenKind::MonthBoundary => {
                 self.relative.set_month_boundary(token);
-                self.days.alone = Some(token.start);
+                self.days.never_compared = Some(token.start);
             }
             TokenKind::Weekday => {
                 self.relative.set_weekday(token);
@@ -267,7 +267,7 @@ impl ParsedTime {
         self.relative.seconds += sign * seconds;
         (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
         self.has_date = false;
-        self.days.alone = Some(token.start);
+        self.days.never_compared = Some(token.start);
         self.set_time(TimeOfDay::default(), TimeState::Implied);
         self.zone = Some(Zone::Fixed(0));
         self.zone_count = 1;
@@ -340,7 +340,7 @@ impl ParsedTime {
         }
         if fields.contains(&Field::Week) {
             self.days.iso_days = Some(self.relative.days);
-            self.days.beside_no_word = Some(token.start);
+            self.days.not_compared_with_day_word = Some(token.start);
         }
         Ok(())
     }

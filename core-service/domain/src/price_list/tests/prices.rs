@@ -61,7 +61,6 @@ fn omitted_settings_have_defaults() {
     let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
 
     assert_eq!(list.quote_expiry(), SignedDuration::from_mins(15));
-    assert_eq!(list.tax_name(), "VAT");
     assert!(list.warnings().is_empty(), "{:?}", list.warnings());
     assert!(list.allows_package("anything"), "no packages are named");
     assert_eq!(list.package_kinds().count(), 0);

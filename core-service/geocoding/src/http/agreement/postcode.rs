@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Query;
+use super::AddressWords;
 use crate::tokenizer::fold;
 
 /// Whether a written postcode is a place's, or a less exact one: `75000` for all districts of
@@ -42,7 +42,7 @@ fn shape(code: &str) -> String {
     fold(code).chars().map(kind).collect()
 }
 
-impl Query {
+impl AddressWords {
     /// The postcode of the query: the known one if the query has it, otherwise the fewest and first
     /// words with its shape or another one of the country. Excludes the house number, the street
     /// and numbers inside the building.

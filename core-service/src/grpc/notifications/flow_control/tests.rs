@@ -9,21 +9,24 @@ fn flow_control(credit: u32) -> FlowControl {
 }
 
 /// A notification of a store and a host of its own.
-fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> InFlight {
-    InFlight {
+fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> InFlightNotification {
+    InFlightNotification {
         lease_token: Uuid::now_v7(),
         webhook_id,
         receiver_health,
-        holders: [
-            Holder::Store(StoreId::new()),
-            Holder::Host(webhook_id.to_string()),
+        usage_keys: [
+            UsageKey::Store(StoreId::new()),
+            UsageKey::Host(webhook_id.to_string()),
         ],
         leased_at: Instant::now(),
     }
 }
 
 /// Uses credit as often as the limits allow, each time for another webhook.
-fn fill(flow: &mut FlowControl, health: ReceiverHealth) -> Vec<(NotificationId, InFlight)> {
+fn fill(
+    flow: &mut FlowControl,
+    health: ReceiverHealth,
+) -> Vec<(NotificationId, InFlightNotification)> {
     std::iter::repeat_with(|| {
         let notification = notification(WebhookId::new(), health);
         (NotificationId::new(), notification)
@@ -144,12 +147,15 @@ fn a_notification_without_an_outcome_is_in_flight_until_its_lease_expires() {
 }
 
 #[test]
-fn notifications_of_one_store_to_slow_receivers_use_half_of_their_part_at_most() {
+fn notifications_of_one_store_to_slow_receivers_use_half_of_their_share_at_most() {
     let mut flow = flow_control(64);
-    let holders = [Holder::Store(StoreId::new()), Holder::Host(String::new())];
+    let usage_keys = [
+        UsageKey::Store(StoreId::new()),
+        UsageKey::Host(String::new()),
+    ];
     let use_credit = |flow: &mut FlowControl, health| {
-        let of_store = InFlight {
-            holders: holders.clone(),
+        let of_store = InFlightNotification {
+            usage_keys: usage_keys.clone(),
             ..notification(WebhookId::new(), health)
         };
         flow.try_use_credit(NotificationId::new(), &of_store)
@@ -157,8 +163,8 @@ fn notifications_of_one_store_to_slow_receivers_use_half_of_their_part_at_most()
     assert_eq!((0..32).filter(|_| use_credit(&mut flow, Slow)).count(), 8);
 
     let budget = flow.claim_budget(64).unwrap();
-    assert_eq!(budget.exhausted(Slow).count(), 2);
-    assert_eq!(budget.exhausted(Healthy).count(), 0);
+    assert_eq!(budget.keys_at_limit(Slow).count(), 2);
+    assert_eq!(budget.keys_at_limit(Healthy).count(), 0);
     assert_eq!(fill(&mut flow, Slow).len(), 8);
     assert!((0..48).all(|_| use_credit(&mut flow, Healthy)));
 }
@@ -166,11 +172,14 @@ fn notifications_of_one_store_to_slow_receivers_use_half_of_their_part_at_most()
 #[test]
 fn what_a_claim_may_take_for_a_store_is_not_used_by_pre_leased_notifications() {
     let mut flow = flow_control(64);
-    let holders = [Holder::Store(StoreId::new()), Holder::Host(String::new())];
+    let usage_keys = [
+        UsageKey::Store(StoreId::new()),
+        UsageKey::Host(String::new()),
+    ];
     let budget = flow.begin_claim(3).unwrap();
     let mut use_credit = || {
-        let of_store = InFlight {
-            holders: holders.clone(),
+        let of_store = InFlightNotification {
+            usage_keys: usage_keys.clone(),
             ..notification(WebhookId::new(), Lagging)
         };
         flow.try_use_credit(NotificationId::new(), &of_store)
@@ -182,7 +191,7 @@ fn what_a_claim_may_take_for_a_store_is_not_used_by_pre_leased_notifications() {
     let budget = flow.claim_budget(64).unwrap();
     let left = budget
         .usage
-        .remaining(budget.capacity, &holders[0], Lagging);
+        .remaining(budget.capacity, &usage_keys[0], Lagging);
     assert_eq!(left, 3);
 }
 

@@ -114,7 +114,7 @@ fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
 fn a_poll_without_a_result_keeps_what_a_concurrent_claim_recorded() {
     let (streams, _unsent_leases) = Streams::new();
     let stream = open(&streams, 1).stream;
-    stream.record_claimed();
+    stream.record_expects_more_due(true);
 
     stream.clear_unclaimed();
     // Outcomes are recorded with a claim, which finds notifications.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::{
     consent::FAILURE_MEMORY,
-    scheduling::{Holder, ReceiverHealth},
+    scheduling::{ReceiverHealth, UsageKey},
 };
 
 use super::{claims::counts, *};
@@ -203,7 +203,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
         assert_eq!(released, 1);
         assert_eq!(store.claim(NOW).await.len(), 1);
         store
-            .write(|transaction| Box::pin(async move { free_all(transaction).await }))
+            .write(|transaction| Box::pin(async move { free_all_hosts(transaction).await }))
             .await;
         assert!(
             store.claim(NOW).await.is_empty(),
@@ -244,13 +244,13 @@ async fn webhooks_of_a_store_or_host_with_an_exhausted_share_are_not_eligible() 
         let (id, other_id) = (store.add_webhook().await, other.add_webhook().await);
         store.complete(1, NOW).await;
         other.complete(1, NOW).await;
-        for holder in [
-            Holder::Store(store.store_id),
-            Holder::Host(store.row(id).await.host),
+        for key in [
+            UsageKey::Store(store.store_id),
+            UsageKey::Host(store.row(id).await.host),
         ] {
             let mut budget = budget(10);
             for _ in 0..32 {
-                budget.usage.add(holder.clone(), ReceiverHealth::Unknown);
+                budget.usage.add(key.clone(), ReceiverHealth::Unknown);
             }
 
             let leased = store.claim_within(budget, LONG_LEASE, NOW).await;
