@@ -16,7 +16,7 @@ pub(crate) struct Migration;
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let groups = [
-            (stores::tables(), stores::indexes()),
+            (stores::tables(), Vec::new()),
             (api_clients::tables(), api_clients::indexes()),
             (deliveries::tables(), deliveries::indexes()),
             (events::tables(), events::indexes()),

@@ -86,12 +86,13 @@ pub async fn find_and_lock(
     store_id: StoreId,
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
-    let row = delivery::Entity::find_by_id((store_id.0, id.0))
+    // Not by the query of `find`: `PostgreSQL` does not lock the rows of an outer join.
+    let locked = delivery::Entity::find_by_id((store_id.0, id.0))
         .lock_exclusive()
         .one(transaction)
         .await?;
-    match row {
-        Some(row) => with_tasks(transaction, row).await.map(Some),
+    match locked {
+        Some(_) => find(transaction, store_id, id).await,
         None => Ok(None),
     }
 }
@@ -216,18 +217,6 @@ pub async fn save_cancellation(
         save_task_state(connection, delivery.store_id, task).await?;
     }
     Ok(())
-}
-
-async fn with_tasks(
-    connection: &impl ConnectionTrait,
-    row: delivery::Model,
-) -> Result<Delivery, Error> {
-    let tasks = task::Entity::find()
-        .filter(task::Column::StoreId.eq(row.store_id))
-        .filter(task::Column::DeliveryId.eq(row.id))
-        .all(connection)
-        .await?;
-    assemble(&row, tasks)
 }
 
 /// Builds a delivery from its row and those of its tasks.

@@ -1,5 +1,7 @@
 //! Errors of the database, classified by what a caller can do about them.
 
+use std::time::Duration;
+
 use migrations::driver_error;
 use sea_orm::{DbErr, sqlx};
 
@@ -114,6 +116,12 @@ fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
 
 pub(super) fn is_serialization_failure(error: &DbErr) -> bool {
     sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
+}
+
+/// A random delay of up to 2, 4, 8 … 128 ms before a conflicting transaction is tried again.
+pub(super) fn jitter(tries: u32) -> Duration {
+    let limit = 1000_u64 << tries.min(7);
+    Duration::from_micros(process::random::below(limit))
 }
 
 fn is_unavailable(error: &DbErr) -> bool {

@@ -27,7 +27,6 @@ pub mod webhook_secrets;
 pub mod webhooks;
 pub mod zones;
 
-mod backoff;
 mod bucketed_params;
 mod connect;
 mod connections;

@@ -10,7 +10,9 @@ use sea_orm::{
 };
 
 use super::{
-    HealthCheck, backoff::jitter, connections::Connections, error::is_serialization_failure,
+    HealthCheck,
+    connections::Connections,
+    error::{is_serialization_failure, jitter},
     group_commit::WriteCheck,
 };
 

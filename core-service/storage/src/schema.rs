@@ -32,7 +32,7 @@ pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error
             Err(error @ Error::Misconfigured(_)) => return Err(error),
             Err(_) if tries < 5 => {
                 // Up to 128 ms.
-                tokio::time::sleep(super::backoff::jitter(7)).await;
+                tokio::time::sleep(super::error::jitter(7)).await;
                 tries += 1;
             }
             Err(error) => return Err(error),

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::{
     Error, HealthCheck, Reader, WriteError,
-    backoff::jitter,
     connect::{self, SQLITE_READERS},
     connections::Connections,
     deliveries,
+    error::jitter,
     generation::Generation,
     group_commit::GroupCommit,
     metrics::Metrics,

@@ -19,7 +19,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 integer("distance_meters"),
                 integer("duration_seconds"),
                 // The price depends on the distance, so its source is stored with it.
-                text("distance_source").default("straight_line").take(),
+                text("distance_source"),
                 optional_integer("price_net"),
                 optional_integer("price_tax"),
                 optional_text("price_currency"),

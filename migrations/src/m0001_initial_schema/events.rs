@@ -14,7 +14,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 id("store_id"),
                 id("id"),
                 text("name"),
-                text("object_collection").default("deliveries").take(),
+                text("object_collection"),
                 id("object_id"),
                 instant("created_at"),
                 // The sequence number within the store. Assigned by the sequencer after the

@@ -2,7 +2,7 @@
 
 use sea_orm_migration::prelude::*;
 
-use crate::columns::{id, index, instant, integer, optional_json, table, text};
+use crate::columns::{id, instant, integer, optional_json, table, text};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
@@ -55,8 +55,4 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             &["store_id", "version"],
         ),
     ]
-}
-
-pub(super) fn indexes() -> Vec<IndexCreateStatement> {
-    vec![index("time_slots_by_id", "time_slots", &["id"])]
 }

@@ -257,7 +257,7 @@ impl TryFrom<Model> for Webhook {
                 reason: row
                     .disabled_reason
                     .as_deref()
-                    .and_then(DisabledReason::parse)
+                    .and_then(|name| name.parse().ok())
                     // Absent, or stored by a newer version.
                     .unwrap_or(DisabledReason::Gone),
             }),
