@@ -2,7 +2,6 @@
 //! checked address: there is no second lookup that could return another one (DNS rebinding).
 
 use std::{
-    future::Future,
     io,
     net::SocketAddr,
     pin::Pin,

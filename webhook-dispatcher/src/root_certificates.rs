@@ -10,9 +10,7 @@ use crate::ConfigError;
 /// Loads the system's certificate authorities and those in PEM files.
 pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> Result<RootCertStore, ConfigError> {
     let mut roots = tls::system_authorities();
-    for path in webhook_ca_files {
-        roots.extend(tls::authorities(path)?.roots);
-    }
+    roots.extend(tls::authorities(webhook_ca_files)?.roots);
     if roots.is_empty() {
         tracing::warn!("no certificate authorities found: notifications cannot be sent over https");
     }

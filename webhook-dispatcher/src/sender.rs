@@ -321,4 +321,4 @@ fn log(notification: &Notification, error: &Error) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

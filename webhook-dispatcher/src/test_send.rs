@@ -98,25 +98,15 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::{Config, resolver::Resolver, root_certificates};
-
-    const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    use crate::{
+        Config,
+        sender::tests::{LookupResult, sample},
+    };
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn sample(url: String) -> Notification {
-        Notification {
-            name: "notifications/01932e5c-9f4a-7000-8000-00000000000a".to_owned(),
-            url,
-            secrets: vec![SECRET.to_owned()],
-            event: "delivery.completed".to_owned(),
-            object: "deliveries/1".to_owned(),
-            ..Notification::default()
-        }
-    }
-
     /// A sender for which every name resolves to the same result.
-    fn sender_with(result: fn() -> io::Result<Vec<IpAddr>>) -> Sender {
+    fn sender_with(result: fn() -> LookupResult) -> Sender {
         let config = Config {
             egress: Policy {
                 allow_http: true,
@@ -125,9 +115,7 @@ mod tests {
             },
             ..Config::default()
         };
-        let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
-        let resolver = Resolver::with(move |_| Box::pin(std::future::ready(result())));
-        Sender::new(&config, tls, resolver).unwrap()
+        sender::tests::sender(&config, move || Box::pin(std::future::ready(result())))
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use process::{reloading::Reloading, tls};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 
 use crate::config::CoreConfig;
 
@@ -23,11 +23,17 @@ pub(crate) fn open(config: &CoreConfig) -> Result<Reloading<ClientConfig>, tls::
     })
 }
 
+/// Trusts the system's authorities if there are no files.
 fn client_config(
     authorities: &[PathBuf],
     identity: Option<&(PathBuf, PathBuf)>,
 ) -> Result<ClientConfig, tls::Error> {
-    let builder = tls::client(roots(authorities)?).map_err(tls::Error::Setup)?;
+    let roots = if authorities.is_empty() {
+        tls::system_authorities()
+    } else {
+        tls::authorities(authorities)?
+    };
+    let builder = tls::client(roots).map_err(tls::Error::Setup)?;
     let mut config = match identity {
         Some((certificate, key)) => builder
             .with_client_auth_cert(tls::certificates(certificate)?, tls::private_key(key)?)
@@ -36,16 +42,4 @@ fn client_config(
     };
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(config)
-}
-
-/// The authorities in the files; the system's if there are no files.
-fn roots(authorities: &[PathBuf]) -> Result<RootCertStore, tls::Error> {
-    if authorities.is_empty() {
-        return Ok(tls::system_authorities());
-    }
-    let mut roots = RootCertStore::empty();
-    for path in authorities {
-        roots.extend(tls::authorities(path)?.roots);
-    }
-    Ok(roots)
 }

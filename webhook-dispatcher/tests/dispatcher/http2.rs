@@ -1,7 +1,7 @@
 //! Receivers that support HTTP/2. They write raw frames (RFC 9113 section 4.1), since libraries do
 //! not produce invalid sequences.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
 use proto::{Outcome, outcome::Failure};
 use tempfile::NamedTempFile;

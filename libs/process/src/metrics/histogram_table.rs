@@ -61,13 +61,7 @@ impl HistogramTable {
                 .observe_duration(duration);
         }
     }
-}
 
-/// Several tables with different rows, as one metric.
-#[derive(Clone, Debug)]
-pub struct HistogramTables(pub Vec<HistogramTable>);
-
-impl HistogramTable {
     fn encode_rows(&self, encoder: &mut MetricEncoder) -> fmt::Result {
         for row in &self.0.rows {
             for (cell, column) in row.cells.iter().zip(self.0.columns) {
@@ -83,6 +77,10 @@ impl HistogramTable {
         Ok(())
     }
 }
+
+/// Several tables with different rows, as one metric.
+#[derive(Clone, Debug)]
+pub struct HistogramTables(pub Vec<HistogramTable>);
 
 impl EncodeMetric for HistogramTable {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {

@@ -78,15 +78,17 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
 }
 
 /// Reads certificate authorities.
-pub fn authorities(path: &Path) -> Result<RootCertStore, Error> {
+pub fn authorities(paths: &[PathBuf]) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots
-            .add(certificate)
-            .map_err(|source| Error::Certificate {
-                path: path.to_owned(),
-                source,
-            })?;
+    for path in paths {
+        for certificate in certificates(path)? {
+            roots
+                .add(certificate)
+                .map_err(|source| Error::Certificate {
+                    path: path.clone(),
+                    source,
+                })?;
+        }
     }
     Ok(roots)
 }

@@ -1,6 +1,6 @@
 //! TLS of a listener, with certificates that are reloaded when their files change.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, slice, sync::Arc};
 
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use tokio_rustls::TlsAcceptor;
@@ -42,7 +42,7 @@ fn server(files: &ServerFiles, protocols: &[&str]) -> Result<ServerConfig, Error
         .map_err(Error::Setup)?;
     let builder = match &files.client_ca {
         Some(path) => {
-            let roots = Arc::new(authorities(path)?);
+            let roots = Arc::new(authorities(slice::from_ref(path))?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
             builder.with_client_cert_verifier(verifier)
         }

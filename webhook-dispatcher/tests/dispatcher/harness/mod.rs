@@ -7,7 +7,7 @@ mod network;
 mod prerequisites;
 mod receiver;
 
-use std::{future::Future, num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 use egress::Policy;
 use proto::{Notification, Outcome, ReceiveRequest, outcome::Failure};

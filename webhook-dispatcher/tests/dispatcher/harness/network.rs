@@ -1,7 +1,7 @@
 //! An isolated network for a test: loopback with a public and a private address, and a resolver
 //! that queries only the test's name server.
 
-use std::{future::Future, net::Ipv4Addr, process::Command};
+use std::{net::Ipv4Addr, process::Command};
 
 use super::prerequisites;
 
